@@ -1,0 +1,3 @@
+//! The `ichor` command.
+
+fn main() {}
