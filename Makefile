@@ -1,0 +1,52 @@
+# `make` alone lists the targets.
+
+SHELL := /bin/bash
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PYTHON ?= /usr/bin/python3
+FUZZ_SECONDS ?= 20
+
+export ICHOR := $(abspath $(TARGET)/release/ichor)
+
+.PHONY: help demo test check bench install fuzz fuzz-build fuzz-lock
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: ## Build ichor and show what it does, on an example cluster
+	@scripts/tools cc
+	cargo build --release --locked --package ichor
+	@scripts/demo
+
+test: check ## Run everything: check, tests, doc tests, fuzz targets
+	@scripts/tools cc nextest
+	cargo nextest run --workspace --locked
+	cargo test --doc --workspace --locked
+	@$(MAKE) --no-print-directory fuzz
+
+check: ## Look quickly: format, lints, docs, licences, house rules
+	@scripts/tools cc fmt clippy deny
+	cargo fmt --all -- --check
+	rustfmt --check fuzz/targets/*.rs
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	cargo deny --locked check licenses bans sources
+	scripts/house
+
+bench: ## Measure check and show on up to 100,000 nodes, beside PyYAML
+	@scripts/tools cc python-yaml time
+	cargo build --release --locked --package ichor
+	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
+
+install: ## Install the ichor command with cargo
+	@scripts/tools cc
+	cargo install --path crates/cli --locked
+
+fuzz-build: ## Build the fuzz targets
+	@scripts/tools cc c++
+	scripts/fuzz build
+
+fuzz: fuzz-build ## Run every fuzz target for FUZZ_SECONDS (20) each
+	scripts/fuzz run $(FUZZ_SECONDS)
+
+fuzz-lock: ## Bring fuzz/Cargo.lock to the versions of Cargo.lock
+	scripts/fuzz lock
