@@ -1,0 +1,230 @@
+//! Reading a cluster file with everything it includes.
+
+use std::collections::HashSet;
+
+use typed_arena::Arena;
+
+use super::problem::Problem;
+use super::read::Reader;
+use super::section::File;
+use super::source::{Place, Source, Sources};
+use super::table;
+use super::tree::{Forest, View};
+
+/// The newest format of the file this program reads.
+const FORMAT: u32 = 1;
+/// More files than any cluster is split into.
+const MOST_FILES: usize = 10_000;
+
+/// The files a cluster file may name, as the edge finds them.
+pub trait Files {
+    /// The bytes of the file at `path`, or why they cannot be had.
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    /// The files that match `pattern`, in a fixed order.
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String>;
+}
+
+/// What came of reading a cluster file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Every text that was read, for quoting.
+    pub sources: Sources,
+    /// The file, or everything that keeps it from being understood.
+    pub file: Result<File, Vec<Problem>>,
+}
+
+/// Reads the cluster file `name` and all it includes.
+pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
+    let texts = Arena::new();
+    let mut loading = Loading {
+        files,
+        texts: &texts,
+        names: Vec::new(),
+        forest: Forest::default(),
+        problems: Vec::new(),
+        chain: Vec::new(),
+        seen: HashSet::new(),
+    };
+    let root = loading.file(name, None);
+    let Loading { forest, mut problems, names, .. } = loading;
+    let file = root.and_then(|root| {
+        let tree = forest.tree(root);
+        if let Some(problem) = newer_format(tree) {
+            problems = vec![problem];
+            return None;
+        }
+        let mut reader = Reader::default();
+        let file = reader.record(tree);
+        problems.extend(reader.problems);
+        file
+    });
+    drop(forest);
+    let sources = names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
+    let file = match file {
+        Some(file) if problems.is_empty() => Ok(file),
+        _ => Err(problems),
+    };
+    Loaded { sources: Sources(sources), file }
+}
+
+fn newer_format(tree: super::tree::Tree<'_>) -> Option<Problem> {
+    let View::Map(entries) = tree.view() else { return None };
+    let version = entries.get("version")?;
+    let number: u32 = version.text().parse().ok().filter(|&number| number > FORMAT)?;
+    Some(
+        Problem::new("version", version.place(), format!("format {number} is newer than this ichor"))
+            .want(format!("an ichor that reads format {number}; this one, {}, reads format {FORMAT}", env!("CARGO_PKG_VERSION"))),
+    )
+}
+
+/// The folder of `path`, as text.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// `path` as seen from the folder of `from`, with `.` and `..` resolved by their text.
+pub fn beside(from: &str, path: &str) -> String {
+    let joined = match folder(from) {
+        _ if path.starts_with('/') => path.to_owned(),
+        "" if from.starts_with('/') => format!("/{path}"),
+        "" => path.to_owned(),
+        folder => format!("{folder}/{path}"),
+    };
+    let mut steps: Vec<&str> = Vec::new();
+    for step in joined.split('/') {
+        match step {
+            "." | "" => {}
+            ".." if steps.last().is_some_and(|last| *last != "..") => {
+                steps.pop();
+            }
+            step => steps.push(step),
+        }
+    }
+    format!("{}{}", if joined.starts_with('/') { "/" } else { "" }, steps.join("/"))
+}
+
+struct Loading<'a> {
+    files: &'a mut dyn Files,
+    texts: &'a Arena<String>,
+    names: Vec<String>,
+    forest: Forest<'a>,
+    problems: Vec<Problem>,
+    /// The files being read, the outermost first.
+    chain: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl<'a> Loading<'a> {
+    /// Reads one file with what it includes and the table its nodes are in; returns its root.
+    fn file(&mut self, name: &str, asked: Option<Place>) -> Option<u32> {
+        let path = beside("", name);
+        if self.chain.contains(&path) {
+            let chain = [self.chain.join(" → "), path].join(" → ");
+            let place = asked.unwrap_or_default();
+            self.problems.push(Problem::new("include", place, "the file includes itself").want(format!("no circle: {chain}")));
+            return None;
+        }
+        if !self.seen.insert(path.clone()) {
+            return None;
+        }
+        let (number, text) = self.text(name, asked)?;
+        let root = self.forest.parse(number, text, &mut self.problems)?;
+        let View::Map(entries) = self.forest.tree(root).view() else {
+            let place = self.forest.tree(root).place();
+            self.problems.push(Problem::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"));
+            return None;
+        };
+        let include = entries.get("include").filter(|_| true);
+        let patterns: Vec<(String, Place)> = match include.map(super::tree::Tree::view) {
+            Some(View::List(items)) => items.iter().map(|item| (item.text().to_owned(), item.place())).collect(),
+            Some(View::Null) | None => Vec::new(),
+            Some(View::Scalar(_) | View::Map(_)) => {
+                let place = include.map(super::tree::Tree::place).unwrap_or_default();
+                self.problems.push(Problem::new("include", place, "not a list").want("want a list of paths, such as [sites/*.yaml]"));
+                Vec::new()
+            }
+        };
+        let mut root = self.without_include(root);
+        root = self.with_table(name, root);
+        self.chain.push(path);
+        for (pattern, place) in patterns {
+            for file in self.matches(&beside(name, &pattern), place) {
+                if let Some(other) = self.file(&file, Some(place)) {
+                    root = self.forest.join(root, other, "", &mut self.problems);
+                }
+            }
+        }
+        self.chain.pop();
+        Some(root)
+    }
+
+    /// Reads the text of a file and gives it a number.
+    fn text(&mut self, name: &str, asked: Option<Place>) -> Option<(u16, &'a str)> {
+        let bytes = match self.files.read(name) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                let (path, place) = asked.map_or(("", Place::default()), |place| ("include", place));
+                self.problems.push(Problem::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
+                return None;
+            }
+        };
+        if self.names.len() >= MOST_FILES {
+            let place = asked.unwrap_or_default();
+            self.problems.push(Problem::new("include", place, format!("more than {MOST_FILES} files")));
+            return None;
+        }
+        let number = u16::try_from(self.names.len()).expect("fewer than MOST_FILES");
+        self.names.push(name.to_owned());
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let good = error.utf8_error().valid_up_to();
+                let before = &error.as_bytes()[..good];
+                let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+                let place = Place {
+                    file: number,
+                    line: u32::try_from(line).unwrap_or(u32::MAX),
+                    column: u32::try_from(column).unwrap_or(u32::MAX),
+                    length: 1,
+                };
+                self.problems.push(Problem::new("", place, "not UTF-8").want("a file saved as UTF-8"));
+                self.texts.alloc(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                return None;
+            }
+        };
+        Some((number, self.texts.alloc(text)))
+    }
+
+    fn matches(&mut self, pattern: &str, place: Place) -> Vec<String> {
+        match self.files.find(pattern) {
+            Ok(files) if files.is_empty() => {
+                self.problems.push(
+                    Problem::new("include", place, "matches no file").want(format!("a file that exists; looked for {pattern}")).unreadable(),
+                );
+                Vec::new()
+            }
+            Ok(files) => files,
+            Err(reason) => {
+                self.problems.push(Problem::new("include", place, format!("cannot look for {pattern}: {reason}")).unreadable());
+                Vec::new()
+            }
+        }
+    }
+
+    fn without_include(&mut self, root: u32) -> u32 {
+        self.forest.replace(root, "include", None)
+    }
+
+    /// Puts the rows of `nodes: {csv: FILE}` in its place.
+    fn with_table(&mut self, name: &str, root: u32) -> u32 {
+        let View::Map(entries) = self.forest.tree(root).view() else { return root };
+        let Some(View::Map(nodes)) = entries.get("nodes").map(super::tree::Tree::view) else { return root };
+        let Some(csv) = nodes.get("csv") else { return root };
+        let (path, place) = (beside(name, csv.text()), csv.place());
+        let Some((number, text)) = self.text(&path, Some(place)) else { return root };
+        let rows = table::rows(number, text, &mut self.forest, &mut self.problems);
+        self.forest.replace(root, "nodes", Some(rows))
+    }
+}

@@ -1,0 +1,162 @@
+//! `record!` and `choice!`: the keys and words of the cluster file, each said once.
+//!
+//! From one description come the type, the reader, the printer, the override ladder, the JSON Schema and the
+//! reference.
+
+/// Defines a map with known keys.
+///
+/// ```text
+/// record! {
+///     /// Gateways of the node network.
+///     Gateway "gateways" {
+///         /// IPv4 gateway.
+///         v4: Ipv4Addr = "none", "10.101.0.1";
+///     }
+/// }
+/// ```
+///
+/// The word behind the name is what an error wants to see there; behind each key stand what counts when it is unset
+/// and an example. `..rung: Rung` at the end takes in all keys of another record.
+macro_rules! record {
+    ($(#[doc = $doc:literal])+ $name:ident $want:literal {
+        $( $(#[doc = $fdoc:literal])+ $field:ident : $ty:ty = $default:literal, $example:literal; )*
+        $( ..$inner:ident : $innerty:ty )?
+    }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $fdoc])+ pub $field: $crate::cluster::key::Key<$ty>, )*
+            $( /// The keys it shares.
+               pub $inner: $innerty, )?
+        }
+
+        impl $crate::cluster::key::Over for $name {
+            fn over(&self, base: &Self) -> Self {
+                Self {
+                    $( $field: self.$field.over(&base.$field), )*
+                    $( $inner: self.$inner.over(&base.$inner), )?
+                }
+            }
+        }
+
+        impl $crate::cluster::read::Record for $name {
+            fn shape_of() -> &'static $crate::cluster::schema::RecordShape {
+                static SHAPE: $crate::cluster::schema::RecordShape = $crate::cluster::schema::RecordShape {
+                    name: stringify!($name),
+                    doc: concat!($($doc),+).trim_ascii(),
+                    want: $want,
+                };
+                &SHAPE
+            }
+
+            fn fields() -> Vec<$crate::cluster::schema::FieldShape> {
+                #[allow(unused_mut, reason = "only extended where another record is taken in")]
+                let mut fields = vec![ $( $crate::cluster::schema::FieldShape {
+                    name: $crate::cluster::record::key_name(stringify!($field)),
+                    doc: concat!($($fdoc),+).trim_ascii(),
+                    default: $default,
+                    example: $example,
+                    shape: <$ty as $crate::cluster::read::Read>::shape,
+                } ),* ];
+                $( fields.extend(<$innerty as $crate::cluster::read::Record>::fields()); )?
+                fields
+            }
+
+            fn set<'f>(
+                &mut self,
+                key: &str,
+                value: $crate::cluster::tree::Tree<'f>,
+                reader: &mut $crate::cluster::read::Reader<'f>,
+            ) -> bool {
+                $( if key == $crate::cluster::record::key_name(stringify!($field)) {
+                    self.$field = reader.key(value);
+                    return true;
+                } )*
+                $( if self.$inner.set(key, value, reader) {
+                    return true;
+                } )?
+                false
+            }
+
+            fn entries(&self) -> Vec<(String, $crate::cluster::print::Printed)> {
+                let mut entries = Vec::new();
+                $( if self.$field != $crate::cluster::key::Key::Unset {
+                    let name = $crate::cluster::record::key_name(stringify!($field));
+                    entries.push((name.to_owned(), self.$field.print()));
+                } )*
+                $( entries.extend(self.$inner.entries()); )?
+                entries
+            }
+        }
+    };
+}
+
+/// Defines a value that is one of a few words.
+macro_rules! choice {
+    ($(#[doc = $doc:literal])+ $name:ident $noun:literal { $( $(#[doc = $vdoc:literal])+ $variant:ident = $word:literal, )+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $( $(#[doc = $vdoc])+ $variant, )+ }
+
+        impl $name {
+            /// Every word there is.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant ),+ ];
+
+            /// The word it is written as.
+            pub fn word(self) -> &'static str {
+                match self { $( Self::$variant => $word, )+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl $crate::cluster::read::Scalar for $name {
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $( $word => Ok(Self::$variant), )+
+                    _ => Err($crate::cluster::record::not_a_word(text, $noun, &[$($word),+])),
+                }
+            }
+
+            fn form() -> $crate::cluster::read::Form {
+                $crate::cluster::read::Form {
+                    name: concat!($($word, " / ",)+ "").strip_suffix(" / ").unwrap_or_default(),
+                    want: concat!("one of: ", $($word, ", ",)+ "").strip_suffix(", ").unwrap_or_default(),
+                    schema: serde_json::json!({"enum": [$($word),+]}),
+                }
+            }
+
+            fn text(&self) -> String {
+                self.word().to_owned()
+            }
+        }
+
+        impl $crate::cluster::key::Over for $name {
+            fn over(&self, _: &Self) -> Self {
+                *self
+            }
+        }
+    };
+}
+
+pub(crate) use {choice, record};
+
+/// A Rust field name as a key: `r#in` is `in`.
+pub(crate) const fn key_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
+}
+
+/// Why `text` is not one of `words`, with the word that was probably meant.
+pub(crate) fn not_a_word(text: &str, noun: &str, words: &[&'static str]) -> String {
+    match super::nearest::nearest(text, words.iter().copied()) {
+        Some(near) => format!("not a known {noun}; did you mean `{near}`?"),
+        None => format!("not a known {noun}"),
+    }
+}

@@ -1,0 +1,82 @@
+//! `fabric`: the routers around the nodes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::cluster::key::List;
+use crate::cluster::record::{choice, record};
+use crate::cluster::value::{Asn, Pair, PortRef, Prefix, Secret, SoftwareVersion, Text, Toggle, Word};
+
+use super::Bfd;
+
+record! {
+    /// The routers around the nodes, as far as ichor shall know, write, prove or run them.
+    Fabric "routers and cables" {
+        /// The routers.
+        routers: List<Arc<Router>> = "none", "[{name: leaf1, role: leaf, asn: 65101}]";
+        /// Which port leads where.
+        cables: List<Pair<PortRef>> = "a node's n-th port to the n-th leaf, every leaf to every spine", "[[solcp01:fab0, leaf1:swp1]]";
+    }
+}
+
+record! {
+    /// One router.
+    Router "a router" {
+        /// Its name.
+        name: Word = "required", "leaf1";
+        /// What it is in the fabric.
+        role: RouterRole = "leaf", "leaf";
+        /// Its AS number.
+        asn: Asn = "required", "65101";
+        /// Its addresses toward the nodes.
+        addresses: List<IpAddr> = "none: unnumbered", "[\"fd00:101::fffe\"]";
+        /// What it runs.
+        software: Software = "frr", "frr";
+        /// The release of it, because some faults are its own.
+        version: SoftwareVersion = "unknown", "10.3.1";
+        /// VRF its side of the sessions is in.
+        vrf: Text = "none", "evpnz1";
+        /// Prefix from which it accepts nodes that are not listed one by one.
+        listen: Prefix = "none: every node is listed", "\"fd00:101::/64\"";
+        /// Whether it takes IPv4 routes over IPv6 next hops on numbered sessions.
+        extended_nexthop: bool = "true where ichor writes its configuration, else unknown", "true";
+        /// BFD on its side.
+        bfd: Toggle<Bfd> = "as on the nodes", "true";
+        /// Password of its sessions.
+        password: Secret = "none", "{env: BGP_PW}";
+        /// How ichor reaches it.
+        reach: Arc<Reach> = "not at all", "{ssh: root@leaf1}";
+    }
+}
+
+choice! {
+    /// What a router is in the fabric.
+    RouterRole "router role" {
+        /// A switch the nodes are connected to.
+        Leaf = "leaf",
+        /// A switch the leafs are connected to.
+        Spine = "spine",
+        /// A router the nodes peer with across a network.
+        Gateway = "gateway",
+    }
+}
+
+choice! {
+    /// What a router runs.
+    Software "router software" {
+        /// FRRouting, also in Proxmox SDN and many switches.
+        Frr = "frr",
+        /// MikroTik RouterOS.
+        Routeros = "routeros",
+        /// Something ichor does not write for.
+        Other = "other",
+    }
+}
+
+record! {
+    /// How ichor reaches a router.
+    Reach "a way to reach it" {
+        /// User and host for ssh.
+        ssh: Text = "none", "root@leaf1";
+    }
+}

@@ -1,0 +1,61 @@
+//! `hypervisors`: where virtual machines are made.
+
+use std::sync::Arc;
+
+use crate::cluster::key::List;
+use crate::cluster::record::record;
+use crate::cluster::value::{Fingerprint, LinkName, Secret, Text, Url, Word};
+
+record! {
+    /// A place where virtual machines are made: one of these.
+    Hypervisor "proxmox or libvirt" {
+        /// A Proxmox VE cluster.
+        proxmox: Arc<Proxmox> = "none", "{url: https://pve:8006, token: {env: PVE_TOKEN}}";
+        /// A libvirt host.
+        libvirt: Arc<Libvirt> = "none", "{uri: qemu+ssh://edge1/system}";
+    }
+}
+
+record! {
+    /// A Proxmox VE cluster.
+    Proxmox "settings of Proxmox" {
+        /// Its API.
+        url: Url = "required", "https://pve:8006";
+        /// API token.
+        token: Secret = "required, or user and password", "{env: PVE_TOKEN}";
+        /// User, with a password in place of a token.
+        user: Text = "none", "root@pam";
+        /// Password of the user.
+        password: Secret = "none", "{env: PVE_PASSWORD}";
+        /// SHA-256 fingerprint of its certificate.
+        fingerprint: Fingerprint = "checked by the system's roots", "";
+        /// Hosts that machines are spread over.
+        hosts: List<Word> = "all", "[pve1, pve2]";
+        /// Storage for ISO images.
+        iso: Text = "local", "cephfs";
+        /// Storage for disks.
+        disks: Text = "local-lvm", "local-lvm";
+    }
+}
+
+record! {
+    /// A libvirt host.
+    Libvirt "settings of libvirt" {
+        /// Its connection URI.
+        uri: Url = "qemu:///system", "qemu+ssh://edge1/system";
+        /// Storage pool.
+        pool: Text = "default", "default";
+        /// The network machines are connected to.
+        network: Arc<LibvirtNetwork> = "none", "{bridge: ovsbr0, ovs: true}";
+    }
+}
+
+record! {
+    /// The network of a libvirt host's machines.
+    LibvirtNetwork "a bridge" {
+        /// The bridge.
+        bridge: LinkName = "virbr0", "ovsbr0";
+        /// Whether it is an Open vSwitch bridge.
+        ovs: bool = "false", "true";
+    }
+}

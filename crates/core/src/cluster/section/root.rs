@@ -1,0 +1,119 @@
+//! The file as a whole.
+
+use std::sync::Arc;
+
+use super::{ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung, Site, Boot};
+use crate::cluster::key::{Inline, List, Map, Over};
+use crate::cluster::print::Printed;
+use crate::cluster::read::{Read, Reader};
+use crate::cluster::record::record;
+use crate::cluster::schema::Shape;
+use crate::cluster::tree::{Tree, View};
+use crate::cluster::value::{AgeRecipient, FilePath, Text, Word};
+
+record! {
+    /// The cluster file.
+    File "a cluster file" {
+        /// Format of the file.
+        version: u32 = "1", "1";
+        /// More files of the same shape, merged into this one; `*` stands for any name.
+        include: List<FilePath> = "none", "[sites/*.yaml]";
+        /// The cluster: names, versions, endpoint, Kubernetes networks.
+        cluster: Arc<ClusterSection> = "required", "{name: sol, id: 101, talos: v1.13.9}";
+        /// Prefixes, addresses and what the network offers.
+        network: Arc<Network> = "derived from `cluster.id`", "{api: {vip: 10.101.0.10}}";
+        /// The routers around the nodes, as far as ichor shall know them.
+        fabric: Arc<Fabric> = "none", "{routers: [{name: leaf1, asn: 65101}]}";
+        /// BGP on the nodes.
+        routing: Arc<Routing> = "none", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
+        /// A network over the network.
+        overlay: Arc<Overlay> = "none", "{tailscale: {key: {env: TS_KEY}}}";
+        /// Where a machine's first configuration comes from.
+        boot: Arc<Boot> = "by platform", "{from: cidata}";
+        /// What the machines boot and install.
+        image: Arc<Image> = "Image Factory, or ichor's own where its extension is needed", "{source: factory}";
+        /// The Talos secrets bundle, in the SOPS format.
+        secrets: FilePath = "secrets.sops.yaml", "secrets.sops.yaml";
+        /// Who can read the secrets.
+        secrets_for: List<AgeRecipient> = "from .sops.yaml", "[age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]";
+        /// Where virtual machines are made.
+        hypervisors: Map<Word, Arc<Hypervisor>> = "none", "{pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}}";
+        /// Places with machines; what holds for all nodes of a site.
+        sites: Map<Word, Arc<Site>> = "none", "{berlin: {relay: 10.9.0.1}}";
+        /// What holds for all nodes of a group.
+        groups: Map<Word, Arc<Group>> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
+        /// What holds for every node.
+        defaults: Arc<Rung> = "none", "{install: {disk: /dev/sda}}";
+        /// What holds for the nodes of a role.
+        roles: Arc<Roles> = "none", "{worker: {vm: {cores: 8}}}";
+        /// The machines, or a table of them.
+        nodes: Nodes = "required", "[{name: solcp01, role: controlplane, index: 11}]";
+        /// Findings that are known and accepted, each with a reason.
+        silence: List<Arc<Silence>> = "none", "[{rule: asn-public, at: routing.workload, why: the numbers of the old fabric}]";
+    }
+}
+
+record! {
+    /// A finding that is known and accepted.
+    Silence "a map with rule, at and why" {
+        /// The rule's id.
+        rule: Word = "required", "asn-public";
+        /// Key path the finding is at; what lies below it counts too.
+        at: Text = "everywhere", "routing.workload";
+        /// Why it is accepted.
+        why: Text = "required", "the numbers of the old fabric";
+    }
+}
+
+/// The nodes, written out, or a table to read them from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nodes {
+    /// Written out, or already read from the table.
+    List(List<Inline<Node>>),
+    /// `{csv: nodes.csv}`, before the table is read.
+    Table(FilePath),
+}
+
+impl Read for Nodes {
+    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+        match tree.view() {
+            View::List(_) => List::read(tree, reader).map(Self::List),
+            View::Map(entries) if entries.iter().count() == 1 => match entries.get("csv") {
+                Some(path) => FilePath::read(path, reader).map(Self::Table),
+                None => {
+                    reader.wrong(tree, "a list of nodes, or {csv: FILE}");
+                    None
+                }
+            },
+            _ => {
+                reader.wrong(tree, "a list of nodes, or {csv: FILE}");
+                None
+            }
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::OneOf(vec![List::<Inline<Node>>::shape(), Arc::<NodeTable>::shape()])
+    }
+
+    fn print(&self) -> Printed {
+        match self {
+            Self::List(nodes) => nodes.print(),
+            Self::Table(path) => Printed::Map(vec![("csv".to_owned(), path.print())]),
+        }
+    }
+}
+
+impl Over for Nodes {
+    fn over(&self, _: &Self) -> Self {
+        self.clone()
+    }
+}
+
+record! {
+    /// A table of nodes. Its first row names key paths such as `name`, `index` or `vm.cores`.
+    NodeTable "a table of nodes" {
+        /// The table, a CSV file.
+        csv: FilePath = "required", "nodes.csv";
+    }
+}

@@ -1,0 +1,87 @@
+//! `vm`: a node's virtual machine.
+
+use crate::cluster::key::List;
+use crate::cluster::record::{choice, record};
+use crate::cluster::value::{LinkName, Size, Text, VlanId, Word};
+
+record! {
+    /// A node's virtual machine.
+    Vm "a virtual machine" {
+        /// Where it is made.
+        hypervisor: Word = "the only one there is", "pve";
+        /// Host of the hypervisor cluster it runs on.
+        host: Word = "spread over all", "pve1";
+        /// Its number.
+        id: u32 = "first_id + index", "311";
+        /// Base of the numbers.
+        first_id: u32 = "none", "300";
+        /// CPU cores.
+        cores: u16 = "2", "4";
+        /// CPU type.
+        cpu: Text = "host", "host";
+        /// Memory.
+        memory: Size = "4GiB", "8GiB";
+        /// Size of the disk.
+        disk: Size = "32GiB", "64GiB";
+        /// Storage of the disk.
+        storage: Text = "the hypervisor's", "local-lvm";
+        /// Bridge of its ports.
+        bridge: LinkName = "vmbr0; libvirt: the hypervisor's", "vmbr0";
+        /// VLAN of its ports.
+        vlan: VlanId = "none", "101";
+        /// Machine type.
+        machine: Machine = "q35", "q35";
+        /// Firmware.
+        firmware: Firmware = "ovmf", "ovmf";
+        /// Model of its ports.
+        nic: Text = "virtio", "virtio";
+        /// Whether it starts with the host.
+        on_boot: bool = "true", "true";
+        /// Whether the guest agent is used.
+        guest_agent: bool = "false", "true";
+        /// Resource pool.
+        pool: Text = "none", "talos";
+        /// Tags.
+        tags: List<Word> = "none", "[sol]";
+        /// Whether machines of one role are kept on different hosts.
+        anti_affinity: bool = "false", "true";
+        /// What it boots from, first to last.
+        boot: List<BootDevice> = "[disk, cdrom]", "[disk, cdrom]";
+        /// More arguments for QEMU.
+        args: List<Text> = "none", "[\"-smbios\", \"type=1\"]";
+    }
+}
+
+choice! {
+    /// Type of a virtual machine.
+    Machine "machine type" {
+        /// With PCI Express.
+        Q35 = "q35",
+        /// The older one.
+        I440fx = "i440fx",
+        /// ARM's.
+        Virt = "virt",
+    }
+}
+
+choice! {
+    /// Firmware of a virtual machine.
+    Firmware "firmware" {
+        /// UEFI.
+        Ovmf = "ovmf",
+        /// BIOS.
+        Seabios = "seabios",
+    }
+}
+
+choice! {
+    /// What a machine boots from.
+    BootDevice "boot device" {
+        /// Its disk.
+        Disk = "disk",
+        /// Its CD-ROM.
+        Cdrom = "cdrom",
+        /// The network.
+        Net = "net",
+    }
+}

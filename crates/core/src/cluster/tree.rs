@@ -1,0 +1,501 @@
+//! YAML as a tree that remembers where everything stood.
+//!
+//! One [`Forest`] holds the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] lays two
+//! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key.
+//!
+//! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use super::problem::Problem;
+use super::source::Place;
+
+/// Deeper nesting than any cluster file has.
+const DEEPEST: usize = 64;
+/// What aliases and merge keys may add beyond the values that stand in the file.
+const LARGEST_EXPANSION: u64 = 1_000_000;
+
+/// All values of all files of a cluster.
+#[derive(Debug, Default)]
+pub struct Forest<'s> {
+    values: Vec<(Place, Kind<'s>)>,
+    children: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+enum Kind<'s> {
+    Scalar { text: Cow<'s, str>, plain: bool },
+    List { from: u32, to: u32 },
+    /// Children are key, value, key, value.
+    Map { from: u32, to: u32 },
+}
+
+/// A value, looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum View<'f> {
+    /// `null`, `~` or nothing at all.
+    Null,
+    /// The text of a scalar.
+    Scalar(&'f str),
+    /// The items of a list.
+    List(Items<'f>),
+    /// Keys and values of a map.
+    Map(Entries<'f>),
+}
+
+/// A handle to one value of a [`Forest`].
+#[derive(Debug, Clone, Copy)]
+pub struct Tree<'f> {
+    forest: &'f Forest<'f>,
+    id: u32,
+}
+
+/// The items of a list, to be counted or walked.
+#[derive(Debug, Clone, Copy)]
+pub struct Items<'f> {
+    forest: &'f Forest<'f>,
+    ids: &'f [u32],
+}
+
+/// The entries of a map, to be walked or searched.
+#[derive(Debug, Clone, Copy)]
+pub struct Entries<'f> {
+    forest: &'f Forest<'f>,
+    ids: &'f [u32],
+}
+
+impl<'f> Items<'f> {
+    /// How many there are.
+    pub fn len(self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Each item in order.
+    pub fn iter(self) -> impl Iterator<Item = Tree<'f>> {
+        self.ids.iter().map(move |&id| Tree { forest: self.forest, id })
+    }
+}
+
+impl<'f> Entries<'f> {
+    /// Key and value of each entry, in order.
+    pub fn iter(self) -> impl Iterator<Item = (Tree<'f>, Tree<'f>)> {
+        self.ids.chunks_exact(2).map(move |pair| {
+            (Tree { forest: self.forest, id: pair[0] }, Tree { forest: self.forest, id: pair[1] })
+        })
+    }
+
+    /// The value under `key`.
+    pub fn get(self, key: &str) -> Option<Tree<'f>> {
+        self.iter().find(|(name, _)| name.text() == key).map(|(_, value)| value)
+    }
+}
+
+impl<'f> Tree<'f> {
+    /// Where it stands.
+    pub fn place(self) -> Place {
+        self.forest.values[self.id as usize].0
+    }
+
+    /// What it is.
+    pub fn view(self) -> View<'f> {
+        let forest = self.forest;
+        match &forest.values[self.id as usize].1 {
+            Kind::Scalar { text, plain: true } if matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL") => View::Null,
+            Kind::Scalar { text, .. } => View::Scalar(text),
+            Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(*from, *to) }),
+            Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(*from, *to) }),
+        }
+    }
+
+    /// Its text if it is a scalar, else nothing.
+    pub fn text(self) -> &'f str {
+        match &self.forest.values[self.id as usize].1 {
+            Kind::Scalar { text, .. } => text,
+            Kind::List { .. } | Kind::Map { .. } => "",
+        }
+    }
+
+    /// Whether the text was written without quotes.
+    pub fn is_plain(self) -> bool {
+        matches!(self.forest.values[self.id as usize].1, Kind::Scalar { plain: true, .. })
+    }
+}
+
+impl<'s> Forest<'s> {
+    fn slice(&self, from: u32, to: u32) -> &[u32] {
+        &self.children[from as usize..to as usize]
+    }
+
+    fn add(&mut self, place: Place, kind: Kind<'s>) -> u32 {
+        self.values.push((place, kind));
+        u32::try_from(self.values.len() - 1).expect("a file under 4 GiB has fewer values")
+    }
+
+    fn hang(&mut self, ids: impl IntoIterator<Item = u32>) -> (u32, u32) {
+        let from = u32::try_from(self.children.len()).expect("fewer links than values and expansions");
+        self.children.extend(ids);
+        (from, u32::try_from(self.children.len()).expect("as above"))
+    }
+
+    /// Adds a scalar that stands at `place`.
+    pub fn scalar(&mut self, place: Place, text: impl Into<Cow<'s, str>>, plain: bool) -> u32 {
+        self.add(place, Kind::Scalar { text: text.into(), plain })
+    }
+
+    /// Adds a list of what was added before.
+    pub fn list(&mut self, place: Place, items: impl IntoIterator<Item = u32>) -> u32 {
+        let (from, to) = self.hang(items);
+        self.add(place, Kind::List { from, to })
+    }
+
+    /// Adds a map of keys and values that were added before.
+    pub fn map(&mut self, place: Place, entries: impl IntoIterator<Item = (u32, u32)>) -> u32 {
+        let (from, to) = self.hang(entries.into_iter().flat_map(|(key, value)| [key, value]));
+        self.add(place, Kind::Map { from, to })
+    }
+
+    /// The value `id`, to be looked at.
+    pub fn tree<'f>(&'f self, id: u32) -> Tree<'f>
+    where
+        's: 'f,
+    {
+        Tree { forest: self, id }
+    }
+
+    /// Adds the values of one file and returns its root, or says why the text is not YAML ichor reads.
+    ///
+    /// An empty text is an empty map.
+    pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
+        let before = problems.len();
+        let root = Growth { forest: self, problems, file, text, open: Vec::new(), anchors: HashMap::new(), added: 0 }.grow();
+        (problems.len() == before).then_some(root).flatten()
+    }
+
+    /// Adds the YAML of one table cell; everything in it stands at `place`.
+    pub fn parse_cell(&mut self, place: Place, text: &str, problems: &mut Vec<Problem>) -> Option<u32> {
+        let before = self.values.len();
+        let text: &str = text;
+        let mut cell = Forest::default();
+        let root = cell.parse(place.file, text, problems);
+        for problem in problems.iter_mut() {
+            problem.place = place;
+        }
+        let offset = u32::try_from(before).expect("a file under 4 GiB has fewer values");
+        let links = u32::try_from(self.children.len()).expect("as above");
+        self.children.extend(cell.children.iter().map(|id| id + offset));
+        self.values.extend(cell.values.into_iter().map(|(_, kind)| {
+            let kind = match kind {
+                Kind::Scalar { text, plain } => Kind::Scalar { text: Cow::Owned(text.into_owned()), plain },
+                Kind::List { from, to } => Kind::List { from: from + links, to: to + links },
+                Kind::Map { from, to } => Kind::Map { from: from + links, to: to + links },
+            };
+            (place, kind)
+        }));
+        Some(root? + offset)
+    }
+
+    /// The map `root` with another value under `key`, or without it.
+    pub fn replace(&mut self, root: u32, key: &str, value: Option<u32>) -> u32 {
+        let (place, Kind::Map { from, to }) = self.values[root as usize].clone() else { return root };
+        let mut entries = self.slice(from, to).to_vec();
+        let Some(at) = entries.chunks_exact(2).position(|pair| self.tree(pair[0]).text() == key) else { return root };
+        match value {
+            Some(value) => entries[at * 2 + 1] = value,
+            None => drop(entries.drain(at * 2..at * 2 + 2)),
+        }
+        let (from, to) = self.hang(entries);
+        self.add(place, Kind::Map { from, to })
+    }
+
+    /// Lays `other` over `base`: maps are joined key by key, lists one after the other; a scalar in both is a problem.
+    pub fn join(&mut self, base: u32, other: u32, path: &str, problems: &mut Vec<Problem>) -> u32 {
+        let (place, there) = (self.values[base as usize].0, self.values[other as usize].0);
+        let ids = |forest: &Self, from: u32, to: u32| forest.slice(from, to).to_vec();
+        match (self.values[base as usize].1.clone(), self.values[other as usize].1.clone()) {
+            (Kind::Map { from, to }, Kind::Map { from: from2, to: to2 }) => {
+                let mut entries = ids(self, from, to);
+                for pair in ids(self, from2, to2).chunks_exact(2) {
+                    let key = self.tree(pair[0]).text().to_owned();
+                    let same = entries.chunks_exact(2).position(|old| self.tree(old[0]).text() == key);
+                    match same {
+                        Some(at) => {
+                            let path = if path.is_empty() { key } else { format!("{path}.{key}") };
+                            entries[at * 2 + 1] = self.join(entries[at * 2 + 1], pair[1], &path, problems);
+                        }
+                        None => entries.extend(pair),
+                    }
+                }
+                let (from, to) = self.hang(entries);
+                self.add(place, Kind::Map { from, to })
+            }
+            (Kind::List { from, to }, Kind::List { from: from2, to: to2 }) => {
+                let items = [ids(self, from, to), ids(self, from2, to2)].concat();
+                self.list(place, items)
+            }
+            _ => {
+                problems.push(
+                    Problem::new(path, there, "set in two files")
+                        .want("keep it in one of them")
+                        .also(place, "first set here"),
+                );
+                base
+            }
+        }
+    }
+}
+
+/// A list or map whose end has not come yet.
+struct Open {
+    place: Place,
+    anchor: usize,
+    is_map: bool,
+    ids: Vec<u32>,
+    weight: u64,
+}
+
+/// The state of one [`Forest::parse`].
+struct Growth<'a, 's> {
+    forest: &'a mut Forest<'s>,
+    problems: &'a mut Vec<Problem>,
+    file: u16,
+    text: &'s str,
+    open: Vec<Open>,
+    /// What each anchor names, and how many values that is.
+    anchors: HashMap<usize, (u32, u64)>,
+    /// Values that aliases and merge keys added.
+    added: u64,
+}
+
+impl<'s> Growth<'_, 's> {
+    fn grow(mut self) -> Option<u32> {
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
+        let mut root = None;
+        let mut documents = 0;
+        for event in Parser::new_from_str(text) {
+            let (event, span) = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.syntax(&error);
+                    return None;
+                }
+            };
+            let place = self.place(span);
+            let done = match event {
+                Event::DocumentStart(_) => {
+                    documents += 1;
+                    if documents == 2 {
+                        self.problem(place, "a second document", "one document per file; use `include` to split a cluster");
+                        return None;
+                    }
+                    None
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    self.refuse(place, tag.as_deref());
+                    Some((self.forest.scalar(place, text, style == ScalarStyle::Plain), anchor, 1))
+                }
+                Event::Alias(anchor) => Some(self.alias(place, anchor)?),
+                Event::SequenceStart(anchor, tag) => {
+                    self.refuse(place, tag.as_deref());
+                    self.begin(place, anchor, false)?;
+                    None
+                }
+                Event::MappingStart(anchor, tag) => {
+                    self.refuse(place, tag.as_deref());
+                    self.begin(place, anchor, true)?;
+                    None
+                }
+                Event::SequenceEnd | Event::MappingEnd => Some(self.end(span)?),
+                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => None,
+            };
+            if let Some((id, anchor, weight)) = done {
+                if anchor != 0 {
+                    self.anchors.insert(anchor, (id, weight));
+                }
+                match self.open.last_mut() {
+                    Some(open) => {
+                        open.ids.push(id);
+                        open.weight += weight;
+                    }
+                    None => root = Some(id),
+                }
+            }
+        }
+        let empty = Place { file: self.file, line: 1, column: 1, length: 0 };
+        Some(root.unwrap_or_else(|| self.forest.map(empty, [])))
+    }
+
+    fn begin(&mut self, place: Place, anchor: usize, is_map: bool) -> Option<()> {
+        if self.open.len() == DEEPEST {
+            self.problem(place, &format!("nested deeper than {DEEPEST} levels"), "a flatter file");
+            return None;
+        }
+        self.open.push(Open { place, anchor, is_map, ids: Vec::new(), weight: 1 });
+        Some(())
+    }
+
+    fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
+        let Open { mut place, anchor, is_map, ids, weight } = self.open.pop()?;
+        if span.start.line() == place.line as usize {
+            let columns = span.end.col() + 1;
+            place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
+        }
+        let id = if is_map {
+            let ids = self.entries(ids)?;
+            self.forest.map(place, ids.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>())
+        } else {
+            self.forest.list(place, ids)
+        };
+        Some((id, anchor, weight))
+    }
+
+    /// Checks the keys of a map and puts what merge keys bring behind its own entries.
+    fn entries(&mut self, ids: Vec<u32>) -> Option<Vec<u32>> {
+        let mut merges = Vec::new();
+        {
+            let mut seen: HashSet<&str> = HashSet::new();
+            let wide = ids.len() > 32;
+            for (nth, pair) in ids.chunks_exact(2).enumerate() {
+                let key = self.forest.tree(pair[0]);
+                if !matches!(key.forest.values[key.id as usize].1, Kind::Scalar { .. }) {
+                    let place = key.place();
+                    self.problem(place, "a key must be a word", "plain text before the colon");
+                    return None;
+                }
+                if key.is_plain() && key.text() == "<<" {
+                    merges.push(pair[1]);
+                    continue;
+                }
+                let twice = if wide {
+                    !seen.insert(key.text())
+                } else {
+                    ids[..nth * 2].chunks_exact(2).any(|old| self.forest.tree(old[0]).text() == key.text())
+                };
+                if twice {
+                    let first = ids.chunks_exact(2).find(|old| self.forest.tree(old[0]).text() == key.text());
+                    let first = first.map_or(key.place(), |old| self.forest.tree(old[0]).place());
+                    let path = [self.path(), key.text().to_owned()].join(".");
+                    self.problems.push(
+                        Problem::new(path.trim_start_matches('.'), key.place(), "key written twice")
+                            .want("one of the two; the other would be lost")
+                            .also(first, "first written here"),
+                    );
+                }
+            }
+        }
+        if merges.is_empty() {
+            return Some(ids);
+        }
+        self.merge(&ids, &merges)
+    }
+
+    fn merge(&mut self, ids: &[u32], merges: &[u32]) -> Option<Vec<u32>> {
+        let own = ids.chunks_exact(2).filter(|pair| {
+            let key = self.forest.tree(pair[0]);
+            !(key.is_plain() && key.text() == "<<")
+        });
+        let mut merged: Vec<u32> = own.flatten().copied().collect();
+        let mut names: HashSet<String> =
+            merged.chunks_exact(2).map(|pair| self.forest.tree(pair[0]).text().to_owned()).collect();
+        let mut sources = Vec::new();
+        for &id in merges {
+            match &self.forest.values[id as usize].1 {
+                Kind::List { from, to } => sources.extend_from_slice(self.forest.slice(*from, *to)),
+                _ => sources.push(id),
+            }
+        }
+        for id in sources {
+            let Kind::Map { from, to } = self.forest.values[id as usize].1 else {
+                let place = self.forest.values[id as usize].0;
+                self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
+                return None;
+            };
+            for pair in self.forest.slice(from, to).to_vec().chunks_exact(2) {
+                self.added += 1;
+                if names.insert(self.forest.tree(pair[0]).text().to_owned()) {
+                    merged.extend(pair);
+                }
+            }
+            self.bounded(self.forest.values[id as usize].0)?;
+        }
+        Some(merged)
+    }
+
+    fn alias(&mut self, place: Place, anchor: usize) -> Option<(u32, usize, u64)> {
+        let Some(&(id, weight)) = self.anchors.get(&anchor) else {
+            self.problem(place, "an alias of something it stands in", "an alias of a value that is complete");
+            return None;
+        };
+        self.added = self.added.saturating_add(weight);
+        self.bounded(place)?;
+        Some((id, 0, weight))
+    }
+
+    fn bounded(&mut self, place: Place) -> Option<()> {
+        if self.added > LARGEST_EXPANSION {
+            let message = format!("aliases and merge keys add more than {LARGEST_EXPANSION} values");
+            self.problem(place, &message, "values written out, or `defaults` and `groups`");
+            return None;
+        }
+        Some(())
+    }
+
+    fn refuse(&mut self, place: Place, tag: Option<&Tag>) {
+        if let Some(tag) = tag {
+            self.problem(place, &format!("the tag `{tag}` has no meaning here"), "the value without a tag");
+        }
+    }
+
+    fn syntax(&mut self, error: &ScanError) {
+        let mark = error.marker();
+        let place = Place {
+            file: self.file,
+            line: u32::try_from(mark.line()).unwrap_or(u32::MAX),
+            column: u32::try_from(mark.col() + 1).unwrap_or(u32::MAX),
+            length: 1,
+        };
+        let line = self.text.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
+        let indent: &str = &line[..line.len() - line.trim_start().len()];
+        if indent.contains('\t') {
+            let column = u32::try_from(indent.find('\t').unwrap_or(0) + 1).unwrap_or(1);
+            self.problem(Place { column, ..place }, "a tab in the indentation", "spaces: YAML does not allow tabs here");
+        } else {
+            self.problem(place, &format!("not YAML: {}", error.info()), "see the marked place; often a quote, colon or bracket is missing before it");
+        }
+    }
+
+    fn problem(&mut self, place: Place, message: &str, want: &str) {
+        self.problems.push(Problem::new(self.path(), place, message).want(want));
+    }
+
+    /// The key path of what is being read, as far as the tree knows it.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for open in &self.open {
+            if !open.is_map {
+                path += &format!("[{}]", open.ids.len());
+            } else if open.ids.len() % 2 == 1 {
+                let key = self.forest.tree(open.ids[open.ids.len() - 1]).text();
+                path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
+            }
+        }
+        path
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let length = if span.start.line() == span.end.line() { span.len() } else { 0 };
+        Place {
+            file: self.file,
+            line: u32::try_from(span.start.line()).unwrap_or(u32::MAX),
+            column: u32::try_from(span.start.col() + 1).unwrap_or(u32::MAX),
+            length: u16::try_from(length).unwrap_or(u16::MAX),
+        }
+    }
+}

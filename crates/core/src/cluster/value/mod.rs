@@ -1,0 +1,83 @@
+//! The values a cluster file holds: each checked when it is read, impossible to hold wrong.
+
+mod form;
+mod measure;
+mod name;
+mod net;
+mod number;
+mod secret;
+mod version;
+
+pub use form::{Any, Either, Pair, Toggle};
+pub use measure::{Duration, Size};
+pub use name::{
+    AgeRecipient, Community, DiskPath, DnsName, Endpoint, FilePath, Fingerprint, HostPort, ImageReference, LabelKey, LabelValue,
+    LinkName, NodeName, PortRef, SizeRange, Taint, Text, Url, Word,
+};
+pub use net::{Address, AddressOrPrefix4, AddressOrPrefix6, Mac, Prefix};
+pub use number::{Asn, Mtu, VlanId};
+pub use secret::Secret;
+pub use version::{KubernetesVersion, SoftwareVersion, TalosVersion};
+
+/// Makes a scalar of a type that has `parse`, `Display` and is replaced as a whole by a higher rung.
+macro_rules! scalar {
+    ($ty:ty, $name:literal, $want:literal, $schema:tt) => {
+        impl $crate::cluster::read::Scalar for $ty {
+            fn parse(text: &str) -> Result<Self, String> {
+                Self::parse(text)
+            }
+
+            fn form() -> $crate::cluster::read::Form {
+                $crate::cluster::read::Form { name: $name, want: $want, schema: serde_json::json!($schema) }
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+
+        impl $crate::cluster::key::Over for $ty {
+            fn over(&self, _: &Self) -> Self {
+                self.clone()
+            }
+        }
+    };
+}
+use scalar;
+
+/// Makes a checked text: one that holds what its `check` lets through.
+macro_rules! text {
+    ($(#[doc = $doc:literal])+ $ty:ident, $name:literal, $want:literal, $schema:tt, $check:expr) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $ty(Box<str>);
+
+        impl $ty {
+            /// Reads it, or says why the text is none.
+            pub fn parse(text: &str) -> Result<Self, String> {
+                let check: fn(&str) -> Result<(), String> = $check;
+                check(text).map(|()| Self(text.into()))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $ty {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $ty {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        $crate::cluster::value::scalar!($ty, $name, $want, $schema);
+    };
+}
+use text;
