@@ -23,110 +23,106 @@ impl<T: PartialEq> PartialEq for At<T> {
     }
 }
 
-/// One key of a record.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Key<T> {
-    /// Not written.
-    #[default]
-    Unset,
-    /// Written as `null`: what lower rungs say no longer counts.
-    Cleared(Place),
-    /// Written.
-    Set(At<T>),
+/// One key of a record: unset, cleared by `null`, or set.
+///
+/// One pointer wide, and copied by counting: a node has some two hundred keys, a cluster may have a hundred thousand
+/// nodes, and next to none of their keys are set.
+#[derive(Debug)]
+pub struct Key<T>(Option<Arc<At<Option<T>>>>);
+
+impl<T> Clone for Key<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Key<T> {
+    fn default() -> Self {
+        Self(None)
+    }
 }
 
 impl<T: PartialEq> PartialEq for Key<T> {
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Unset, Self::Unset) | (Self::Cleared(_), Self::Cleared(_)) => true,
-            (Self::Set(a), Self::Set(b)) => a == b,
-            _ => false,
-        }
+        self.0 == other.0
     }
 }
 
 impl<T> Key<T> {
+    /// Written.
+    pub fn set(value: T, place: Place) -> Self {
+        Self(Some(Arc::new(At { value: Some(value), place })))
+    }
+
+    /// Written as `null`: what lower rungs say no longer counts.
+    pub fn cleared(place: Place) -> Self {
+        Self(Some(Arc::new(At { value: None, place })))
+    }
+
     /// The value, if there is one.
     pub fn get(&self) -> Option<&T> {
-        self.at().map(|at| &at.value)
+        self.0.as_ref()?.value.as_ref()
+    }
+
+    /// Where it was set, or cleared.
+    pub fn place(&self) -> Option<Place> {
+        self.0.as_ref().map(|at| at.place)
     }
 
     /// The value with its place, if there is one.
-    pub fn at(&self) -> Option<&At<T>> {
-        match self {
-            Self::Set(at) => Some(at),
-            Self::Unset | Self::Cleared(_) => None,
-        }
+    pub fn at(&self) -> Option<At<&T>> {
+        Some(At { value: self.get()?, place: self.place()? })
     }
 
-    /// Where it was set.
-    pub fn place(&self) -> Option<Place> {
-        self.at().map(|at| at.place)
-    }
-
-    /// Whether it was set.
+    /// Whether it was set to something.
     pub fn is_set(&self) -> bool {
-        matches!(self, Self::Set(_))
+        self.get().is_some()
+    }
+
+    /// Whether it was written, be it as `null`.
+    pub fn is_written(&self) -> bool {
+        self.0.is_some()
     }
 }
 
-impl<T: Clone> Key<T> {
+impl<T: Copy> Key<T> {
     /// A copy of the value, if there is one.
     pub fn value(&self) -> Option<T> {
-        self.get().cloned()
+        self.get().copied()
     }
 }
 
 /// How a higher rung lies over a lower one.
 pub trait Over: Clone {
+    /// Whether something of the lower rung can shine through.
+    const MERGES: bool = false;
+
     /// What counts when `self` is written above `base`.
     #[must_use]
-    fn over(&self, base: &Self) -> Self;
+    fn over(&self, _base: &Self) -> Self {
+        self.clone()
+    }
 }
 
 impl<T: Over> Over for Key<T> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
-        match (self, base) {
-            (Self::Unset, _) => base.clone(),
-            (Self::Set(at), Self::Set(below)) => {
-                Self::Set(At { value: at.value.over(&below.value), place: at.place })
-            }
+        match (&self.0, self.get(), base.get()) {
+            (None, _, _) => base.clone(),
+            (Some(at), Some(value), Some(below)) if T::MERGES => Self::set(value.over(below), at.place),
             _ => self.clone(),
         }
     }
 }
 
-impl<T: Over> Over for Arc<T> {
-    fn over(&self, base: &Self) -> Self {
-        Arc::new(self.as_ref().over(base))
-    }
-}
-
-/// A record that stands in a list itself, not behind a pointer: there may be a hundred thousand of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Inline<R>(pub R);
-
-impl<R> std::ops::Deref for Inline<R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.0
-    }
-}
-
-impl<R: Over> Over for Inline<R> {
-    fn over(&self, base: &Self) -> Self {
-        Self(self.0.over(&base.0))
-    }
-}
-
 /// A list that replaces the one below it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct List<T>(pub Arc<[At<T>]>);
+pub struct List<T>(pub Vec<At<T>>);
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self(Arc::new([]))
+        Self(Vec::new())
     }
 }
 
@@ -137,11 +133,7 @@ impl<T> List<T> {
     }
 }
 
-impl<T: Clone> Over for List<T> {
-    fn over(&self, _: &Self) -> Self {
-        self.clone()
-    }
-}
+impl<T: Clone> Over for List<T> {}
 
 /// Something with a name of its own.
 pub trait HasName {
@@ -151,28 +143,30 @@ pub trait HasName {
 
 /// A list whose items are merged with those of the same name below, new ones after them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named<T>(pub Arc<[At<T>]>);
+pub struct Named<T>(pub Vec<At<T>>);
 
 impl<T> Default for Named<T> {
     fn default() -> Self {
-        Self(Arc::new([]))
+        Self(Vec::new())
     }
 }
 
 impl<T: Over + HasName> Over for Named<T> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         // An empty list clears, as it does everywhere.
         if self.0.is_empty() {
             return self.clone();
         }
-        let mut items: Vec<At<T>> = base.0.to_vec();
-        for item in self.0.iter() {
+        let mut items: Vec<At<T>> = base.0.clone();
+        for item in &self.0 {
             match items.iter_mut().find(|old| old.value.name() == item.value.name()) {
                 Some(old) => *old = At { value: item.value.over(&old.value), place: item.place },
                 None => items.push(item.clone()),
             }
         }
-        Self(items.into())
+        Self(items)
     }
 }
 
@@ -180,7 +174,7 @@ impl<T: Over + HasName> Over for Named<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum<T> {
     /// What is there, from the lowest rung up.
-    pub items: Arc<[At<T>]>,
+    pub items: Vec<At<T>>,
     /// Whether it starts afresh.
     pub only: bool,
 }
@@ -193,6 +187,8 @@ impl<T> Sum<T> {
 }
 
 impl<T: Clone> Over for Sum<T> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         if self.only || self.items.is_empty() {
             return self.clone();
@@ -203,22 +199,22 @@ impl<T: Clone> Over for Sum<T> {
 
 /// A map with names of the user's choosing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Map<K, V>(pub Arc<BTreeMap<K, Key<V>>>);
+pub struct Map<K, V>(pub BTreeMap<K, Key<V>>);
 
 impl<K, V> Default for Map<K, V> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self(BTreeMap::new())
     }
 }
 
 impl<K: Ord, V> Map<K, V> {
     /// Names and values, without what was cleared.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &At<V>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, At<&V>)> {
         self.0.iter().filter_map(|(name, value)| Some((name, value.at()?)))
     }
 
     /// The value under `name`.
-    pub fn get<Q: Ord + ?Sized>(&self, name: &Q) -> Option<&At<V>>
+    pub fn get<Q: Ord + ?Sized>(&self, name: &Q) -> Option<At<&V>>
     where
         K: std::borrow::Borrow<Q>,
     {
@@ -227,15 +223,17 @@ impl<K: Ord, V> Map<K, V> {
 }
 
 impl<K: Ord + Clone, V: Over> Over for Map<K, V> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         if self.0.is_empty() {
             return self.clone();
         }
-        let mut merged = base.0.as_ref().clone();
-        for (name, value) in self.0.iter() {
+        let mut merged = base.0.clone();
+        for (name, value) in &self.0 {
             let below = merged.get(name).cloned().unwrap_or_default();
             merged.insert(name.clone(), value.over(&below));
         }
-        Self(Arc::new(merged))
+        Self(merged)
     }
 }

@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::Arc;
 
-use super::key::{At, HasName, Inline, Key, List, Map, Named, Over, Sum};
+use super::key::{At, HasName, Key, List, Map, Named, Over, Sum};
 use super::nearest::nearest;
 use super::print::Printed;
 use super::problem::Problem;
@@ -61,9 +60,9 @@ impl<'f> Reader<'f> {
     /// Reads the value behind `key`.
     pub fn key<T: Read>(&mut self, tree: Tree<'f>) -> Key<T> {
         if matches!(tree.view(), View::Null) {
-            return Key::Cleared(tree.place());
+            return Key::cleared(tree.place());
         }
-        T::read(tree, self).map_or(Key::Unset, |value| Key::Set(At { value, place: tree.place() }))
+        T::read(tree, self).map_or_else(Key::default, |value| Key::set(value, tree.place()))
     }
 
     fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
@@ -80,14 +79,14 @@ impl<'f> Reader<'f> {
     }
 
     /// Reads every item of a list.
-    pub fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Arc<[At<T>]>> {
+    pub fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<At<T>>> {
         let View::List(items) = tree.view() else {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
         };
         let before = self.problems.len();
         let read: Vec<_> = items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect();
-        (self.problems.len() == before).then(|| read.into())
+        (self.problems.len() == before).then_some(read)
     }
 
     /// Reads a map into a record: every key it knows, and a problem for each it does not.
@@ -211,34 +210,6 @@ impl<T: Scalar + Over> Read for T {
     }
 }
 
-impl<R: Record> Read for Arc<R> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.record(tree).map(Arc::new)
-    }
-
-    fn shape() -> Shape {
-        Shape::Record { record: R::shape_of(), fields: R::fields }
-    }
-
-    fn print(&self) -> Printed {
-        Printed::Map(self.entries())
-    }
-}
-
-impl<R: Record> Read for Inline<R> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.record(tree).map(Self)
-    }
-
-    fn shape() -> Shape {
-        Shape::Record { record: R::shape_of(), fields: R::fields }
-    }
-
-    fn print(&self) -> Printed {
-        Printed::Map(self.0.entries())
-    }
-}
-
 impl<T: Read> Read for List<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         reader.items(tree).map(Self)
@@ -312,7 +283,7 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
             }
             reader.steps.pop();
         }
-        Some(Self(Arc::new(map)))
+        Some(Self(map))
     }
 
     fn shape() -> Shape {

@@ -31,6 +31,8 @@ macro_rules! record {
         }
 
         impl $crate::cluster::key::Over for $name {
+            const MERGES: bool = true;
+
             fn over(&self, base: &Self) -> Self {
                 Self {
                     $( $field: self.$field.over(&base.$field), )*
@@ -80,12 +82,30 @@ macro_rules! record {
 
             fn entries(&self) -> Vec<(String, $crate::cluster::print::Printed)> {
                 let mut entries = Vec::new();
-                $( if self.$field != $crate::cluster::key::Key::Unset {
+                $( if self.$field.is_written() {
                     let name = $crate::cluster::record::key_name(stringify!($field));
                     entries.push((name.to_owned(), self.$field.print()));
                 } )*
                 $( entries.extend(self.$inner.entries()); )?
                 entries
+            }
+        }
+
+        impl $crate::cluster::read::Read for $name {
+            fn read<'f>(
+                tree: $crate::cluster::tree::Tree<'f>,
+                reader: &mut $crate::cluster::read::Reader<'f>,
+            ) -> Option<Self> {
+                reader.record(tree)
+            }
+
+            fn shape() -> $crate::cluster::schema::Shape {
+                use $crate::cluster::read::Record;
+                $crate::cluster::schema::Shape::Record { record: Self::shape_of(), fields: Self::fields }
+            }
+
+            fn print(&self) -> $crate::cluster::print::Printed {
+                $crate::cluster::print::Printed::Map($crate::cluster::read::Record::entries(self))
             }
         }
     };
@@ -135,11 +155,7 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::cluster::key::Over for $name {
-            fn over(&self, _: &Self) -> Self {
-                *self
-            }
-        }
+        impl $crate::cluster::key::Over for $name {}
     };
 }
 

@@ -175,7 +175,7 @@ impl<'s> Forest<'s> {
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
         let before = problems.len();
-        let root = Growth { forest: self, problems, file, text, open: Vec::new(), anchors: HashMap::new(), added: 0 }.grow();
+        let root = Growth { forest: self, problems, file, text, open: Vec::new(), pending: Vec::new(), anchors: HashMap::new(), added: 0 }.grow();
         (problems.len() == before).then_some(root).flatten()
     }
 
@@ -257,7 +257,8 @@ struct Open {
     place: Place,
     anchor: usize,
     is_map: bool,
-    ids: Vec<u32>,
+    /// Where its children start among the pending ones.
+    from: usize,
     weight: u64,
 }
 
@@ -268,6 +269,8 @@ struct Growth<'a, 's> {
     file: u16,
     text: &'s str,
     open: Vec<Open>,
+    /// Children of what is open, the innermost last.
+    pending: Vec<u32>,
     /// What each anchor names, and how many values that is.
     anchors: HashMap<usize, (u32, u64)>,
     /// Values that aliases and merge keys added.
@@ -321,7 +324,7 @@ impl<'s> Growth<'_, 's> {
                 }
                 match self.open.last_mut() {
                     Some(open) => {
-                        open.ids.push(id);
+                        self.pending.push(id);
                         open.weight += weight;
                     }
                     None => root = Some(id),
@@ -337,82 +340,80 @@ impl<'s> Growth<'_, 's> {
             self.problem(place, &format!("nested deeper than {DEEPEST} levels"), "a flatter file");
             return None;
         }
-        self.open.push(Open { place, anchor, is_map, ids: Vec::new(), weight: 1 });
+        self.open.push(Open { place, anchor, is_map, from: self.pending.len(), weight: 1 });
         Some(())
     }
 
     fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
-        let Open { mut place, anchor, is_map, ids, weight } = self.open.pop()?;
+        let Open { mut place, anchor, is_map, from, weight } = self.open.pop()?;
         if span.start.line() == place.line as usize {
             let columns = span.end.col() + 1;
             place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
         }
-        let id = if is_map {
-            let ids = self.entries(ids)?;
-            self.forest.map(place, ids.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>())
-        } else {
-            self.forest.list(place, ids)
-        };
-        Some((id, anchor, weight))
+        if is_map {
+            self.check_keys(from)?;
+        }
+        let (from, to) = self.forest.hang(self.pending.drain(from..));
+        let kind = if is_map { Kind::Map { from, to } } else { Kind::List { from, to } };
+        Some((self.forest.add(place, kind), anchor, weight))
     }
 
-    /// Checks the keys of a map and puts what merge keys bring behind its own entries.
-    fn entries(&mut self, ids: Vec<u32>) -> Option<Vec<u32>> {
-        let mut merges = Vec::new();
-        {
-            let mut seen: HashSet<&str> = HashSet::new();
-            let wide = ids.len() > 32;
-            for (nth, pair) in ids.chunks_exact(2).enumerate() {
-                let key = self.forest.tree(pair[0]);
-                if !matches!(key.forest.values[key.id as usize].1, Kind::Scalar { .. }) {
-                    let place = key.place();
-                    self.problem(place, "a key must be a word", "plain text before the colon");
-                    return None;
-                }
-                if key.is_plain() && key.text() == "<<" {
-                    merges.push(pair[1]);
-                    continue;
-                }
-                let twice = if wide {
-                    !seen.insert(key.text())
-                } else {
-                    ids[..nth * 2].chunks_exact(2).any(|old| self.forest.tree(old[0]).text() == key.text())
-                };
-                if twice {
-                    let first = ids.chunks_exact(2).find(|old| self.forest.tree(old[0]).text() == key.text());
-                    let first = first.map_or(key.place(), |old| self.forest.tree(old[0]).place());
-                    let path = [self.path(), key.text().to_owned()].join(".");
-                    self.problems.push(
-                        Problem::new(path.trim_start_matches('.'), key.place(), "key written twice")
-                            .want("one of the two; the other would be lost")
-                            .also(first, "first written here"),
-                    );
-                }
-            }
-        }
-        if merges.is_empty() {
-            return Some(ids);
-        }
-        self.merge(&ids, &merges)
-    }
-
-    fn merge(&mut self, ids: &[u32], merges: &[u32]) -> Option<Vec<u32>> {
-        let own = ids.chunks_exact(2).filter(|pair| {
+    /// Checks the keys of the map whose entries are pending, and puts what merge keys bring behind its own entries.
+    fn check_keys(&mut self, from: usize) -> Option<()> {
+        let entries = &self.pending[from..];
+        let mut merges = false;
+        let mut twice = Vec::new();
+        let mut seen: HashMap<&str, u32> = HashMap::new();
+        for (nth, pair) in entries.chunks_exact(2).enumerate() {
             let key = self.forest.tree(pair[0]);
-            !(key.is_plain() && key.text() == "<<")
-        });
-        let mut merged: Vec<u32> = own.flatten().copied().collect();
-        let mut names: HashSet<String> =
-            merged.chunks_exact(2).map(|pair| self.forest.tree(pair[0]).text().to_owned()).collect();
+            if !matches!(self.forest.values[pair[0] as usize].1, Kind::Scalar { .. }) {
+                let place = key.place();
+                self.problem(place, "a key must be a word", "plain text before the colon");
+                return None;
+            }
+            if key.is_plain() && key.text() == "<<" {
+                merges = true;
+                continue;
+            }
+            // A map of ordinary size is searched faster than a table of its keys is made.
+            let first = if entries.len() > 64 {
+                seen.insert(key.text(), pair[0])
+            } else {
+                entries[..nth * 2].chunks_exact(2).map(|old| old[0]).find(|&old| self.forest.tree(old).text() == key.text())
+            };
+            twice.extend(first.map(|first| (pair[0], first)));
+        }
+        drop(seen);
+        for (second, first) in twice {
+            let (second, first) = (self.forest.tree(second), self.forest.tree(first));
+            let path = [self.path(), second.text().to_owned()].join(".");
+            self.problems.push(
+                Problem::new(path.trim_start_matches('.'), second.place(), "key written twice")
+                    .want("one of the two; the other would be lost")
+                    .also(first.place(), "first written here"),
+            );
+        }
+        if merges { self.merge(from) } else { Some(()) }
+    }
+
+    fn merge(&mut self, from: usize) -> Option<()> {
+        let mut merged: Vec<u32> = Vec::new();
+        let mut names: HashSet<String> = HashSet::new();
         let mut sources = Vec::new();
-        for &id in merges {
-            match &self.forest.values[id as usize].1 {
+        for pair in self.pending.drain(from..).collect::<Vec<_>>().chunks_exact(2) {
+            let key = self.forest.tree(pair[0]);
+            if !(key.is_plain() && key.text() == "<<") {
+                names.insert(key.text().to_owned());
+                merged.extend(pair);
+                continue;
+            }
+            match &self.forest.values[pair[1] as usize].1 {
                 Kind::List { from, to } => sources.extend_from_slice(self.forest.slice(*from, *to)),
-                _ => sources.push(id),
+                _ => sources.push(pair[1]),
             }
         }
         for id in sources {
-            let Kind::Map { from, to } = self.forest.values[id as usize].1 else {
+            let (place, Kind::Map { from, to }) = self.forest.values[id as usize] else {
                 let place = self.forest.values[id as usize].0;
                 self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
                 return None;
@@ -423,9 +424,10 @@ impl<'s> Growth<'_, 's> {
                     merged.extend(pair);
                 }
             }
-            self.bounded(self.forest.values[id as usize].0)?;
+            self.bounded(place)?;
         }
-        Some(merged)
+        self.pending.extend(merged);
+        Some(())
     }
 
     fn alias(&mut self, place: Place, anchor: usize) -> Option<(u32, usize, u64)> {
@@ -478,11 +480,13 @@ impl<'s> Growth<'_, 's> {
     /// The key path of what is being read, as far as the tree knows it.
     fn path(&self) -> String {
         let mut path = String::new();
-        for open in &self.open {
+        for (nth, open) in self.open.iter().enumerate() {
+            let to = self.open.get(nth + 1).map_or(self.pending.len(), |next| next.from);
+            let children = &self.pending[open.from..to];
             if !open.is_map {
-                path += &format!("[{}]", open.ids.len());
-            } else if open.ids.len() % 2 == 1 {
-                let key = self.forest.tree(open.ids[open.ids.len() - 1]).text();
+                path += &format!("[{}]", children.len());
+            } else if children.len() % 2 == 1 {
+                let key = self.forest.tree(children[children.len() - 1]).text();
                 path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
             }
         }

@@ -1,7 +1,6 @@
 //! `cluster`: names, versions, endpoint, Kubernetes networks.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::cluster::key::{List, Map};
 use crate::cluster::record::{choice, record};
@@ -35,25 +34,25 @@ record! {
         /// The pod network's software, or a manifest of one's own.
         cni: Either<Cni, CniManifest> = "flannel", "cilium";
         /// Settings of flannel.
-        flannel: Arc<Flannel> = "none", "{interface: tailscale0}";
+        flannel: Flannel = "none", "{interface: tailscale0}";
         /// Settings of Cilium.
-        cilium: Arc<Cilium> = "none", "{values: values.yaml}";
+        cilium: Cilium = "none", "{values: values.yaml}";
         /// Whether kube-proxy runs.
         kube_proxy: bool = "true, false with Cilium", "false";
         /// kube-vip in place of Talos' own VIP.
-        kube_vip: Arc<KubeVip> = "none", "{address: 10.101.0.10, interface: eth0}";
+        kube_vip: KubeVip = "none", "{address: 10.101.0.10, interface: eth0}";
         /// Manifests applied at bootstrap; `*` stands for any name.
         manifests: List<FilePath> = "none", "[extra/*.yaml]";
         /// Port of the API balancer on every node.
         kubeprism: u16 = "7445", "7445";
         /// How nodes find each other.
-        discovery: Arc<Discovery> = "service on, KubeSpan off", "{service: true, kubespan: false}";
+        discovery: Discovery = "service on, KubeSpan off", "{service: true, kubespan: false}";
         /// Registry mirrors and credentials.
-        registries: Arc<Registries> = "none", "{mirrors: {docker.io: [https://mirror.sol]}}";
+        registries: Registries = "none", "{mirrors: {docker.io: [https://mirror.sol]}}";
         /// Talos' ingress firewall.
         firewall: Firewall = "off", "default-deny";
         /// Disk encryption.
-        encryption: Arc<Encryption> = "none", "{state: tpm, ephemeral: node-id}";
+        encryption: Encryption = "none", "{state: tpm, ephemeral: node-id}";
     }
 }
 
@@ -125,7 +124,7 @@ record! {
         /// Mirrors by registry.
         mirrors: Map<DnsName, List<Url>> = "none", "{docker.io: [https://mirror.sol]}";
         /// Credentials by registry.
-        auth: Map<DnsName, Arc<RegistryAuth>> = "none", "{ghcr.io: {username: x, password: {env: GHCR}}}";
+        auth: Map<DnsName, RegistryAuth> = "none", "{ghcr.io: {username: x, password: {env: GHCR}}}";
     }
 }
 

@@ -1,7 +1,6 @@
 //! `fabric`: the routers around the nodes.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::cluster::key::List;
 use crate::cluster::record::{choice, record};
@@ -13,7 +12,7 @@ record! {
     /// The routers around the nodes, as far as ichor shall know, write, prove or run them.
     Fabric "routers and cables" {
         /// The routers.
-        routers: List<Arc<Router>> = "none", "[{name: leaf1, role: leaf, asn: 65101}]";
+        routers: List<Router> = "none", "[{name: leaf1, role: leaf, asn: 65101}]";
         /// Which port leads where.
         cables: List<Pair<PortRef>> = "a node's n-th port to the n-th leaf, every leaf to every spine", "[[solcp01:fab0, leaf1:swp1]]";
     }
@@ -45,7 +44,7 @@ record! {
         /// Password of its sessions.
         password: Secret = "none", "{env: BGP_PW}";
         /// How ichor reaches it.
-        reach: Arc<Reach> = "not at all", "{ssh: root@leaf1}";
+        reach: Reach = "not at all", "{ssh: root@leaf1}";
     }
 }
 

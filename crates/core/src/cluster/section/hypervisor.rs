@@ -1,6 +1,5 @@
 //! `hypervisors`: where virtual machines are made.
 
-use std::sync::Arc;
 
 use crate::cluster::key::List;
 use crate::cluster::record::record;
@@ -10,9 +9,9 @@ record! {
     /// A place where virtual machines are made: one of these.
     Hypervisor "proxmox or libvirt" {
         /// A Proxmox VE cluster.
-        proxmox: Arc<Proxmox> = "none", "{url: https://pve:8006, token: {env: PVE_TOKEN}}";
+        proxmox: Proxmox = "none", "{url: https://pve:8006, token: {env: PVE_TOKEN}}";
         /// A libvirt host.
-        libvirt: Arc<Libvirt> = "none", "{uri: qemu+ssh://edge1/system}";
+        libvirt: Libvirt = "none", "{uri: qemu+ssh://edge1/system}";
     }
 }
 
@@ -46,7 +45,7 @@ record! {
         /// Storage pool.
         pool: Text = "default", "default";
         /// The network machines are connected to.
-        network: Arc<LibvirtNetwork> = "none", "{bridge: ovsbr0, ovs: true}";
+        network: LibvirtNetwork = "none", "{bridge: ovsbr0, ovs: true}";
     }
 }
 

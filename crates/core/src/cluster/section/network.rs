@@ -1,7 +1,6 @@
 //! `network`: prefixes, addresses and what the network offers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 use crate::cluster::key::{List, Map};
 use crate::cluster::record::{choice, record};
@@ -11,15 +10,15 @@ record! {
     /// Prefixes, addresses and what the network offers.
     Network "network settings" {
         /// The network the nodes have their addresses in.
-        node: Arc<NodeNetwork> = "derived from `cluster.id`", "{v4: 10.101.0.0/24}";
+        node: NodeNetwork = "derived from `cluster.id`", "{v4: 10.101.0.0/24}";
         /// The network of the nodes' loopback addresses.
-        loopback: Arc<Loopback> = "derived from `cluster.id`, with routing", "{v4: 10.101.254.0/24}";
+        loopback: Loopback = "derived from `cluster.id`, with routing", "{v4: 10.101.254.0/24}";
         /// Links for addresses of services on the host.
-        dummy: Map<LinkName, Arc<Dummy>> = "none", "{dummy0: {v4: 10.0.1.0/24, mtu: 8192}}";
+        dummy: Map<LinkName, Dummy> = "none", "{dummy0: {v4: 10.0.1.0/24, mtu: 8192}}";
         /// The address of the Kubernetes API.
-        api: Arc<Api> = "none", "{vip: 10.101.0.10}";
+        api: Api = "none", "{vip: 10.101.0.10}";
         /// Addresses for Kubernetes services.
-        services: Arc<ServiceNetwork> = "none", "{pools: {default: [10.101.250.0/24]}}";
+        services: ServiceNetwork = "none", "{pools: {default: [10.101.250.0/24]}}";
         /// Name servers.
         dns: List<IpAddr> = "Talos' own", "[10.101.0.53]";
         /// Time servers.
@@ -43,7 +42,7 @@ record! {
         /// IPv6 prefix; on a node its own address.
         v6: AddressOrPrefix6 = "fd00:ID::/64", "fd00:101::/64";
         /// Default gateways.
-        gateway: Arc<Gateway> = "fd00:ID::fffe", "{v4: 10.101.0.1, v6: \"fd00:101::fffe\"}";
+        gateway: Gateway = "fd00:ID::fffe", "{v4: 10.101.0.1, v6: \"fd00:101::fffe\"}";
         /// Metric of the default routes.
         metric: u32 = "1024", "1024";
         /// Where the address comes from.

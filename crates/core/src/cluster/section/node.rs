@@ -1,10 +1,9 @@
 //! `nodes`, and everything a node can have from `defaults`, its role, its site or its groups.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::{Arch, Boot, Image, Network, Overlay, Patch, Power, Routing, Vm};
-use crate::cluster::key::{HasName, Inline, List, Map, Named, Sum};
+use crate::cluster::key::{HasName, List, Map, Named, Sum};
 use crate::cluster::record::{choice, record};
 use crate::cluster::value::{
     Address, DiskPath, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Prefix, SizeRange, Taint, TalosVersion, Text, VlanId,
@@ -23,33 +22,33 @@ record! {
         /// Talos release, while it differs from the cluster's.
         talos: TalosVersion = "`cluster.talos`", "v1.13.9";
         /// Where Talos is installed.
-        install: Arc<Install> = "/dev/sda for VMs, none for metal", "{disk: /dev/sda}";
+        install: Install = "/dev/sda for VMs, none for metal", "{disk: /dev/sda}";
         /// Names for the node's ports, in the order of `macs`.
         ports: List<LinkName> = "eth0, eth1 …", "[fab0, fab1]";
         /// MAC addresses of the node's ports.
         macs: List<Mac> = "VMs: 02 : id : index : port", "[\"bc:24:11:00:00:11\"]";
         /// Links beyond the ports, and settings of ports; merged by name.
-        links: Named<Inline<Link>> = "none", "[{name: fab0, mtu: 9000}]";
+        links: Named<Link> = "none", "[{name: fab0, mtu: 9000}]";
         /// Prefixes, addresses and what the network offers.
-        network: Arc<Network> = "the cluster's", "{node: {addressing: dhcp}}";
+        network: Network = "the cluster's", "{node: {addressing: dhcp}}";
         /// BGP.
-        routing: Arc<Routing> = "the cluster's", "{asn: 65001}";
+        routing: Routing = "the cluster's", "{asn: 65001}";
         /// Where the first configuration comes from.
-        boot: Arc<Boot> = "the cluster's", "{from: cidata}";
+        boot: Boot = "the cluster's", "{from: cidata}";
         /// What it boots and installs.
-        image: Arc<Image> = "the cluster's", "{source: factory}";
+        image: Image = "the cluster's", "{source: factory}";
         /// A network over the network.
-        overlay: Arc<Overlay> = "the cluster's", "{tailscale: {key: {env: TS_KEY}}}";
+        overlay: Overlay = "the cluster's", "{tailscale: {key: {env: TS_KEY}}}";
         /// Its virtual machine; `null` for a real one.
-        vm: Arc<Vm> = "none", "{cores: 4, memory: 8GiB}";
+        vm: Vm = "none", "{cores: 4, memory: 8GiB}";
         /// Remote control of a real machine.
-        power: Arc<Power> = "none", "{redfish: https://bmc21, user: x, password: {env: BMC}}";
+        power: Power = "none", "{redfish: https://bmc21, user: x, password: {env: BMC}}";
         /// Addresses it has at other stages than the final one.
-        address: Arc<StageAddresses> = "none", "{dhcp: 10.0.232.14}";
+        address: StageAddresses = "none", "{dhcp: 10.0.232.14}";
         /// System extensions.
         extensions: Sum<Text> = "those that are needed", "[siderolabs/qemu-guest-agent]";
         /// Kernel settings.
-        kernel: Arc<Kernel> = "those routing needs", "{modules: [vrf]}";
+        kernel: Kernel = "those routing needs", "{modules: [vrf]}";
         /// Kubernetes labels.
         labels: Map<LabelKey, LabelValue> = "none", "{gpu: \"true\"}";
         /// Kubernetes taints.
@@ -132,9 +131,9 @@ record! {
     /// What holds for the nodes of a role.
     Roles "settings by role" {
         /// Control planes.
-        controlplane: Arc<Rung> = "none", "{vm: {cores: 4}}";
+        controlplane: Rung = "none", "{vm: {cores: 4}}";
         /// Workers.
-        worker: Arc<Rung> = "none", "{vm: {cores: 8}}";
+        worker: Rung = "none", "{vm: {cores: 8}}";
     }
 }
 
@@ -156,7 +155,7 @@ record! {
         /// The disk.
         disk: DiskPath = "/dev/sda for VMs", "/dev/sda";
         /// The disk, by what it is.
-        select: Arc<DiskSelect> = "none", "{size: \">= 100GB\", type: nvme}";
+        select: DiskSelect = "none", "{size: \">= 100GB\", type: nvme}";
         /// Whether the disk is wiped first.
         wipe: bool = "false", "false";
     }
@@ -202,21 +201,21 @@ record! {
         /// MTU.
         mtu: Mtu = "`network.mtu`", "9000";
         /// Several ports as one.
-        bond: Arc<Bond> = "none", "{links: [eth2, eth3], mode: 802.3ad}";
+        bond: Bond = "none", "{links: [eth2, eth3], mode: 802.3ad}";
         /// A VLAN of another link.
-        vlan: Arc<Vlan> = "none", "{id: 20, link: bond0}";
+        vlan: Vlan = "none", "{id: 20, link: bond0}";
         /// A bridge over other links.
-        bridge: Arc<Bridge> = "none", "{links: [eth2]}";
+        bridge: Bridge = "none", "{links: [eth2]}";
         /// Whether it asks a DHCP server.
         dhcp: bool = "true on ports without addresses, else false", "false";
         /// Its addresses.
         addresses: List<Address> = "none", "[10.20.0.21/24]";
         /// Its routes.
-        routes: List<Arc<Route>> = "none", "[{to: 10.30.0.0/16, via: 10.20.0.1}]";
+        routes: List<Route> = "none", "[{to: 10.30.0.0/16, via: 10.20.0.1}]";
     }
 }
 
-impl HasName for Inline<Link> {
+impl HasName for Link {
     fn name(&self) -> Option<&str> {
         self.name.get().map(LinkName::as_str)
     }

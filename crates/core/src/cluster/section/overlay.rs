@@ -1,6 +1,5 @@
 //! `overlay`: a network over the network.
 
-use std::sync::Arc;
 
 use crate::cluster::key::List;
 use crate::cluster::record::record;
@@ -10,7 +9,7 @@ record! {
     /// A network over the network, which nodes join after they booted.
     Overlay "an overlay" {
         /// Tailscale, or Headscale with a server of one's own.
-        tailscale: Arc<Tailscale> = "none", "{server: https://headscale.sol, key: {env: TS_KEY}}";
+        tailscale: Tailscale = "none", "{server: https://headscale.sol, key: {env: TS_KEY}}";
     }
 }
 

@@ -1,9 +1,8 @@
 //! The file as a whole.
 
-use std::sync::Arc;
 
 use super::{ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung, Site, Boot};
-use crate::cluster::key::{Inline, List, Map, Over};
+use crate::cluster::key::{List, Map, Over};
 use crate::cluster::print::Printed;
 use crate::cluster::read::{Read, Reader};
 use crate::cluster::record::record;
@@ -19,37 +18,37 @@ record! {
         /// More files of the same shape, merged into this one; `*` stands for any name.
         include: List<FilePath> = "none", "[sites/*.yaml]";
         /// The cluster: names, versions, endpoint, Kubernetes networks.
-        cluster: Arc<ClusterSection> = "required", "{name: sol, id: 101, talos: v1.13.9}";
+        cluster: ClusterSection = "required", "{name: sol, id: 101, talos: v1.13.9}";
         /// Prefixes, addresses and what the network offers.
-        network: Arc<Network> = "derived from `cluster.id`", "{api: {vip: 10.101.0.10}}";
+        network: Network = "derived from `cluster.id`", "{api: {vip: 10.101.0.10}}";
         /// The routers around the nodes, as far as ichor shall know them.
-        fabric: Arc<Fabric> = "none", "{routers: [{name: leaf1, asn: 65101}]}";
+        fabric: Fabric = "none", "{routers: [{name: leaf1, asn: 65101}]}";
         /// BGP on the nodes.
-        routing: Arc<Routing> = "none", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
+        routing: Routing = "none", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
         /// A network over the network.
-        overlay: Arc<Overlay> = "none", "{tailscale: {key: {env: TS_KEY}}}";
+        overlay: Overlay = "none", "{tailscale: {key: {env: TS_KEY}}}";
         /// Where a machine's first configuration comes from.
-        boot: Arc<Boot> = "by platform", "{from: cidata}";
+        boot: Boot = "by platform", "{from: cidata}";
         /// What the machines boot and install.
-        image: Arc<Image> = "Image Factory, or ichor's own where its extension is needed", "{source: factory}";
+        image: Image = "Image Factory, or ichor's own where its extension is needed", "{source: factory}";
         /// The Talos secrets bundle, in the SOPS format.
         secrets: FilePath = "secrets.sops.yaml", "secrets.sops.yaml";
         /// Who can read the secrets.
         secrets_for: List<AgeRecipient> = "from .sops.yaml", "[age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]";
         /// Where virtual machines are made.
-        hypervisors: Map<Word, Arc<Hypervisor>> = "none", "{pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}}";
+        hypervisors: Map<Word, Hypervisor> = "none", "{pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}}";
         /// Places with machines; what holds for all nodes of a site.
-        sites: Map<Word, Arc<Site>> = "none", "{berlin: {relay: 10.9.0.1}}";
+        sites: Map<Word, Site> = "none", "{berlin: {relay: 10.9.0.1}}";
         /// What holds for all nodes of a group.
-        groups: Map<Word, Arc<Group>> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
+        groups: Map<Word, Group> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
         /// What holds for every node.
-        defaults: Arc<Rung> = "none", "{install: {disk: /dev/sda}}";
+        defaults: Rung = "none", "{install: {disk: /dev/sda}}";
         /// What holds for the nodes of a role.
-        roles: Arc<Roles> = "none", "{worker: {vm: {cores: 8}}}";
+        roles: Roles = "none", "{worker: {vm: {cores: 8}}}";
         /// The machines, or a table of them.
         nodes: Nodes = "required", "[{name: solcp01, role: controlplane, index: 11}]";
         /// Findings that are known and accepted, each with a reason.
-        silence: List<Arc<Silence>> = "none", "[{rule: asn-public, at: routing.workload, why: the numbers of the old fabric}]";
+        silence: List<Silence> = "none", "[{rule: asn-public, at: routing.workload, why: the numbers of the old fabric}]";
     }
 }
 
@@ -69,7 +68,7 @@ record! {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nodes {
     /// Written out, or already read from the table.
-    List(List<Inline<Node>>),
+    List(List<Node>),
     /// `{csv: nodes.csv}`, before the table is read.
     Table(FilePath),
 }
@@ -93,7 +92,7 @@ impl Read for Nodes {
     }
 
     fn shape() -> Shape {
-        Shape::OneOf(vec![List::<Inline<Node>>::shape(), Arc::<NodeTable>::shape()])
+        Shape::OneOf(vec![List::<Node>::shape(), NodeTable::shape()])
     }
 
     fn print(&self) -> Printed {
@@ -104,11 +103,7 @@ impl Read for Nodes {
     }
 }
 
-impl Over for Nodes {
-    fn over(&self, _: &Self) -> Self {
-        self.clone()
-    }
-}
+impl Over for Nodes {}
 
 record! {
     /// A table of nodes. Its first row names key paths such as `name`, `index` or `vm.cores`.

@@ -1,7 +1,6 @@
 //! `routing`: BGP on the nodes.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use crate::cluster::key::{List, Map, Over};
 use crate::cluster::read::{Form, Scalar};
@@ -30,19 +29,19 @@ record! {
         /// Prefixes announced in place of their parts.
         aggregates: List<Prefix> = "none", "[10.101.254.0/24]";
         /// Whom the node peers with.
-        neighbors: List<Arc<Neighbor>> = "none", "[{router: leaf1, link: fab0}]";
+        neighbors: List<Neighbor> = "none", "[{router: leaf1, link: fab0}]";
         /// What is let in and out.
-        policy: Arc<Policy> = "everything in, the node's own out", "{in: {max_prefixes: 1000}}";
+        policy: Policy = "everything in, the node's own out", "{in: {max_prefixes: 1000}}";
         /// Keeping routes through a planned restart.
         graceful_restart: Toggle<GracefulRestart> = "on, 30 s", "{time: 30}";
         /// The speaker of Kubernetes' service addresses.
-        workload: Arc<Workload> = "none", "{speaker: metallb}";
+        workload: Workload = "none", "{speaker: metallb}";
         /// A template of one's own, by backend.
         template: Map<Backend, FilePath> = "none", "{frr: my-frr.conf.j2}";
         /// More options, by daemon.
         daemons: Map<Word, List<Text>> = "none", "{zebra: [\"-s\", \"16777216\"]}";
         /// The agent on the node.
-        agent: Arc<Agent> = "log info, no status port", "{log: info}";
+        agent: Agent = "log info, no status port", "{log: info}";
     }
 }
 
@@ -111,11 +110,7 @@ impl Scalar for RouterId {
     }
 }
 
-impl Over for RouterId {
-    fn over(&self, _: &Self) -> Self {
-        *self
-    }
-}
+impl Over for RouterId {}
 
 record! {
     /// One neighbour: a router of the fabric, on a link (unnumbered) or at an address.
@@ -153,9 +148,9 @@ record! {
     /// What is let in and out.
     Policy "policies for in and out" {
         /// Routes from the fabric.
-        r#in: Arc<PolicyIn> = "everything", "{allow: [0.0.0.0/0], max_prefixes: 1000}";
+        r#in: PolicyIn = "everything", "{allow: [0.0.0.0/0], max_prefixes: 1000}";
         /// Routes to the fabric.
-        out: Arc<PolicyOut> = "the node's own and the speaker's", "{communities: [65000:1]}";
+        out: PolicyOut = "the node's own and the speaker's", "{communities: [65000:1]}";
     }
 }
 
@@ -195,17 +190,17 @@ record! {
         /// Who announces service addresses.
         speaker: Speaker = "required", "metallb";
         /// Settings of MetalLB.
-        metallb: Arc<Metallb> = "none", "{mode: frr-k8s}";
+        metallb: Metallb = "none", "{mode: frr-k8s}";
         /// What keeps its routes apart from the node's.
         isolation: Isolation = "vrf", "vrf";
         /// The VRF.
-        vrf: Arc<Vrf> = "metallb, table 88; Cilium: cilium, table 89", "{name: metallb, table: 88}";
+        vrf: Vrf = "metallb, table 88; Cilium: cilium, table 89", "{name: metallb, table: 88}";
         /// Name of the network namespace.
         namespace: Word = "metallb", "metallb";
         /// The link between node and speaker.
-        link: Arc<WorkloadLink> = "MetalLB: fda1:b2c3:d4e5:1::/127; Cilium: fd00:ID:cc::/127; namespace: 192.168.250.254/31", "{ours: \"fda1:b2c3:d4e5:1::\", theirs: \"fda1:b2c3:d4e5:1::1\", prefix: 127}";
+        link: WorkloadLink = "MetalLB: fda1:b2c3:d4e5:1::/127; Cilium: fd00:ID:cc::/127; namespace: 192.168.250.254/31", "{ours: \"fda1:b2c3:d4e5:1::\", theirs: \"fda1:b2c3:d4e5:1::1\", prefix: 127}";
         /// AS numbers of the session.
-        asn: Arc<WorkloadAsn> = "MetalLB in a VRF: 4000099998 and 4000099999, else 4200099998 and 4200099999", "{ours: 4000099998, theirs: 4000099999}";
+        asn: WorkloadAsn = "MetalLB in a VRF: 4000099998 and 4000099999, else 4200099998 and 4200099999", "{ours: 4000099998, theirs: 4000099999}";
         /// Prefixes taken from the speaker; empty: host routes of the pools for MetalLB, everything for Cilium.
         allow: List<Prefix> = "[]", "[10.101.250.0/24]";
     }
@@ -275,7 +270,7 @@ record! {
         /// Prefix length.
         prefix: u8 = "127 for IPv6, 31 for IPv4", "127";
         /// Names of the two ends.
-        names: Arc<WorkloadNames> = "frr-metallb and metallb-frr; veth-frr and veth-cilium; veth-a and veth-b", "{ours: frr-metallb, theirs: metallb-frr}";
+        names: WorkloadNames = "frr-metallb and metallb-frr; veth-frr and veth-cilium; veth-a and veth-b", "{ours: frr-metallb, theirs: metallb-frr}";
         /// MTU of the link.
         mtu: Mtu = "the first fabric port's; namespace: 1500", "1500";
     }
@@ -307,7 +302,7 @@ record! {
         /// How much it says.
         log: LogLevel = "info", "info";
         /// Its state over mutual TLS.
-        status: Arc<AgentStatus> = "not served", "{listen: node:9179}";
+        status: AgentStatus = "not served", "{listen: node:9179}";
     }
 }
 

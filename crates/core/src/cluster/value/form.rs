@@ -1,7 +1,5 @@
 //! Values that can be written in more than one form.
 
-use std::sync::Arc;
-
 use crate::cluster::key::{At, Over};
 use crate::cluster::print::{Printed, is_word};
 use crate::cluster::read::{Read, Reader, Record, Scalar};
@@ -14,19 +12,19 @@ pub enum Either<W, R> {
     /// The word.
     Word(W),
     /// The map.
-    Record(Arc<R>),
+    Record(R),
 }
 
-impl<W: Scalar + Over, R: Record> Read for Either<W, R> {
+impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         match tree.view() {
-            View::Map(_) => reader.record(tree).map(|record| Self::Record(Arc::new(record))),
+            View::Map(_) => reader.record(tree).map(Self::Record),
             _ => W::read(tree, reader).map(Self::Word),
         }
     }
 
     fn shape() -> Shape {
-        Shape::OneOf(vec![W::shape(), Arc::<R>::shape()])
+        Shape::OneOf(vec![W::shape(), R::shape()])
     }
 
     fn print(&self) -> Printed {
@@ -38,6 +36,8 @@ impl<W: Scalar + Over, R: Record> Read for Either<W, R> {
 }
 
 impl<W: Clone, R: Over> Over for Either<W, R> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         match (self, base) {
             (Self::Record(record), Self::Record(below)) => Self::Record(record.over(below)),
@@ -52,10 +52,10 @@ pub enum Toggle<R> {
     /// `false`.
     Off,
     /// `true`, or a map with settings.
-    On(Arc<R>),
+    On(R),
 }
 
-impl<R: Record> Toggle<R> {
+impl<R> Toggle<R> {
     /// The settings when it is on.
     pub fn on(&self) -> Option<&R> {
         match self {
@@ -65,16 +65,16 @@ impl<R: Record> Toggle<R> {
     }
 }
 
-impl<R: Record> Read for Toggle<R> {
+impl<R: Record + Read> Read for Toggle<R> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         match tree.view() {
-            View::Map(_) => reader.record(tree).map(|record| Self::On(Arc::new(record))),
-            _ => bool::read(tree, reader).map(|on| if on { Self::On(Arc::default()) } else { Self::Off }),
+            View::Map(_) => reader.record(tree).map(Self::On),
+            _ => bool::read(tree, reader).map(|on| if on { Self::On(R::default()) } else { Self::Off }),
         }
     }
 
     fn shape() -> Shape {
-        Shape::OneOf(vec![bool::shape(), Arc::<R>::shape()])
+        Shape::OneOf(vec![bool::shape(), R::shape()])
     }
 
     fn print(&self) -> Printed {
@@ -87,6 +87,8 @@ impl<R: Record> Read for Toggle<R> {
 }
 
 impl<R: Over> Over for Toggle<R> {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         match (self, base) {
             (Self::On(settings), Self::On(below)) => Self::On(settings.over(below)),
@@ -102,7 +104,7 @@ pub struct Pair<T>(pub At<T>, pub At<T>);
 impl<T: Read> Read for Pair<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let items = reader.items::<T>(tree)?;
-        let [first, second] = items.as_ref() else {
+        let [first, second] = items.as_slice() else {
             reader.problem(tree.place(), format!("{} items", items.len()), "want exactly two");
             return None;
         };
@@ -118,11 +120,7 @@ impl<T: Read> Read for Pair<T> {
     }
 }
 
-impl<T: Clone> Over for Pair<T> {
-    fn over(&self, _: &Self) -> Self {
-        self.clone()
-    }
-}
+impl<T: Clone> Over for Pair<T> {}
 
 /// Something ichor passes on without reading it: a piece of a Talos document.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,6 +174,8 @@ impl Read for Any {
 }
 
 impl Over for Any {
+    const MERGES: bool = true;
+
     fn over(&self, base: &Self) -> Self {
         let (Self::Map(entries), Self::Map(below)) = (self, base) else { return self.clone() };
         let mut merged = below.clone();

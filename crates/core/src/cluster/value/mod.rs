@@ -36,11 +36,7 @@ macro_rules! scalar {
             }
         }
 
-        impl $crate::cluster::key::Over for $ty {
-            fn over(&self, _: &Self) -> Self {
-                self.clone()
-            }
-        }
+        impl $crate::cluster::key::Over for $ty {}
     };
 }
 use scalar;

@@ -26,11 +26,7 @@ macro_rules! address {
             }
         }
 
-        impl Over for $ty {
-            fn over(&self, _: &Self) -> Self {
-                *self
-            }
-        }
+        impl Over for $ty {}
     };
 }
 

@@ -35,11 +35,7 @@ macro_rules! number {
             }
         }
 
-        impl Over for $ty {
-            fn over(&self, _: &Self) -> Self {
-                *self
-            }
-        }
+        impl Over for $ty {}
     };
 }
 
@@ -65,11 +61,7 @@ impl Scalar for bool {
     }
 }
 
-impl Over for bool {
-    fn over(&self, _: &Self) -> Self {
-        *self
-    }
-}
+impl Over for bool {}
 
 /// The number of an autonomous system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
