@@ -85,6 +85,13 @@ impl<T> Key<T> {
     }
 }
 
+impl<T: Clone> Key<T> {
+    /// The value by itself, if there is one.
+    pub fn into_value(self) -> Option<T> {
+        Arc::unwrap_or_clone(self.0?).value
+    }
+}
+
 impl<T: Copy> Key<T> {
     /// A copy of the value, if there is one.
     pub fn value(&self) -> Option<T> {
@@ -235,5 +242,33 @@ impl<K: Ord + Clone, V: Over> Over for Map<K, V> {
             merged.insert(name.clone(), value.over(&below));
         }
         Self(merged)
+    }
+}
+
+/// Walking a key that holds several values, without asking first whether it is set.
+macro_rules! items {
+    ($list:ident, $field:tt) => {
+        impl<T> Key<$list<T>> {
+            /// The items, none when it is unset.
+            pub fn items(&self) -> impl Iterator<Item = &At<T>> {
+                self.get().into_iter().flat_map(|list| &list.$field)
+            }
+
+            /// The values without their places.
+            pub fn values(&self) -> impl Iterator<Item = &T> {
+                self.items().map(|at| &at.value)
+            }
+        }
+    };
+}
+
+items!(List, 0);
+items!(Named, 0);
+items!(Sum, items);
+
+impl<K: Ord, V> Key<Map<K, V>> {
+    /// Names and values, none when it is unset.
+    pub fn entries(&self) -> impl Iterator<Item = (&K, At<&V>)> {
+        self.get().into_iter().flat_map(|map| map.iter())
     }
 }

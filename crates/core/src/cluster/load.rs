@@ -59,7 +59,8 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
         file
     });
     drop(forest);
-    let sources = names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
+    let sources =
+        names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
     let file = match file {
         Some(file) if problems.is_empty() => Ok(file),
         _ => Err(problems),
@@ -71,10 +72,12 @@ fn newer_format(tree: super::tree::Tree<'_>) -> Option<Problem> {
     let View::Map(entries) = tree.view() else { return None };
     let version = entries.get("version")?;
     let number: u32 = version.text().parse().ok().filter(|&number| number > FORMAT)?;
-    Some(
-        Problem::new("version", version.place(), format!("format {number} is newer than this ichor"))
-            .want(format!("an ichor that reads format {number}; this one, {}, reads format {FORMAT}", env!("CARGO_PKG_VERSION"))),
-    )
+    Some(Problem::new("version", version.place(), format!("format {number} is newer than this ichor")).want(
+        format!(
+            "an ichor that reads format {number}; this one, {}, reads format {FORMAT}",
+            env!("CARGO_PKG_VERSION")
+        ),
+    ))
 }
 
 /// The folder of `path`, as text.
@@ -121,7 +124,10 @@ impl<'a> Loading<'a> {
         if self.chain.contains(&path) {
             let chain = [self.chain.join(" → "), path].join(" → ");
             let place = asked.unwrap_or_default();
-            self.problems.push(Problem::new("include", place, "the file includes itself").want(format!("no circle: {chain}")));
+            self.problems.push(
+                Problem::new("include", place, "the file includes itself")
+                    .want(format!("no circle: {chain}")),
+            );
             return None;
         }
         if !self.seen.insert(path.clone()) {
@@ -131,16 +137,22 @@ impl<'a> Loading<'a> {
         let root = self.forest.parse(number, text, &mut self.problems)?;
         let View::Map(entries) = self.forest.tree(root).view() else {
             let place = self.forest.tree(root).place();
-            self.problems.push(Problem::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"));
+            self.problems
+                .push(Problem::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"));
             return None;
         };
         let include = entries.get("include").filter(|_| true);
         let patterns: Vec<(String, Place)> = match include.map(super::tree::Tree::view) {
-            Some(View::List(items)) => items.iter().map(|item| (item.text().to_owned(), item.place())).collect(),
+            Some(View::List(items)) => {
+                items.iter().map(|item| (item.text().to_owned(), item.place())).collect()
+            }
             Some(View::Null) | None => Vec::new(),
             Some(View::Scalar(_) | View::Map(_)) => {
                 let place = include.map(super::tree::Tree::place).unwrap_or_default();
-                self.problems.push(Problem::new("include", place, "not a list").want("want a list of paths, such as [sites/*.yaml]"));
+                self.problems.push(
+                    Problem::new("include", place, "not a list")
+                        .want("want a list of paths, such as [sites/*.yaml]"),
+                );
                 Vec::new()
             }
         };
@@ -164,7 +176,8 @@ impl<'a> Loading<'a> {
             Ok(bytes) => bytes,
             Err(reason) => {
                 let (path, place) = asked.map_or(("", Place::default()), |place| ("include", place));
-                self.problems.push(Problem::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
+                self.problems
+                    .push(Problem::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
                 return None;
             }
         };
@@ -201,13 +214,18 @@ impl<'a> Loading<'a> {
         match self.files.find(pattern) {
             Ok(files) if files.is_empty() => {
                 self.problems.push(
-                    Problem::new("include", place, "matches no file").want(format!("a file that exists; looked for {pattern}")).unreadable(),
+                    Problem::new("include", place, "matches no file")
+                        .want(format!("a file that exists; looked for {pattern}"))
+                        .unreadable(),
                 );
                 Vec::new()
             }
             Ok(files) => files,
             Err(reason) => {
-                self.problems.push(Problem::new("include", place, format!("cannot look for {pattern}: {reason}")).unreadable());
+                self.problems.push(
+                    Problem::new("include", place, format!("cannot look for {pattern}: {reason}"))
+                        .unreadable(),
+                );
                 Vec::new()
             }
         }

@@ -11,7 +11,9 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::osa_distance(&word, &plain(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(word.len()).div_ceil(3).min(4) && *distance < word.len().max(1))
+        .filter(|(distance, candidate)| {
+            *distance <= candidate.len().max(word.len()).div_ceil(3).min(4) && *distance < word.len().max(1)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

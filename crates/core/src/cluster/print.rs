@@ -47,7 +47,9 @@ impl Printed {
                 Self::Map(entries) => entries.iter().find(|(key, _)| key == step).map(|(_, value)| value),
                 Self::List(items) => match step.parse::<usize>() {
                     Ok(number) => items.get(number),
-                    Err(_) => items.iter().find(|item| item.at("name") == Some(&Self::Scalar(step.to_owned()))),
+                    Err(_) => {
+                        items.iter().find(|item| item.at("name") == Some(&Self::Scalar(step.to_owned())))
+                    }
                 },
                 Self::Null | Self::Scalar(_) | Self::Quoted(_) => None,
             }
@@ -106,7 +108,8 @@ fn flow(value: &Printed) -> String {
         Printed::Quoted(text) => quoted(text),
         Printed::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Printed::Map(entries) => {
-            let entries: Vec<_> = entries.iter().map(|(key, value)| format!("{}: {}", word(key), flow(value))).collect();
+            let entries: Vec<_> =
+                entries.iter().map(|(key, value)| format!("{}: {}", word(key), flow(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
     }
@@ -119,7 +122,8 @@ fn word(text: &str) -> String {
 
 /// Whether `text` can stand without quotes in every context.
 pub fn is_word(text: &str) -> bool {
-    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | ':' | '=');
+    let safe =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | ':' | '=');
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_'));
     let null = matches!(text, "null" | "Null" | "NULL");
     starts_well && text.chars().all(safe) && !text.ends_with(':') && !null && text != "..."

@@ -24,7 +24,15 @@ pub struct Problem {
 impl Problem {
     /// A problem at `place`, without advice.
     pub fn new(path: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
-        Self { path: path.into(), place, message: message.into(), want: None, also: None, hidden: None, unreadable: false }
+        Self {
+            path: path.into(),
+            place,
+            message: message.into(),
+            want: None,
+            also: None,
+            hidden: None,
+            unreadable: false,
+        }
     }
 
     /// Adds what would have been right.

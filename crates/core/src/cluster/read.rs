@@ -85,7 +85,8 @@ impl<'f> Reader<'f> {
             return None;
         };
         let before = self.problems.len();
-        let read: Vec<_> = items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect();
+        let read: Vec<_> =
+            items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect();
         (self.problems.len() == before).then_some(read)
     }
 
@@ -110,7 +111,8 @@ impl<'f> Reader<'f> {
         let fields = R::fields();
         let missing = fields.iter().filter(|field| entries.get(field.name).is_none());
         let names: Vec<_> = fields.iter().map(|field| field.name).collect();
-        let near = nearest(key.text(), missing.map(|field| field.name)).or_else(|| nearest(key.text(), names.iter().copied()));
+        let near = nearest(key.text(), missing.map(|field| field.name))
+            .or_else(|| nearest(key.text(), names.iter().copied()));
         let message = match near {
             Some(near) => format!("unknown key; did you mean `{near}`?"),
             None => "unknown key".to_owned(),
@@ -119,7 +121,9 @@ impl<'f> Reader<'f> {
         if near.is_none() {
             problem.want = Some(format!("one of {}", names.join(", ")));
         }
-        let secret = near.is_some_and(|near| fields.iter().any(|f| f.name == near && matches!((f.shape)(), Shape::Secret)));
+        let secret = near.is_some_and(|near| {
+            fields.iter().any(|f| f.name == near && matches!((f.shape)(), Shape::Secret))
+        });
         if secret {
             problem.hidden = Some(value.place());
         }

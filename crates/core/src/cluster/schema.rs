@@ -2,7 +2,7 @@
 //!
 //! Both are made from the same [`Shape`]s the reader uses, so neither can drift from what is accepted.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
@@ -116,10 +116,12 @@ impl Shape {
                 json!({"type": "array", "items": item.schema(defs), "minItems": count, "maxItems": count})
             }
             Self::Map(value) => {
-                let value = nullable(value.schema(defs));
+                let value = nullable(&value.schema(defs));
                 json!({"type": "object", "additionalProperties": value})
             }
-            Self::OneOf(shapes) => json!({"anyOf": shapes.iter().map(|shape| shape.schema(defs)).collect::<Vec<_>>()}),
+            Self::OneOf(shapes) => {
+                json!({"anyOf": shapes.iter().map(|shape| shape.schema(defs)).collect::<Vec<_>>()})
+            }
             Self::Secret => secret_schema(),
             Self::Any => json!(true),
         }
@@ -137,16 +139,20 @@ fn secret_schema() -> Value {
     ]})
 }
 
-fn nullable(schema: Value) -> Value {
+fn nullable(schema: &Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
 fn record_schema(record: &RecordShape, fields: &[FieldShape], defs: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
     for field in fields {
-        let mut schema = nullable((field.shape)().schema(defs));
+        let mut schema = nullable(&(field.shape)().schema(defs));
         if let Some(schema) = schema.as_object_mut() {
-            let default = if field.default.is_empty() { String::new() } else { format!(" Default: {}.", field.default) };
+            let default = if field.default.is_empty() {
+                String::new()
+            } else {
+                format!(" Default: {}.", field.default)
+            };
             schema.insert("description".to_owned(), json!(format!("{}{default}", field.doc)));
         }
         properties.insert(field.name.to_owned(), schema);
@@ -172,19 +178,19 @@ pub fn json_schema(root: &Shape) -> Value {
 /// Every record below `root`, each once, in the order a reader meets them.
 pub fn records(root: &Shape) -> Vec<(&'static RecordShape, Vec<FieldShape>)> {
     let mut found = Vec::new();
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     collect(root, &mut seen, &mut found);
     found
 }
 
 fn collect(
     shape: &Shape,
-    seen: &mut BTreeMap<&'static str, ()>,
+    seen: &mut BTreeSet<&'static str>,
     found: &mut Vec<(&'static RecordShape, Vec<FieldShape>)>,
 ) {
     match shape {
         Shape::Record { record, fields } => {
-            if seen.insert(record.name, ()).is_none() {
+            if seen.insert(record.name) {
                 let fields = fields();
                 found.push((record, fields.clone()));
                 for field in &fields {
@@ -208,7 +214,8 @@ pub fn reference(root: &Shape) -> String {
         let _ = writeln!(out, "| key | type | default | example | what it is |\n|---|---|---|---|---|");
         for field in fields {
             let cell = |text: &str| if text.is_empty() { String::new() } else { text.replace('|', "\\|") };
-            let example = if field.example.is_empty() { String::new() } else { format!("`{}`", cell(field.example)) };
+            let example =
+                if field.example.is_empty() { String::new() } else { format!("`{}`", cell(field.example)) };
             let _ = writeln!(
                 out,
                 "| `{}` | {} | {} | {example} | {} |",

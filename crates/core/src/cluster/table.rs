@@ -25,7 +25,11 @@ enum Branch {
 pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mut Vec<Problem>) -> u32 {
     let start = Place { file, line: 1, column: 1, length: 0 };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).comment(Some(b'#')).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_reader(text.as_bytes());
     let mut columns: Option<Vec<(Vec<Step>, String)>> = None;
     let mut nodes = Vec::new();
     for record in reader.records() {
@@ -38,15 +42,22 @@ pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mu
         };
         let line = record.position().map_or(1, csv::Position::line);
         let offset = record.position().map_or(0, |position| usize::try_from(position.byte()).unwrap_or(0));
-        let places = cells(file, u32::try_from(line).unwrap_or(u32::MAX), text.get(offset..).unwrap_or_default());
-        let place = |nth: usize| places.get(nth).copied().unwrap_or(Place { line: u32::try_from(line).unwrap_or(u32::MAX), ..start });
+        let places =
+            cells(file, u32::try_from(line).unwrap_or(u32::MAX), text.get(offset..).unwrap_or_default());
+        let place = |nth: usize| {
+            places
+                .get(nth)
+                .copied()
+                .unwrap_or(Place { line: u32::try_from(line).unwrap_or(u32::MAX), ..start })
+        };
         let Some(columns) = &columns else {
             columns = Some(header(&record, &place, problems));
             continue;
         };
         if record.len() != columns.len() {
             let message = format!("{} cells in a table of {} columns", record.len(), columns.len());
-            problems.push(Problem::new("nodes", place(0), message).want("as many cells as the first row has"));
+            problems
+                .push(Problem::new("nodes", place(0), message).want("as many cells as the first row has"));
             continue;
         }
         nodes.push(row(&record, columns, &place, forest, problems));
@@ -54,7 +65,11 @@ pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mu
     forest.list(start, nodes)
 }
 
-fn header(record: &csv::StringRecord, place: &dyn Fn(usize) -> Place, problems: &mut Vec<Problem>) -> Vec<(Vec<Step>, String)> {
+fn header(
+    record: &csv::StringRecord,
+    place: &dyn Fn(usize) -> Place,
+    problems: &mut Vec<Problem>,
+) -> Vec<(Vec<Step>, String)> {
     let mut columns: Vec<(Vec<Step>, String)> = Vec::new();
     for (nth, name) in record.iter().enumerate() {
         let path = steps(name.trim()).unwrap_or_default();
@@ -84,7 +99,11 @@ fn row<'s>(
         }
         let leaf = value(cell, place(nth), forest, problems);
         if !grow(&mut root, path, leaf, place(nth)) {
-            problems.push(Problem::new("nodes", place(nth), format!("`{name}` does not fit beside another column")));
+            problems.push(Problem::new(
+                "nodes",
+                place(nth),
+                format!("`{name}` does not fit beside another column"),
+            ));
         }
     }
     plant(root, place(0), forest)
@@ -183,7 +202,12 @@ fn cells(file: u16, line: u32, text: &str) -> Vec<Place> {
         match c {
             '"' => quoted = !quoted,
             ',' | '\n' if !quoted => {
-                places.push(Place { file, line, column: from, length: u16::try_from(column - from).unwrap_or(u16::MAX) });
+                places.push(Place {
+                    file,
+                    line,
+                    column: from,
+                    length: u16::try_from(column - from).unwrap_or(u16::MAX),
+                });
                 from = column + 1;
                 if c == '\n' {
                     return places;

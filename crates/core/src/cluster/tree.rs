@@ -27,10 +27,19 @@ pub struct Forest<'s> {
 
 #[derive(Debug, Clone)]
 enum Kind<'s> {
-    Scalar { text: Cow<'s, str>, plain: bool },
-    List { from: u32, to: u32 },
+    Scalar {
+        text: Cow<'s, str>,
+        plain: bool,
+    },
+    List {
+        from: u32,
+        to: u32,
+    },
     /// Children are key, value, key, value.
-    Map { from: u32, to: u32 },
+    Map {
+        from: u32,
+        to: u32,
+    },
 }
 
 /// A value, looked at.
@@ -108,7 +117,11 @@ impl<'f> Tree<'f> {
     pub fn view(self) -> View<'f> {
         let forest = self.forest;
         match &forest.values[self.id as usize].1 {
-            Kind::Scalar { text, plain: true } if matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL") => View::Null,
+            Kind::Scalar { text, plain: true }
+                if matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL") =>
+            {
+                View::Null
+            }
             Kind::Scalar { text, .. } => View::Scalar(text),
             Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(*from, *to) }),
             Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(*from, *to) }),
@@ -175,7 +188,17 @@ impl<'s> Forest<'s> {
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
         let before = problems.len();
-        let root = Growth { forest: self, problems, file, text, open: Vec::new(), pending: Vec::new(), anchors: HashMap::new(), added: 0 }.grow();
+        let root = Growth {
+            forest: self,
+            problems,
+            file,
+            text,
+            open: Vec::new(),
+            pending: Vec::new(),
+            anchors: HashMap::new(),
+            added: 0,
+        }
+        .grow();
         (problems.len() == before).then_some(root).flatten()
     }
 
@@ -206,7 +229,9 @@ impl<'s> Forest<'s> {
     pub fn replace(&mut self, root: u32, key: &str, value: Option<u32>) -> u32 {
         let (place, Kind::Map { from, to }) = self.values[root as usize].clone() else { return root };
         let mut entries = self.slice(from, to).to_vec();
-        let Some(at) = entries.chunks_exact(2).position(|pair| self.tree(pair[0]).text() == key) else { return root };
+        let Some(at) = entries.chunks_exact(2).position(|pair| self.tree(pair[0]).text() == key) else {
+            return root;
+        };
         match value {
             Some(value) => entries[at * 2 + 1] = value,
             None => drop(entries.drain(at * 2..at * 2 + 2)),
@@ -295,7 +320,11 @@ impl<'s> Growth<'_, 's> {
                 Event::DocumentStart(_) => {
                     documents += 1;
                     if documents == 2 {
-                        self.problem(place, "a second document", "one document per file; use `include` to split a cluster");
+                        self.problem(
+                            place,
+                            "a second document",
+                            "one document per file; use `include` to split a cluster",
+                        );
                         return None;
                     }
                     None
@@ -379,7 +408,10 @@ impl<'s> Growth<'_, 's> {
             let first = if entries.len() > 64 {
                 seen.insert(key.text(), pair[0])
             } else {
-                entries[..nth * 2].chunks_exact(2).map(|old| old[0]).find(|&old| self.forest.tree(old).text() == key.text())
+                entries[..nth * 2]
+                    .chunks_exact(2)
+                    .map(|old| old[0])
+                    .find(|&old| self.forest.tree(old).text() == key.text())
             };
             twice.extend(first.map(|first| (pair[0], first)));
         }
@@ -467,9 +499,17 @@ impl<'s> Growth<'_, 's> {
         let indent: &str = &line[..line.len() - line.trim_start().len()];
         if indent.contains('\t') {
             let column = u32::try_from(indent.find('\t').unwrap_or(0) + 1).unwrap_or(1);
-            self.problem(Place { column, ..place }, "a tab in the indentation", "spaces: YAML does not allow tabs here");
+            self.problem(
+                Place { column, ..place },
+                "a tab in the indentation",
+                "spaces: YAML does not allow tabs here",
+            );
         } else {
-            self.problem(place, &format!("not YAML: {}", error.info()), "see the marked place; often a quote, colon or bracket is missing before it");
+            self.problem(
+                place,
+                &format!("not YAML: {}", error.info()),
+                "see the marked place; often a quote, colon or bracket is missing before it",
+            );
         }
     }
 

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use crate::cluster::key::{List, Map};
 use crate::cluster::record::{choice, record};
 use crate::cluster::value::{
-    DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret, TalosVersion, Text, Url, Word,
+    DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret, TalosVersion,
+    Text, Url, Word,
 };
 
 record! {

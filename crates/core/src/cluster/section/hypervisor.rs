@@ -1,6 +1,5 @@
 //! `hypervisors`: where virtual machines are made.
 
-
 use crate::cluster::key::List;
 use crate::cluster::record::record;
 use crate::cluster::value::{Fingerprint, LinkName, Secret, Text, Url, Word};

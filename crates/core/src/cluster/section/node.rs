@@ -6,8 +6,8 @@ use super::{Arch, Boot, Image, Network, Overlay, Patch, Power, Routing, Vm};
 use crate::cluster::key::{HasName, List, Map, Named, Sum};
 use crate::cluster::record::{choice, record};
 use crate::cluster::value::{
-    Address, DiskPath, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Prefix, SizeRange, Taint, TalosVersion, Text, VlanId,
-    Word,
+    Address, DiskPath, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Prefix, SizeRange, Taint,
+    TalosVersion, Text, VlanId, Word,
 };
 
 record! {

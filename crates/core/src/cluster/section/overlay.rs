@@ -1,6 +1,5 @@
 //! `overlay`: a network over the network.
 
-
 use crate::cluster::key::List;
 use crate::cluster::record::record;
 use crate::cluster::value::{Duration, Mtu, Prefix, Secret, Text, Url};

@@ -1,7 +1,9 @@
 //! The file as a whole.
 
-
-use super::{ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung, Site, Boot};
+use super::{
+    Boot, ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung,
+    Site,
+};
 use crate::cluster::key::{List, Map, Over};
 use crate::cluster::print::Printed;
 use crate::cluster::read::{Read, Reader};
@@ -77,13 +79,9 @@ impl Read for Nodes {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         match tree.view() {
             View::List(_) => List::read(tree, reader).map(Self::List),
-            View::Map(entries) if entries.iter().count() == 1 => match entries.get("csv") {
-                Some(path) => FilePath::read(path, reader).map(Self::Table),
-                None => {
-                    reader.wrong(tree, "a list of nodes, or {csv: FILE}");
-                    None
-                }
-            },
+            View::Map(entries) if entries.iter().count() == 1 && entries.get("csv").is_some() => {
+                FilePath::read(entries.get("csv")?, reader).map(Self::Table)
+            }
             _ => {
                 reader.wrong(tree, "a list of nodes, or {csv: FILE}");
                 None

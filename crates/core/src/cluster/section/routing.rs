@@ -6,7 +6,8 @@ use crate::cluster::key::{List, Map, Over};
 use crate::cluster::read::{Form, Scalar};
 use crate::cluster::record::{choice, record};
 use crate::cluster::value::{
-    Asn, Community, FilePath, HostPort, LinkName, Mtu, Pair, Prefix, Secret, SoftwareVersion, Text, Toggle, Word,
+    Asn, Community, FilePath, HostPort, LinkName, Mtu, Pair, Prefix, Secret, SoftwareVersion, Text, Toggle,
+    Word,
 };
 
 record! {
@@ -99,7 +100,11 @@ impl Scalar for RouterId {
     }
 
     fn form() -> Form {
-        Form { name: "router id", want: "an address such as 10.255.101.0, or loopback", schema: serde_json::json!({"type": "string"}) }
+        Form {
+            name: "router id",
+            want: "an address such as 10.255.101.0, or loopback",
+            schema: serde_json::json!({"type": "string"}),
+        }
     }
 
     fn text(&self) -> String {
@@ -201,6 +206,8 @@ record! {
         link: WorkloadLink = "MetalLB: fda1:b2c3:d4e5:1::/127; Cilium: fd00:ID:cc::/127; namespace: 192.168.250.254/31", "{ours: \"fda1:b2c3:d4e5:1::\", theirs: \"fda1:b2c3:d4e5:1::1\", prefix: 127}";
         /// AS numbers of the session.
         asn: WorkloadAsn = "MetalLB in a VRF: 4000099998 and 4000099999, else 4200099998 and 4200099999", "{ours: 4000099998, theirs: 4000099999}";
+        /// BFD with the speaker.
+        bfd: Toggle<Bfd> = "false", "false";
         /// Prefixes taken from the speaker; empty: host routes of the pools for MetalLB, everything for Cilium.
         allow: List<Prefix> = "[]", "[10.101.250.0/24]";
     }

@@ -150,9 +150,13 @@ impl Read for Any {
         Some(match tree.view() {
             View::Null => Self::Null,
             View::Scalar(text) => Self::Scalar(text.to_owned(), tree.is_plain() && is_word(text)),
-            View::List(items) => Self::List(items.iter().map(|item| Self::read(item, reader)).collect::<Option<_>>()?),
+            View::List(items) => {
+                Self::List(items.iter().map(|item| Self::read(item, reader)).collect::<Option<_>>()?)
+            }
             View::Map(entries) => {
-                let pairs = entries.iter().map(|(key, value)| Some((key.text().to_owned(), Self::read(value, reader)?)));
+                let pairs = entries
+                    .iter()
+                    .map(|(key, value)| Some((key.text().to_owned(), Self::read(value, reader)?)));
                 Self::Map(pairs.collect::<Option<_>>()?)
             }
         })
@@ -168,7 +172,9 @@ impl Read for Any {
             Self::Scalar(text, true) => Printed::Scalar(text.clone()),
             Self::Scalar(text, false) => Printed::Quoted(text.clone()),
             Self::List(items) => Printed::List(items.iter().map(Read::print).collect()),
-            Self::Map(entries) => Printed::Map(entries.iter().map(|(key, value)| (key.clone(), value.print())).collect()),
+            Self::Map(entries) => {
+                Printed::Map(entries.iter().map(|(key, value)| (key.clone(), value.print())).collect())
+            }
         }
     }
 }

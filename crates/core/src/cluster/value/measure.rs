@@ -76,7 +76,8 @@ impl Duration {
                 Some('d') => 86_400,
                 _ => return Err(wrong()),
             };
-            seconds = number.checked_mul(factor).and_then(|more| seconds.checked_add(more)).ok_or_else(wrong)?;
+            seconds =
+                number.checked_mul(factor).and_then(|more| seconds.checked_add(more)).ok_or_else(wrong)?;
             rest = &tail[1..];
         }
         Ok(Self(seconds))

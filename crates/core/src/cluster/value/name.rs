@@ -10,7 +10,10 @@ fn ok(good: bool, reason: &str) -> Result<(), String> {
 
 fn is_dns_label(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    (1..=63).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    (1..=63).contains(&text.len())
+        && text.bytes().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 fn is_dns_name(text: &str) -> bool {
@@ -44,8 +47,12 @@ fn is_url(text: &str, schemes: &[&str]) -> bool {
     text.split_once("://").is_some_and(|(scheme, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         // A user name is allowed (qemu+ssh://root@edge1/system); a password in a URL is a secret in the file.
-        let host = authority.rsplit_once('@').map_or(authority, |(user, host)| if user.contains(':') { "" } else { host });
-        schemes.contains(&scheme) && !text.contains(char::is_whitespace) && (is_host_port(host) || scheme.starts_with("qemu") && host.is_empty())
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(user, host)| if user.contains(':') { "" } else { host });
+        schemes.contains(&scheme)
+            && !text.contains(char::is_whitespace)
+            && (is_host_port(host) || scheme.starts_with("qemu") && host.is_empty())
     })
 }
 
@@ -200,7 +207,8 @@ impl Endpoint {
 
     /// The port, 443 when none was written.
     pub fn port(&self) -> u16 {
-        let authority = self.as_str().split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        let authority =
+            self.as_str().split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
         authority.and_then(split_host).and_then(|(_, port)| port?.parse().ok()).unwrap_or(443)
     }
 }
@@ -224,7 +232,14 @@ mod tests {
         assert_eq!((v6.address(), v6.port()), (Some("fd00:101::10".parse().unwrap()), 6443));
         assert_eq!((name.host(), name.address(), name.port()), (Some("api.sol.example"), None, 443));
         assert_eq!(Endpoint::parse("overlay:cloud1").unwrap().overlay_node(), Some("cloud1"));
-        for text in ["http://10.0.0.1:6443", "10.0.0.1", "https://", "https://fd00::1:6443x", "overlay:", "https://u:p@h"] {
+        for text in [
+            "http://10.0.0.1:6443",
+            "10.0.0.1",
+            "https://",
+            "https://fd00::1:6443x",
+            "overlay:",
+            "https://u:p@h",
+        ] {
             assert!(Endpoint::parse(text).is_err(), "{text}");
         }
     }

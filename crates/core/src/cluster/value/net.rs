@@ -133,8 +133,22 @@ macro_rules! address_or_prefix {
     };
 }
 
-address_or_prefix!(AddressOrPrefix4, Ipv4Net, Ipv4Addr, 32, "IPv4 prefix", "a prefix such as 10.101.0.0/24, or a node's own address such as 10.101.0.11/24");
-address_or_prefix!(AddressOrPrefix6, Ipv6Net, Ipv6Addr, 128, "IPv6 prefix", "a prefix such as fd00:101::/64, or a node's own address such as fd00:101::11/64");
+address_or_prefix!(
+    AddressOrPrefix4,
+    Ipv4Net,
+    Ipv4Addr,
+    32,
+    "IPv4 prefix",
+    "a prefix such as 10.101.0.0/24, or a node's own address such as 10.101.0.11/24"
+);
+address_or_prefix!(
+    AddressOrPrefix6,
+    Ipv6Net,
+    Ipv6Addr,
+    128,
+    "IPv6 prefix",
+    "a prefix such as fd00:101::/64, or a node's own address such as fd00:101::11/64"
+);
 
 /// The address of a network port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,9 +207,15 @@ mod tests {
     #[test]
     fn macs_are_read_in_every_common_spelling() {
         for text in ["bc:24:11:00:0a:11", "BC-24-11-00-0A-11", "bc24.1100.0a11"] {
-            assert_eq!(Mac::parse(text).map(|mac| mac.to_string()).as_deref(), Ok("bc:24:11:00:0a:11"), "{text}");
+            assert_eq!(
+                Mac::parse(text).map(|mac| mac.to_string()).as_deref(),
+                Ok("bc:24:11:00:0a:11"),
+                "{text}"
+            );
         }
-        for text in ["00:11:22", "bc:24:11:00:00:1g", "bc:24-11:00:00:11", "", "é24.1100.001", "bc:24:11:00:00:111"] {
+        for text in
+            ["00:11:22", "bc:24:11:00:00:1g", "bc:24-11:00:00:11", "", "é24.1100.001", "bc:24:11:00:00:111"]
+        {
             assert!(Mac::parse(text).is_err(), "{text}");
         }
     }

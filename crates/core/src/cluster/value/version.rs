@@ -22,7 +22,10 @@ impl Dotted {
     fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let (numbers, pre) = match text.split_once('-') {
-            Some((numbers, pre)) if !pre.is_empty() && pre.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-') => {
+            Some((numbers, pre))
+                if !pre.is_empty()
+                    && pre.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-') =>
+            {
                 (numbers, Pre::Release(pre.into()))
             }
             Some(_) => return None,
@@ -30,7 +33,9 @@ impl Dotted {
         };
         let mut parsed = [None; 3];
         for (nth, part) in numbers.split('.').enumerate() {
-            let digits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
+            let digits = !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_digit())
+                && (part == "0" || !part.starts_with('0'));
             *parsed.get_mut(nth)? = Some(part.parse().ok().filter(|_| digits)?);
         }
         if parsed[2].is_none() && pre != Pre::Final {
@@ -111,10 +116,14 @@ mod tests {
 
     #[test]
     fn talos_versions_are_read_with_and_without_v_and_patch() {
-        for (text, printed) in [("1.12", "v1.12"), ("v1.12", "v1.12"), ("v1.12.4", "v1.12.4"), ("1.14.0-rc.1", "v1.14.0-rc.1")] {
+        for (text, printed) in
+            [("1.12", "v1.12"), ("v1.12", "v1.12"), ("v1.12.4", "v1.12.4"), ("1.14.0-rc.1", "v1.14.0-rc.1")]
+        {
             assert_eq!(TalosVersion::parse(text).unwrap().to_string(), printed);
         }
-        for text in ["", "v", "1", "1.12.4.5", "v1.x", "1.012", "1.12-rc.1", "latest", "1.12.", "99999999999.1"] {
+        for text in
+            ["", "v", "1", "1.12.4.5", "v1.x", "1.012", "1.12-rc.1", "latest", "1.12.", "99999999999.1"]
+        {
             assert!(TalosVersion::parse(text).is_err(), "{text}");
         }
     }

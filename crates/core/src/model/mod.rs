@@ -1,0 +1,108 @@
+//! The cluster as a whole: what the file says, with every reference resolved.
+//!
+//! [`validate`] takes a [`File`] that was read and either gives a [`Cluster`] or says everything that keeps it from
+//! being one. [`Cluster::settings`] walks the override ladder for one node.
+
+mod check;
+mod ladder;
+
+use std::collections::HashMap;
+
+use crate::cluster::key::At;
+use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
+use crate::cluster::value::TalosVersion;
+use crate::cluster::{Place, Problem};
+
+/// A cluster file that is understood.
+#[derive(Debug)]
+pub struct Cluster {
+    /// What was written.
+    pub file: File,
+    /// Release of Talos, unless a node says otherwise.
+    pub talos: TalosVersion,
+    nodes: Vec<At<Node>>,
+    /// What each node has from all rungs below its own; few nodes differ in it.
+    bases: Vec<Rung>,
+    base_of: Vec<u32>,
+    by_name: HashMap<Box<str>, usize>,
+}
+
+/// Turns a file into a cluster, or says everything that is missing or refers to nothing.
+pub fn validate(file: File) -> Result<Cluster, Vec<Problem>> {
+    let problems = check::problems(&file);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let talos =
+        file.cluster.get().and_then(|cluster| cluster.talos.get()).expect("checked: required").clone();
+    let mut file = file;
+    let nodes = match std::mem::take(&mut file.nodes).into_value() {
+        Some(Nodes::List(list)) => list.0,
+        Some(Nodes::Table(_)) | None => Vec::new(),
+    };
+    let (bases, base_of) = ladder::bases(&file, &nodes);
+    let by_name = nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, node)| Some((node.value.name.get()?.as_str().into(), nth)))
+        .collect();
+    Ok(Cluster { file, talos, nodes, bases, base_of, by_name })
+}
+
+impl Cluster {
+    /// The `cluster` section.
+    pub fn section(&self) -> &ClusterSection {
+        self.file.cluster.get().expect("checked: required")
+    }
+
+    /// The `network` section, empty when none was written.
+    pub fn network(&self) -> Option<&Network> {
+        self.file.network.get()
+    }
+
+    /// The cluster's number, from which much is derived.
+    pub fn id(&self) -> Option<At<&u32>> {
+        self.section().id.at()
+    }
+
+    /// The nodes as written, in their order.
+    pub fn nodes(&self) -> &[At<Node>] {
+        &self.nodes
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Everything that holds for node `nth`, from all rungs of the ladder.
+    pub fn settings(&self, nth: usize) -> Rung {
+        use crate::cluster::key::Over;
+        self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
+    }
+
+    /// The routers of the fabric.
+    pub fn routers(&self) -> impl Iterator<Item = &At<Router>> {
+        self.file
+            .fabric
+            .get()
+            .and_then(|fabric| fabric.routers.get())
+            .into_iter()
+            .flat_map(|routers| &routers.0)
+    }
+
+    /// The router of this name.
+    pub fn router(&self, name: &str) -> Option<&At<Router>> {
+        self.routers().find(|router| router.value.name.get().is_some_and(|known| known.as_str() == name))
+    }
+
+    /// Where the list of nodes or the file itself starts, for findings about the whole.
+    pub fn place(&self) -> Place {
+        self.file.cluster.place().unwrap_or_default()
+    }
+}
+
+/// The role of a node; a worker unless it says otherwise.
+pub fn role(node: &Node) -> Role {
+    node.role.value().unwrap_or(Role::Worker)
+}

@@ -1,0 +1,59 @@
+//! How a node starts: carrier of the first configuration, disk and images.
+
+use super::derive::Rule;
+use super::{BootPlan, Decided, ImagePlan, RoutingPlan, VmPlan};
+use crate::cluster::section::{BootFrom, Carrier, ImageSource, Platform, Rung};
+use crate::cluster::value::Either;
+use crate::model::Cluster;
+
+/// Decides how a node starts.
+pub fn plan(
+    cluster: &Cluster,
+    settings: &Rung,
+    platform: Platform,
+    routing: Option<&RoutingPlan>,
+    vm: Option<&VmPlan>,
+) -> BootPlan {
+    let from = match settings.boot.get().and_then(|boot| boot.from.at()) {
+        Some(from) => Decided::written(*from.value, from.place),
+        None => {
+            let from = if platform == Platform::Nocloud { BootFrom::Cidata } else { BootFrom::Apply };
+            Decided::derived(from, Rule::ByPlatform, settings.platform.place())
+        }
+    };
+    BootPlan { from, disk: disk(cluster, settings, vm), image: image(settings, routing) }
+}
+
+fn disk(cluster: &Cluster, settings: &Rung, vm: Option<&VmPlan>) -> Option<Decided<String>> {
+    let install = settings.install.get();
+    if let Some(disk) = install.and_then(|install| install.disk.at()) {
+        return Some(Decided::written(disk.value.to_string(), disk.place));
+    }
+    if let Some(select) = install.and_then(|install| install.select.at()) {
+        let words = crate::cluster::read::Read::print(select.value).to_flow();
+        return Some(Decided::written(words, select.place));
+    }
+    let vm = vm?;
+    let proxmox =
+        vm.hypervisor.as_ref().is_none_or(|name| super::vm::kind_is_proxmox(cluster, name.value.as_str()));
+    Some(Decided::derived(if proxmox { "/dev/sda" } else { "/dev/vda" }.to_owned(), Rule::VmDisk, None))
+}
+
+fn image(settings: &Rung, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
+    match settings.image.get().and_then(|image| image.source.at()) {
+        Some(at) => Decided::written(
+            match at.value {
+                Either::Word(source) => ImagePlan::Made(*source),
+                Either::Record(_) => ImagePlan::Given,
+            },
+            at.place,
+        ),
+        None => {
+            let needs = routing
+                .and_then(|routing| routing.carrier.as_ref())
+                .is_some_and(|carrier| carrier.value == Carrier::Ichor);
+            let source = if needs { ImageSource::Ichor } else { ImageSource::Factory };
+            Decided::derived(ImagePlan::Made(source), Rule::NeedsExtension, None)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What holds for the cluster as a whole.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::derive::{self, Rule};
+use super::node::Ground;
+use super::{ClusterPlan, CniPlan, Decided, Gap, GapReason, NodePlan, Prefixes};
+use crate::cluster::key::{Key, List};
+use crate::cluster::section::{Cni, Loopback, NodeNetwork, Role};
+use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Either, Endpoint, Prefix};
+use crate::model::Cluster;
+use crate::talos::release;
+
+/// The addresses Tailscale gives out.
+pub const OVERLAY: &str = "100.64.0.0/10";
+
+/// The prefixes nodes take their addresses from: written, or derived from the cluster's id.
+pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
+    let network = cluster.network();
+    let node = network.map(|network| &network.node);
+    let loopback = network.map(|network| &network.loopback);
+    let mut ground = Drafting { id: cluster.id().map(|id| *id.value), gaps };
+    // A whole network that was cleared derives nothing.
+    let drop_node = node.is_some_and(|node| node.is_written() && !node.is_set());
+    let drop_loopback = loopback.is_some_and(|node| node.is_written() && !node.is_set());
+    let keys = |node: &NodeNetwork| (node.v4.clone(), node.v6.clone());
+    let node_keys = node.and_then(|node| node.get()).map(keys).unwrap_or_default();
+    let keys = |node: &Loopback| (node.v4.clone(), node.v6.clone());
+    let loopback_keys = loopback.and_then(|node| node.get()).map(keys).unwrap_or_default();
+    let node = if drop_node {
+        Prefixes::default()
+    } else {
+        ground.prefixes(
+            &node_keys,
+            (Rule::NodePrefix4, 0, "network.node.v4"),
+            (Rule::NodePrefix6, 0, "network.node.v6"),
+        )
+    };
+    let loopback = if drop_loopback {
+        Prefixes::default()
+    } else {
+        let (v4, v6) = (
+            (Rule::LoopbackPrefix4, 254, "network.loopback.v4"),
+            (Rule::LoopbackPrefix6, 0xfe, "network.loopback.v6"),
+        );
+        ground.prefixes(&loopback_keys, v4, v6)
+    };
+    let gateway = ground
+        .id
+        .and_then(|id| derive::gateway6(id).ok())
+        .map(|v6| Decided::derived(v6, Rule::Gateway6, None));
+    Ground { node, loopback, gateway }
+}
+
+struct Drafting<'g> {
+    id: Option<u32>,
+    gaps: &'g mut Vec<Gap>,
+}
+
+impl Drafting<'_> {
+    fn prefixes(
+        &mut self,
+        keys: &(Key<AddressOrPrefix4>, Key<AddressOrPrefix6>),
+        (rule4, third4, key4): (Rule, u8, &'static str),
+        (rule6, third6, key6): (Rule, u16, &'static str),
+    ) -> Prefixes {
+        let v4 = if keys.0.is_written() {
+            keys.0.at().and_then(|at| Some(Decided::written(at.value.prefix()?, at.place)))
+        } else {
+            let prefix = self.id.map(|id| derive::prefix4(id, third4));
+            self.note(key4, rule4, prefix).map(|prefix| Decided::derived(prefix, rule4, None))
+        };
+        let v6 = if keys.1.is_written() {
+            keys.1.at().and_then(|at| Some(Decided::written(at.value.prefix()?, at.place)))
+        } else {
+            let prefix = self.id.map(|id| derive::prefix6(id, third6));
+            self.note(key6, rule6, prefix).map(|prefix| Decided::derived(prefix, rule6, None))
+        };
+        Prefixes { v4, v6 }
+    }
+
+    /// Without an id nothing is derived; whether a node then lacks an address is told of the node.
+    fn note<T>(&mut self, key: &'static str, rule: Rule, result: Option<Result<T, GapReason>>) -> Option<T> {
+        result?.map_err(|reason| self.gaps.push(Gap { node: None, key, rule, reason })).ok()
+    }
+}
+
+/// Decides what holds for the cluster as a whole.
+pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPlan {
+    let section = cluster.section();
+    let network = cluster.network();
+    let control_planes = || nodes.iter().filter(|node| node.role == Role::Controlplane);
+    let contract = contract(cluster, nodes);
+    let kubernetes = match section.kubernetes.at() {
+        Some(at) => Some(Decided::written(at.value.clone(), at.place)),
+        None => release::default_kubernetes(&cluster.talos)
+            .map(|version| Decided::derived(version, Rule::TalosDefault, section.talos.place())),
+    };
+    let api = network.and_then(|network| network.api.get());
+    let vip = match api.and_then(|api| api.vip.at()) {
+        Some(vip) => Some(Decided::written(*vip.value, vip.place)),
+        None => section
+            .kube_vip
+            .get()
+            .and_then(|vip| vip.address.at())
+            .map(|at| Decided::written(*at.value, at.place)),
+    };
+    let anycast: Vec<_> = api
+        .and_then(|api| api.anycast.get())
+        .into_iter()
+        .flat_map(|list| &list.0)
+        .map(|at| Decided::written(at.value.0, at.place))
+        .collect();
+    let overlay = cluster.file.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set());
+    let subnets = |key: Option<&Key<List<Prefix>>>| match key.and_then(Key::at) {
+        Some(at) => Decided::written(at.value.values().map(|prefix| prefix.0).collect(), at.place),
+        None if overlay => Decided::derived(
+            vec![OVERLAY.parse().expect("a prefix")],
+            Rule::OverlayPrefix,
+            cluster.file.overlay.place(),
+        ),
+        None => {
+            Decided::derived(ground.node.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
+        }
+    };
+    let kubelet_subnets = subnets(network.map(|network| &network.kubelet_subnets));
+    let etcd_subnets = subnets(network.map(|network| &network.etcd_subnets));
+    let endpoint = match section.endpoint.at() {
+        Some(at) => Some(Decided::written(at.value.clone(), at.place)),
+        None => endpoint(vip.as_ref(), &anycast, control_planes().next()),
+    };
+    ClusterPlan {
+        name: section.name.get().expect("checked: required").clone(),
+        id: section.id.value(),
+        contract,
+        kubernetes,
+        endpoint,
+        talos_endpoints: match section.talos_endpoints.at() {
+            Some(at) => Decided::written(at.value.values().map(ToString::to_string).collect(), at.place),
+            None => {
+                let addresses =
+                    control_planes().filter_map(NodePlan::main_address).map(|address| address.to_string());
+                Decided::derived(addresses.collect(), Rule::ControlPlanes, None)
+            }
+        },
+        bootstrap: match section.bootstrap.at() {
+            Some(at) => Some(Decided::written(at.value.clone(), at.place)),
+            None => control_planes()
+                .next()
+                .map(|node| Decided::derived(node.name.clone(), Rule::FirstControlPlane, Some(node.place))),
+        },
+        pods: networks(&section.pods, "10.244.0.0/16", "Talos' own pod network"),
+        services: networks(&section.services, "10.96.0.0/12", "Talos' own service network"),
+        cni: cni(cluster),
+        node: ground.node,
+        loopback: ground.loopback,
+        vip,
+        anycast,
+        pools: pools(cluster),
+        kubelet_subnets,
+        etcd_subnets,
+    }
+}
+
+fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<crate::cluster::value::TalosVersion> {
+    match nodes.iter().map(|node| &node.talos).min_by(|a, b| a.value.cmp(&b.value)) {
+        Some(oldest) => Decided::derived(oldest.value.clone(), Rule::Oldest, oldest.place()),
+        None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
+    }
+}
+
+fn networks(key: &Key<List<Prefix>>, default: &str, reason: &'static str) -> Decided<Vec<IpNet>> {
+    match key.at() {
+        Some(at) => Decided::written(at.value.values().map(|prefix| prefix.0).collect(), at.place),
+        None => Decided::default(vec![default.parse().expect("a prefix")], reason),
+    }
+}
+
+fn endpoint(
+    vip: Option<&Decided<IpAddr>>,
+    anycast: &[Decided<IpNet>],
+    first: Option<&NodePlan>,
+) -> Option<Decided<Endpoint>> {
+    let url = |address: IpAddr| {
+        let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+        Endpoint::parse(&format!("https://{host}:6443")).expect("a URL")
+    };
+    if let Some(vip) = vip {
+        return Some(Decided::derived(url(vip.value), Rule::EndpointVip, vip.place()));
+    }
+    if let Some(anycast) = anycast.first() {
+        return Some(Decided::derived(url(anycast.value.addr()), Rule::EndpointAnycast, anycast.place()));
+    }
+    let node = first?;
+    Some(Decided::derived(url(node.main_address()?), Rule::EndpointNode, Some(node.place)))
+}
+
+fn cni(cluster: &Cluster) -> Decided<CniPlan> {
+    let section = cluster.section();
+    let interface = section.flannel.get().and_then(|flannel| flannel.interface.get()).cloned();
+    let Some(cni) = section.cni.at() else {
+        return Decided::default(CniPlan::Flannel(interface), "Talos' own pod network");
+    };
+    let plan = match cni.value {
+        Either::Word(Cni::Flannel) => CniPlan::Flannel(interface),
+        Either::Word(Cni::Cilium) => CniPlan::Cilium,
+        Either::Word(Cni::None) => CniPlan::None,
+        Either::Record(own) => {
+            CniPlan::Manifest(own.manifest.get().map(ToString::to_string).unwrap_or_default())
+        }
+    };
+    Decided::written(plan, cni.place)
+}
+
+fn pools(cluster: &Cluster) -> Vec<(crate::cluster::value::Word, Vec<Decided<IpNet>>)> {
+    let services = cluster.network().and_then(|network| network.services.get());
+    let pools = services.and_then(|services| services.pools.get());
+    pools
+        .into_iter()
+        .flat_map(|pools| pools.iter())
+        .map(|(name, prefixes)| {
+            (name.clone(), prefixes.value.0.iter().map(|at| Decided::written(at.value.0, at.place)).collect())
+        })
+        .collect()
+}

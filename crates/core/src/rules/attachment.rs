@@ -1,0 +1,114 @@
+//! The files a cluster file names: patches, templates, values, manifests.
+
+use std::collections::BTreeMap;
+
+use crate::cluster::Place;
+use crate::cluster::key::Key;
+use crate::cluster::section::{Routing, Rung};
+use crate::cluster::value::{Either, FilePath};
+use crate::model::Cluster;
+
+/// Texts of the files a cluster file names.
+#[derive(Debug, Default)]
+pub struct Attachments {
+    /// By the path as written: the text, or why it could not be read.
+    pub texts: BTreeMap<String, Result<String, String>>,
+}
+
+impl Attachments {
+    /// Reads every file `cluster` names by `read`, each once.
+    pub fn gather(cluster: &Cluster, mut read: impl FnMut(&str) -> Result<String, String>) -> Self {
+        let mut texts = BTreeMap::new();
+        for named in named(cluster) {
+            texts.entry(named.path.clone()).or_insert_with(|| read(&named.path));
+        }
+        Self { texts }
+    }
+}
+
+/// A file that a cluster file names.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// The path as written, from the folder of the cluster file.
+    pub path: String,
+    /// The key that names it.
+    pub key: String,
+    /// Where it is named.
+    pub place: Place,
+}
+
+/// Every file `cluster` names, in the order of the file; patterns with `*` are left out.
+pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
+    let mut names = Names(Vec::new());
+    let section = cluster.section();
+    if let Some(Either::Record(own)) = section.cni.get() {
+        names.key("cluster.cni.manifest", &own.manifest);
+    }
+    if let Some(cilium) = section.cilium.get() {
+        names.key("cluster.cilium.values", &cilium.values);
+        names.key("cluster.cilium.manifest", &cilium.manifest);
+    }
+    for (nth, manifest) in section.manifests.items().enumerate() {
+        names.add(format!("cluster.manifests[{nth}]"), &manifest.value, manifest.place);
+    }
+    let file = &cluster.file;
+    names.routing("routing", &file.routing);
+    if let Some(defaults) = file.defaults.get() {
+        names.rung("defaults", defaults);
+    }
+    if let Some(roles) = file.roles.get() {
+        for (name, rung) in [("roles.controlplane", &roles.controlplane), ("roles.worker", &roles.worker)] {
+            if let Some(rung) = rung.get() {
+                names.rung(name, rung);
+            }
+        }
+    }
+    for (name, site) in file.sites.entries() {
+        names.rung(&format!("sites.{name}"), &site.value.rung);
+    }
+    for (name, group) in file.groups.entries() {
+        names.rung(&format!("groups.{name}"), group.value);
+    }
+    for node in cluster.nodes() {
+        let rung = &node.value.rung;
+        if rung.patches.is_set() || rung.routing.get().is_some_and(|routing| routing.template.is_set()) {
+            let name = node.value.name.get().map(ToString::to_string).unwrap_or_default();
+            names.rung(&format!("nodes.{name}"), rung);
+        }
+    }
+    names.0
+}
+
+struct Names(Vec<NamedFile>);
+
+impl Names {
+    fn add(&mut self, key: String, path: &FilePath, place: Place) {
+        if !path.as_str().contains('*') {
+            self.0.push(NamedFile { path: path.to_string(), key, place });
+        }
+    }
+
+    fn key(&mut self, key: &str, path: &Key<FilePath>) {
+        if let Some(at) = path.at() {
+            self.add(key.to_owned(), at.value, at.place);
+        }
+    }
+
+    fn routing(&mut self, path: &str, routing: &Key<Routing>) {
+        for (backend, template) in
+            routing.get().and_then(|routing| routing.template.get()).into_iter().flat_map(|map| map.iter())
+        {
+            self.add(format!("{path}.template.{backend}"), template.value, template.place);
+        }
+    }
+
+    fn rung(&mut self, path: &str, rung: &Rung) {
+        self.routing(&format!("{path}.routing"), &rung.routing);
+        for (nth, patch) in rung.patches.items().enumerate() {
+            match &patch.value {
+                Either::Word(file) => self.add(format!("{path}.patches[{nth}]"), file, patch.place),
+                Either::Record(source) => self.key(&format!("{path}.patches[{nth}].sops"), &source.sops),
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Findings that are known and accepted.
+
+use super::{Context, Finding, Found, Rule, Severity};
+use crate::cluster::section::Silence;
+use crate::model::Cluster;
+
+pub(super) const RULES: &[Rule] = &[UNUSED];
+
+const UNUSED: Rule = Rule {
+    id: "silence-unused",
+    severity: Severity::Warning,
+    summary: "a silenced finding is no longer there",
+    story: "What was silenced for a good reason is mended, the silence stays, and years later it hides a new mistake in the \
+            same place.",
+    fix: "remove the entry from `silence`, or correct its `rule` or `at`",
+    look: |_: &Context<'_>, _: &mut Found| {},
+};
+
+/// Marks what the file silences, and reports silences that mark nothing.
+pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
+    let Some(list) = cluster.file.silence.get() else { return };
+    let mut unused = Vec::new();
+    for (nth, silence) in list.0.iter().enumerate() {
+        let why = silence.value.why.get().map(ToString::to_string).unwrap_or_default();
+        let mut used = false;
+        for finding in findings.iter_mut().filter(|finding| covers(&silence.value, finding)) {
+            finding.silenced = Some(why.clone());
+            used = true;
+        }
+        if !used {
+            let id = silence.value.rule.get().map(ToString::to_string).unwrap_or_default();
+            let message = match super::find(&id) {
+                Some(_) => format!("`{id}` finds nothing here"),
+                None => format!("there is no rule `{id}`"),
+            };
+            unused.push(Finding {
+                rule: &UNUSED,
+                path: format!("silence[{nth}]"),
+                place: silence.place,
+                message,
+                silenced: None,
+            });
+        }
+    }
+    findings.extend(unused);
+}
+
+fn covers(silence: &Silence, finding: &Finding) -> bool {
+    let same = silence.rule.get().is_some_and(|rule| rule.as_str() == finding.rule.id);
+    let below = silence.at.get().is_none_or(|at| {
+        let rest = finding.path.strip_prefix(at.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    });
+    same && below
+}

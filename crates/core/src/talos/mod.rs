@@ -1,0 +1,3 @@
+//! What is known of Talos itself: releases, and what each brings.
+
+pub mod release;
