@@ -155,6 +155,10 @@ pub trait Read: Sized + Over + PartialEq {
     fn shape() -> Shape;
     /// The same value, to be written again.
     fn print(&self) -> Printed;
+    /// What stands below it at a key path, and where.
+    fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Place)> {
+        None
+    }
 }
 
 /// A value that is written as one word.
@@ -226,6 +230,10 @@ impl<T: Read> Read for List<T> {
     fn print(&self) -> Printed {
         print_items(&self.0)
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.0, steps)
+    }
 }
 
 impl<T: Read + HasName> Read for Named<T> {
@@ -240,6 +248,22 @@ impl<T: Read + HasName> Read for Named<T> {
     fn print(&self) -> Printed {
         print_items(&self.0)
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.0, steps)
+    }
+}
+
+/// The item with this number or name.
+fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {
+    let (step, rest) = steps.split_first()?;
+    let item = match step.parse::<usize>() {
+        Ok(number) => items.get(number)?,
+        Err(_) => items
+            .iter()
+            .find(|item| item.value.print().at("name") == Some(&Printed::Scalar((*step).to_owned())))?,
+    };
+    if rest.is_empty() { Some((item.value.print(), item.place)) } else { item.value.lookup(rest) }
 }
 
 fn print_items<T: Read>(items: &[At<T>]) -> Printed {
@@ -267,6 +291,10 @@ impl<T: Read> Read for Sum<T> {
     fn print(&self) -> Printed {
         let items = print_items(&self.items);
         if self.only { Printed::Map(vec![("only".to_owned(), items)]) } else { items }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.items, steps)
     }
 }
 
@@ -297,11 +325,24 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
     fn print(&self) -> Printed {
         Printed::Map(self.0.iter().map(|(name, value)| (name.text(), value.print())).collect())
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        // A name may hold dots: the longest run of steps that is one counts.
+        (1..=steps.len()).rev().find_map(|length| {
+            let name = K::parse(&steps[..length].join(".")).ok()?;
+            self.0.get(&name)?.lookup(&steps[length..])
+        })
+    }
 }
 
 impl<T: Read> Key<T> {
     /// The same value, to be written again.
     pub fn print(&self) -> Printed {
         self.get().map_or(Printed::Null, Read::print)
+    }
+
+    /// What stands at a key path from here, and where.
+    pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        if steps.is_empty() { Some((self.print(), self.place()?)) } else { self.get()?.lookup(steps) }
     }
 }

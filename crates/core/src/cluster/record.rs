@@ -107,6 +107,17 @@ macro_rules! record {
             fn print(&self) -> $crate::cluster::print::Printed {
                 $crate::cluster::print::Printed::Map($crate::cluster::read::Record::entries(self))
             }
+
+            fn lookup(&self, steps: &[&str]) -> Option<($crate::cluster::print::Printed, $crate::cluster::Place)> {
+                let (step, _rest) = steps.split_first()?;
+                $( if *step == $crate::cluster::record::key_name(stringify!($field)) {
+                    return self.$field.lookup(_rest);
+                } )*
+                $( if let Some(found) = self.$inner.lookup(steps) {
+                    return Some(found);
+                } )?
+                None
+            }
         }
     };
 }

@@ -95,6 +95,35 @@ impl Shape {
         }
     }
 
+    /// What counts when nothing is written at a key path, or the step that is no key and the keys there are.
+    pub fn default_at<'p>(&self, steps: &[&'p str]) -> Result<&'static str, (&'p str, Vec<&'static str>)> {
+        let Some((step, rest)) = steps.split_first() else { return Ok("") };
+        match self {
+            Self::Record { fields, .. } => {
+                let fields = fields();
+                match fields.iter().find(|field| field.name == *step) {
+                    Some(field) if rest.is_empty() => Ok(field.default),
+                    Some(field) => (field.shape)().default_at(rest),
+                    None => Err((step, fields.iter().map(|field| field.name).collect())),
+                }
+            }
+            Self::List(inner) | Self::Sum(inner) | Self::Map(inner) | Self::Exactly(_, inner) => {
+                inner.default_at(rest)
+            }
+            Self::OneOf(shapes) => {
+                let answers: Vec<_> = shapes.iter().map(|shape| shape.default_at(steps)).collect();
+                answers
+                    .iter()
+                    .find(|answer| answer.is_ok())
+                    .or_else(|| answers.last())
+                    .cloned()
+                    .unwrap_or(Ok(""))
+            }
+            Self::Any => Ok(""),
+            Self::Scalar(_) | Self::Secret => Err((step, Vec::new())),
+        }
+    }
+
     fn schema(&self, defs: &mut Map<String, Value>) -> Value {
         match self {
             Self::Scalar(form) => form.schema.clone(),

@@ -1,5 +1,6 @@
 //! Values that can be written in more than one form.
 
+use crate::cluster::Place;
 use crate::cluster::key::{At, Over};
 use crate::cluster::print::{Printed, is_word};
 use crate::cluster::read::{Read, Reader, Record, Scalar};
@@ -31,6 +32,13 @@ impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
         match self {
             Self::Word(word) => word.print(),
             Self::Record(record) => record.print(),
+        }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        match self {
+            Self::Word(_) => None,
+            Self::Record(record) => record.lookup(steps),
         }
     }
 }
@@ -83,6 +91,10 @@ impl<R: Record + Read> Read for Toggle<R> {
             Self::On(settings) if settings.entries().is_empty() => true.print(),
             Self::On(settings) => settings.print(),
         }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        self.on()?.lookup(steps)
     }
 }
 
