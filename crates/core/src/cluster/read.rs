@@ -14,6 +14,7 @@ use super::problem::Problem;
 use super::schema::{FieldShape, RecordShape, Shape};
 use super::source::Place;
 use super::tree::{Entries, Tree, View};
+use super::value::Secret;
 
 /// One step of a key path.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +160,19 @@ pub trait Read: Sized + Over + PartialEq {
     fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Place)> {
         None
     }
+    /// Adds every reference to a secret below it, which is at `path`.
+    fn secrets<'s>(&'s self, _path: &str, _place: Place, _found: &mut Vec<Reference<'s>>) {}
+}
+
+/// A secret that a file refers to.
+#[derive(Debug)]
+pub struct Reference<'s> {
+    /// The key path it is needed at.
+    pub path: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Where it can be had.
+    pub secret: &'s Secret,
 }
 
 /// A value that is written as one word.
@@ -234,6 +248,12 @@ impl<T: Read> Read for List<T> {
     fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
         lookup_item(&self.0, steps)
     }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (nth, item) in self.0.iter().enumerate() {
+            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+        }
+    }
 }
 
 impl<T: Read + HasName> Read for Named<T> {
@@ -251,6 +271,12 @@ impl<T: Read + HasName> Read for Named<T> {
 
     fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
         lookup_item(&self.0, steps)
+    }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (nth, item) in self.0.iter().enumerate() {
+            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+        }
     }
 }
 
@@ -333,12 +359,25 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
             self.0.get(&name)?.lookup(&steps[length..])
         })
     }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (name, value) in self.iter() {
+            value.value.secrets(&format!("{path}.{}", name.text()), value.place, found);
+        }
+    }
 }
 
 impl<T: Read> Key<T> {
     /// The same value, to be written again.
     pub fn print(&self) -> Printed {
         self.get().map_or(Printed::Null, Read::print)
+    }
+
+    /// Adds every reference to a secret below this key.
+    pub fn secrets<'s>(&'s self, path: &str, found: &mut Vec<Reference<'s>>) {
+        if let (Some(value), Some(place)) = (self.get(), self.place()) {
+            value.secrets(path, place, found);
+        }
     }
 
     /// What stands at a key path from here, and where.

@@ -118,6 +118,20 @@ macro_rules! record {
                 } )?
                 None
             }
+
+            fn secrets<'s>(
+                &'s self,
+                path: &str,
+                _place: $crate::cluster::Place,
+                found: &mut Vec<$crate::cluster::read::Reference<'s>>,
+            ) {
+                let dot = if path.is_empty() { "" } else { "." };
+                $( if self.$field.is_written() {
+                    let name = $crate::cluster::record::key_name(stringify!($field));
+                    self.$field.secrets(&format!("{path}{dot}{name}"), found);
+                } )*
+                $( self.$inner.secrets(path, _place, found); )?
+            }
         }
     };
 }

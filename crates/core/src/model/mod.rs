@@ -9,6 +9,7 @@ mod ladder;
 use std::collections::HashMap;
 
 use crate::cluster::key::At;
+use crate::cluster::read::{Read, Reference};
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
 use crate::cluster::value::TalosVersion;
 use crate::cluster::{Place, Problem};
@@ -94,6 +95,17 @@ impl Cluster {
     /// The router of this name.
     pub fn router(&self, name: &str) -> Option<&At<Router>> {
         self.routers().find(|router| router.value.name.get().is_some_and(|known| known.as_str() == name))
+    }
+
+    /// Every secret the file refers to, in its order.
+    pub fn secrets(&self) -> Vec<Reference<'_>> {
+        let mut found = Vec::new();
+        self.file.secrets("", Place::default(), &mut found);
+        for node in &self.nodes {
+            let name = node.value.name.get().expect("checked: required");
+            node.value.secrets(&format!("nodes.{name}"), node.place, &mut found);
+        }
+        found
     }
 
     /// Where the list of nodes or the file itself starts, for findings about the whole.

@@ -81,7 +81,7 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
         return Ok(Why {
             path: path.to_owned(),
             value: Some(value),
-            cause: cause(cluster, plan, None, origin),
+            cause: cause(cluster, plan, None, "", origin),
         });
     }
     written_or_default(&cluster.file, &File::shape(), &steps, path)
@@ -89,11 +89,11 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
 
 fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &str) -> Result<Why, String> {
     let node = &plan.nodes[nth];
-    if let Some((_, value, origin)) = node_rows(node).into_iter().find(|(key, ..)| same(key, steps)) {
+    if let Some((key, value, origin)) = node_rows(node).into_iter().find(|(key, ..)| same(key, steps)) {
         return Ok(Why {
             path: path.to_owned(),
             value: Some(value),
-            cause: cause(cluster, plan, Some(nth), origin),
+            cause: cause(cluster, plan, Some(nth), &key, origin),
         });
     }
     let mut whole = cluster.nodes()[nth].value.clone();
