@@ -32,7 +32,7 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
     let name = path.to_str().context("a path that is not UTF-8")?.to_owned();
     let loaded = load(&name, &mut Disk);
     let sources = loaded.sources;
-    Ok(match loaded.file.and_then(model::validate) {
+    Ok(match model::validate(loaded.file, loaded.problems) {
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
             Ok(Project { sources, cluster, plan, name })

@@ -29,8 +29,10 @@ pub trait Files {
 pub struct Loaded {
     /// Every text that was read, for quoting.
     pub sources: Sources,
-    /// The file, or everything that keeps it from being understood.
-    pub file: Result<File, Vec<Problem>>,
+    /// What could be read: all of it when there are no problems, none of it when the text is not YAML.
+    pub file: Option<File>,
+    /// Everything that keeps it from being understood, as far as one value tells.
+    pub problems: Vec<Problem>,
 }
 
 /// Reads the cluster file `name` and all it includes.
@@ -61,11 +63,7 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
     drop(forest);
     let sources =
         names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
-    let file = match file {
-        Some(file) if problems.is_empty() => Ok(file),
-        _ => Err(problems),
-    };
-    Loaded { sources: Sources(sources), file }
+    Loaded { sources: Sources(sources), file, problems }
 }
 
 fn newer_format(tree: super::tree::Tree<'_>) -> Option<Problem> {

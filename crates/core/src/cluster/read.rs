@@ -85,10 +85,7 @@ impl<'f> Reader<'f> {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
         };
-        let before = self.problems.len();
-        let read: Vec<_> =
-            items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect();
-        (self.problems.len() == before).then_some(read)
+        Some(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect())
     }
 
     /// Reads a map into a record: every key it knows, and a problem for each it does not.

@@ -28,15 +28,17 @@ pub struct Cluster {
     by_name: HashMap<Box<str>, usize>,
 }
 
-/// Turns a file into a cluster, or says everything that is missing or refers to nothing.
-pub fn validate(file: File) -> Result<Cluster, Vec<Problem>> {
-    let problems = check::problems(&file);
+/// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
+/// missing and what refers to nothing.
+pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluster, Vec<Problem>> {
+    let Some(mut file) = file else { return Err(problems) };
+    check::add_problems(&file, &mut problems);
     if !problems.is_empty() {
+        problems.sort_by_key(|problem| problem.place);
         return Err(problems);
     }
     let talos =
         file.cluster.get().and_then(|cluster| cluster.talos.get()).expect("checked: required").clone();
-    let mut file = file;
     let nodes = match std::mem::take(&mut file.nodes).into_value() {
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
