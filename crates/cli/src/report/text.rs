@@ -15,6 +15,11 @@ pub(crate) fn problems(
     sources: &Sources,
     problems: &[Problem],
 ) -> io::Result<()> {
+    if let [Problem { path, message, unreadable: true, .. }] = problems
+        && path.is_empty()
+    {
+        return writeln!(out, "{}error:{} {message}", style::ERROR, style::ERROR.render_reset());
+    }
     let count =
         if problems.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", problems.len()) };
     writeln!(out, "{}error:{} {name} has {count}", style::ERROR, style::ERROR.render_reset())?;
