@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use crate::cluster::key::At;
 use crate::cluster::read::{Read, Reference};
-use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use crate::cluster::value::TalosVersion;
+use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Routing, Rung};
+use crate::cluster::value::{NodeName, TalosVersion};
 use crate::cluster::{Place, Problem};
 
 /// A cluster file that is understood.
@@ -25,7 +25,7 @@ pub struct Cluster {
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
     base_of: Vec<u32>,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: HashMap<NodeName, u32>,
 }
 
 /// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
@@ -47,7 +47,7 @@ pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluste
     let by_name = nodes
         .iter()
         .enumerate()
-        .filter_map(|(nth, node)| Some((node.value.name.get()?.as_str().into(), nth)))
+        .filter_map(|(nth, node)| Some((node.value.name.get()?.clone(), u32::try_from(nth).ok()?)))
         .collect();
     Ok(Cluster { file, talos, nodes, bases, base_of, by_name })
 }
@@ -75,13 +75,29 @@ impl Cluster {
 
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).map(|&nth| nth as usize)
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
     pub fn settings(&self, nth: usize) -> Rung {
         use crate::cluster::key::Over;
         self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
+    }
+
+    /// Which base the routing of node `nth` comes from, if the node itself sets only its AS number and router id and
+    /// nothing that sessions depend on.
+    pub fn shared_routing(&self, nth: usize) -> Option<u32> {
+        let own = &self.nodes[nth].value.rung;
+        let plain = |routing: &Routing| {
+            let numbers = Routing {
+                asn: routing.asn.clone(),
+                router_id: routing.router_id.clone(),
+                ..Routing::default()
+            };
+            numbers == *routing
+        };
+        let shared = !own.routing.is_written() || own.routing.get().is_some_and(plain);
+        (shared && !own.talos.is_written()).then(|| self.base_of[nth])
     }
 
     /// The routers of the fabric.

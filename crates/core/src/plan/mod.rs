@@ -14,6 +14,7 @@ mod vm;
 pub mod why;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -27,6 +28,7 @@ use crate::cluster::value::{
 };
 use crate::model::Cluster;
 use derive::Rule;
+use routing::Sessions;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +234,7 @@ pub struct NodePlan {
     /// BGP router id.
     pub router_id: Option<Decided<Ipv4Addr>>,
     /// BGP, where the node routes.
-    pub routing: Option<Box<RoutingPlan>>,
+    pub routing: Option<Arc<RoutingPlan>>,
     /// How it starts.
     pub boot: BootPlan,
     /// Its virtual machine.
@@ -403,7 +405,9 @@ pub struct VmPlan {
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let nodes: Vec<_> =
-        (0..cluster.nodes().len()).map(|nth| node::plan(cluster, &prefixes, nth, &mut gaps)).collect();
+    let mut sessions = Sessions::default();
+    let nodes: Vec<_> = (0..cluster.nodes().len())
+        .map(|nth| node::plan(cluster, &prefixes, nth, &mut sessions, &mut gaps))
+        .collect();
     Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, gaps }
 }
