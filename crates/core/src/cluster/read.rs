@@ -63,7 +63,7 @@ impl<'f> Reader<'f> {
         if matches!(tree.view(), View::Null) {
             return Key::cleared(tree.place());
         }
-        T::read(tree, self).map_or_else(Key::default, |value| Key::set(value, tree.place()))
+        T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
     }
 
     fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
@@ -324,7 +324,7 @@ impl<T: Read> Read for Sum<T> {
 impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let View::Map(entries) = tree.view() else {
-            reader.wrong(tree, &format!("a map of {} to {}", K::form().name, V::shape().want()));
+            reader.wrong(tree, &format!("a map of {} to {}", K::form().name, V::shape().words()));
             return None;
         };
         let mut map = BTreeMap::new();

@@ -212,14 +212,13 @@ impl<'s> Forest<'s> {
         Tree { forest: self, id }
     }
 
-    /// Adds the values of one file and returns its root, or says why the text is not YAML ichor reads.
+    /// Adds the values of one file and returns its root, or none where the text is not YAML; says what is wrong with it.
     ///
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
-        let before = problems.len();
         self.files.push(text);
         self.values.reserve(text.len() / 8);
-        let root = Growth {
+        Growth {
             forest: self,
             problems,
             file,
@@ -229,8 +228,7 @@ impl<'s> Forest<'s> {
             anchors: HashMap::new(),
             added: 0,
         }
-        .grow();
-        (problems.len() == before).then_some(root).flatten()
+        .grow()
     }
 
     /// Adds the YAML of one table cell; everything in it stands at `place`.
@@ -410,7 +408,7 @@ impl<'s> Growth<'_, 's> {
     }
 
     fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
-        let Open { mut place, anchor, is_map, from, weight } = self.open.pop()?;
+        let &Open { mut place, anchor, is_map, from, weight } = self.open.last()?;
         if span.start.line() == place.line as usize {
             let columns = span.end.col() + 1;
             place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
@@ -418,6 +416,7 @@ impl<'s> Growth<'_, 's> {
         if is_map {
             self.check_keys(from)?;
         }
+        self.open.pop();
         let (from, to) = self.forest.hang(self.pending.drain(from..));
         let kind = if is_map { Kind::Map { from, to } } else { Kind::List { from, to } };
         Some((self.forest.add(place, kind), anchor, weight))
@@ -484,7 +483,7 @@ impl<'s> Growth<'_, 's> {
             let (place, Kind::Map { from, to }) = self.forest.values[id as usize] else {
                 let place = self.forest.values[id as usize].0;
                 self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
-                return None;
+                continue;
             };
             for pair in self.forest.slice(from, to).to_vec().chunks_exact(2) {
                 self.added += 1;
@@ -519,7 +518,8 @@ impl<'s> Growth<'_, 's> {
 
     fn refuse(&mut self, place: Place, tag: Option<&Tag>) {
         if let Some(tag) = tag {
-            self.problem(place, &format!("the tag `{tag}` has no meaning here"), "the value without a tag");
+            let name = if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
+            self.problem(place, &format!("the tag `{name}` has no meaning here"), "the value without a tag");
         }
     }
 
@@ -531,15 +531,15 @@ impl<'s> Growth<'_, 's> {
             column: u32::try_from(mark.col() + 1).unwrap_or(u32::MAX),
             length: 1,
         };
-        let line = self.text.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
-        let indent: &str = &line[..line.len() - line.trim_start().len()];
-        if indent.contains('\t') {
-            let column = u32::try_from(indent.find('\t').unwrap_or(0) + 1).unwrap_or(1);
-            self.problem(
-                Place { column, ..place },
-                "a tab in the indentation",
-                "spaces: YAML does not allow tabs here",
-            );
+        // The parser may stop at the end of the line before.
+        let lines = self.text.lines().enumerate().skip(mark.line().saturating_sub(1)).take(2);
+        let mut tabs = lines.filter_map(|(nth, line)| {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            Some((u32::try_from(nth + 1).ok()?, u32::try_from(indent.find('\t')? + 1).ok()?))
+        });
+        if let Some((line, column)) = tabs.next() {
+            let place = Place { line, column, ..place };
+            self.problem(place, "a tab in the indentation", "spaces: YAML does not allow tabs here");
         } else {
             self.problem(
                 place,

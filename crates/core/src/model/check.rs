@@ -14,12 +14,13 @@ use crate::cluster::{Place, Problem};
 pub fn add_problems(file: &File, problems: &mut Vec<Problem>) {
     let mut found = find(file);
     // A value that could not be read is not missing as well.
-    let unread: HashSet<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let paths: HashSet<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let places: HashSet<Place> = problems.iter().map(|problem| problem.place).collect();
     let lost_nodes = problems.iter().any(|problem| problem.path.starts_with("nodes"));
     found.retain(|problem| {
-        let told = unread.contains(problem.path.as_str());
-        let may_be_lost = lost_nodes && problem.message.starts_with("no node");
-        !told && !may_be_lost
+        let unread = problem.message.ends_with("missing") && places.contains(&problem.place);
+        let lost = lost_nodes && problem.message.starts_with("no node");
+        !unread && !lost && !paths.contains(problem.path.as_str())
     });
     problems.extend(found);
 }

@@ -116,10 +116,13 @@ pub struct Pair<T>(pub At<T>, pub At<T>);
 impl<T: Read> Read for Pair<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let items = reader.items::<T>(tree)?;
-        let [first, second] = items.as_slice() else {
-            reader.problem(tree.place(), format!("{} items", items.len()), "want exactly two");
-            return None;
-        };
+        let View::List(written) = tree.view() else { return None };
+        if written.len() != 2 {
+            let count =
+                if written.len() == 1 { "1 item".to_owned() } else { format!("{} items", written.len()) };
+            reader.problem(tree.place(), count, "want exactly two");
+        }
+        let [first, second] = items.as_slice() else { return None };
         Some(Self(first.clone(), second.clone()))
     }
 
