@@ -96,7 +96,11 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
     };
     let routing =
         settings.routing.get().map(|routing| Box::new(routing::plan(cluster, routing, &ports, &talos.value)));
-    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, index, &mut gaps)));
+    let arch = match settings.arch.at() {
+        Some(arch) => Decided::written(*arch.value, arch.place),
+        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
+    };
+    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, arch.value, index, &mut gaps)));
     let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
     NodePlan {
         name: node.name.get().expect("checked: required").clone(),
@@ -105,10 +109,7 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
         index,
         site: node.site.get().cloned(),
         platform,
-        arch: match settings.arch.at() {
-            Some(arch) => Decided::written(*arch.value, arch.place),
-            None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
-        },
+        arch,
         talos,
         ports,
         address,
