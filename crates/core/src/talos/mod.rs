@@ -2,4 +2,5 @@
 
 pub mod document;
 pub mod kind;
+pub mod link;
 pub mod release;
