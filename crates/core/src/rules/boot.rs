@@ -64,6 +64,9 @@ fn carrier_fault(node: &NodePlan) -> Option<&'static str> {
         BootFrom::Embedded if !release::at_least(&node.talos.value, 12) => {
             Some("Talos has embedded configurations from 1.12 on")
         }
+        BootFrom::Embedded if node.boot.image.value == ImagePlan::Given => {
+            Some("images that are given take no configuration in")
+        }
         BootFrom::Netboot | BootFrom::NocloudNet if !server => Some("there is no `boot.server`"),
         _ => None,
     }

@@ -59,12 +59,12 @@ fn cni_interface(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-/// The subnets a node's kubelet may take its address from.
+/// Whether a node's kubelet takes its address from the overlay.
 pub(super) fn kubelet_on_overlay(context: &Context<'_>, node: &NodePlan) -> bool {
     let written = node.settings.network.get().and_then(|network| network.kubelet_subnets.get());
     match written {
         Some(list) => admits_overlay(&list.values().map(|prefix| prefix.0).collect::<Vec<_>>()),
-        None => joins(node) || admits_overlay(&context.plan.cluster.kubelet_subnets.value),
+        None => admits_overlay(&context.plan.cluster.kubelet_subnets.value),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] =
 const LINK_MEMBER_MISSING: Rule = Rule {
     id: "link-member-missing",
     severity: Severity::Error,
-    summary: "a bond, VLAN or bridge stands on a link that the node does not have",
+    summary: "a bond, VLAN, bridge or the node's address stands on a link that the node does not have",
     story: "The VLAN with the storage network was put on `bond1`, and the bond is called `bond0`. Talos waits for the \
             parent without end: no VLAN, no storage, and no error anywhere but in its log.",
     fix: "name one of the node's ports or links",
@@ -68,6 +68,12 @@ pub(super) fn parent(link: &Link) -> Option<At<&LinkName>> {
     link.vlan.get()?.link.at()
 }
 
+/// All links below a link: key, name and place.
+pub(super) fn stands_on(link: &Link) -> Vec<(&'static str, &LinkName, Place)> {
+    let members = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
+    members.chain(parent(link).map(|at| ("vlan.link", at.value, at.place))).collect()
+}
+
 fn name_of(link: &Link) -> &str {
     link.name.get().map_or("", |name| name.as_str())
 }
@@ -95,15 +101,21 @@ fn is_kernel_name(name: &str) -> bool {
 
 fn member_missing(context: &Context<'_>, found: &mut Found) {
     let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.settings.links.is_set()) {
+    for (node, kind) in group::kinds(context) {
+        let own = node.settings.network.get().and_then(|network| network.node.get()?.link.at());
+        if own.is_none() && !node.settings.links.is_set() {
+            continue;
+        }
         let known = known(context, node);
         let missing = |name: &LinkName| {
             !known.contains(name.as_str()) && (node.vm.is_some() || !is_kernel_name(name.as_str()))
         };
+        if let Some(own) = own.filter(|own| missing(own.value)) {
+            let message = format!("the node's address stands on {}, which is not there", own.value);
+            groups.add("network.node.link", Some(own.place), message, &kind.nodes);
+        }
         for link in node.settings.links.values() {
-            let below = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
-            let parent = parent(link).map(|at| ("vlan.link", at.value, at.place));
-            for (key, name, place) in below.chain(parent).filter(|(_, name, _)| missing(name)) {
+            for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
                 let message = format!("{} stands on {name}, which is not there", name_of(link));
                 groups.add(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
             }

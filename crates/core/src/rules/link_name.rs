@@ -1,7 +1,7 @@
 //! Names of ports: nocloud machines have eth0, and never ens18.
 
 use super::group::{self, Groups};
-use super::link::{members, parent};
+use super::link::stands_on;
 use super::patch::{Patch, nodes_of, used};
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
@@ -68,8 +68,7 @@ fn named(node: &NodePlan) -> Vec<(String, &LinkName, Place)> {
         if !link.bond.is_set() && !link.vlan.is_set() && !link.bridge.is_set() {
             names.push((format!("links.{}", name.value), name.value, name.place));
         }
-        let below = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
-        let below = below.chain(parent(link).map(|at| ("vlan.link", at.value, at.place)));
+        let below = stands_on(link).into_iter();
         names.extend(below.map(|(key, below, place)| (format!("links.{}.{key}", name.value), below, place)));
     }
     if let Some(network) = settings.network.get() {
