@@ -32,9 +32,8 @@ const SUBJECTS: [&str; 13] = [
 /// What the rules of [`SUBJECTS`] say about a case, a line for each finding.
 fn findings(case: &Path) -> String {
     let loaded = common::load_case(case, "ichor.yaml");
-    let file = loaded.file.unwrap_or_else(|problems| panic!("{}: {problems:#?}", case.display()));
-    let cluster =
-        model::validate(file).unwrap_or_else(|problems| panic!("{}: {problems:#?}", case.display()));
+    let cluster = model::validate(loaded.file, loaded.problems)
+        .unwrap_or_else(|problems| panic!("{}: {problems:#?}", case.display()));
     let plan = plan::plan(&cluster);
     let attachments = Attachments::gather(&cluster, |path| {
         fs::read_to_string(case.join(path)).map_err(|_| "not there".to_owned())
