@@ -113,7 +113,7 @@ fn meet_over_overlay(context: &Context<'_>) -> bool {
         endpoint.overlay_node().is_some()
             || endpoint.address().is_some_and(|address| admits_overlay(&[IpNet::from(address)]))
     });
-    let mut sites = context.plan.nodes.iter().map(|node| node.site.as_ref());
+    let mut sites = context.plan.nodes.iter().filter_map(|node| node.site.as_ref());
     let first = sites.next();
     overlay || sites.any(|site| Some(site) != first)
 }
