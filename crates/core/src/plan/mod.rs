@@ -8,6 +8,7 @@ pub mod backend;
 mod boot;
 mod cluster;
 pub mod derive;
+mod kind;
 mod node;
 mod routing;
 mod vm;
@@ -28,6 +29,7 @@ use crate::cluster::value::{
 };
 use crate::model::Cluster;
 use derive::Rule;
+pub use kind::Kind;
 use routing::Sessions;
 
 /// Where a value came from.
@@ -80,6 +82,8 @@ pub struct Plan {
     pub cluster: ClusterPlan,
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
+    /// The nodes again, sorted into those that are alike.
+    pub kinds: Vec<Kind>,
     /// What should have been derived and could not.
     pub gaps: Vec<Gap>,
 }
@@ -409,5 +413,6 @@ pub fn plan(cluster: &Cluster) -> Plan {
     let nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut sessions, &mut gaps))
         .collect();
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, gaps }
+    let kinds = kind::kinds(&nodes);
+    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, gaps }
 }

@@ -4,6 +4,20 @@
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
 pub mod attachment;
+mod boot;
+mod cni;
+mod dhcp;
+mod drain;
+mod group;
+mod image;
+mod install;
+mod link;
+mod link_name;
+mod mtu;
+mod overlay;
+pub mod patch;
+mod schematic;
+mod secret;
 mod silence;
 
 use std::fmt;
@@ -101,7 +115,22 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The rules by subject.
-pub const GROUPS: &[(&str, &[Rule])] = &[("Silencing", silence::RULES)];
+pub const GROUPS: &[(&str, &[Rule])] = &[
+    ("Links", link::RULES),
+    ("DHCP", dhcp::RULES),
+    ("Installation", install::RULES),
+    ("Boot", boot::RULES),
+    ("Images", image::RULES),
+    ("Schematics", schematic::RULES),
+    ("Patches", patch::FORM),
+    ("What patches bring", patch::CONTENT),
+    ("Secrets", secret::RULES),
+    ("Overlay", overlay::RULES),
+    ("Pod network", cni::RULES),
+    ("MTU", mtu::RULES),
+    ("Draining", drain::RULES),
+    ("Silencing", silence::RULES),
+];
 
 /// The rule of this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
