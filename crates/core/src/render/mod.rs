@@ -1,3 +1,0 @@
-//! Plans as bytes.
-
-pub mod topology;
