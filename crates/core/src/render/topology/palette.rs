@@ -14,8 +14,10 @@ pub const SPEAKER: &str = "#fef3c7";
 pub const SPEAKER_EDGE: &str = "#d97706";
 
 /// Colours of wires, told apart also by people who see no red or green.
-const WIRES: [&str; 8] =
-    ["#0369a1", "#c2410c", "#15803d", "#a21caf", "#854d0e", "#0e7490", "#be123c", "#4338ca"];
+const WIRES: [&str; 12] = [
+    "#0369a1", "#c2410c", "#15803d", "#a21caf", "#854d0e", "#0e7490", "#be123c", "#4338ca", "#4d7c0f",
+    "#1e293b", "#9d174d", "#7c2d12",
+];
 
 /// The colour of a node's head.
 pub fn role(role: Role) -> &'static str {

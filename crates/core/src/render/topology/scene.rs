@@ -8,6 +8,7 @@ use crate::cluster::section::Role;
 #[derive(Debug)]
 pub struct Scene {
     pub title: Title,
+    /// By kind, from the top of the picture to the bottom.
     pub hubs: Vec<Hub>,
     pub cables: Vec<Cable>,
     pub frames: Vec<Frame>,
@@ -90,6 +91,19 @@ pub struct Hub {
     pub count: usize,
 }
 
+impl Hub {
+    /// Said when the pointer rests on it.
+    pub fn detail(&self) -> String {
+        format!("{} {}\n{}", self.kind.word(), self.name, spoken(&self.facts))
+    }
+}
+
+/// Facts as lines of text.
+pub fn spoken(facts: &[Fact]) -> String {
+    let line = |fact: &Fact| format!("{} {}", fact.label, fact.value).trim().to_owned();
+    facts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Connects two routers.
 #[derive(Debug)]
 pub struct Cable {
@@ -101,6 +115,8 @@ pub struct Cable {
 #[derive(Debug)]
 pub struct Frame {
     pub label: String,
+    /// Addresses that its control planes have together.
+    pub shared: String,
     pub note: String,
     pub cards: Vec<Card>,
 }

@@ -37,14 +37,21 @@ pub struct Line<'t> {
     pub size: i32,
     pub fill: &'t str,
     pub room: i32,
-    /// Whether `at` is where it ends.
-    pub end: bool,
+    pub anchor: Anchor,
+}
+
+/// Which part of a line is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
 }
 
 impl<'t> Line<'t> {
     /// Small and muted.
     pub fn label(at: (i32, i32), text: &'t str, room: i32) -> Self {
-        Self { at, text, face: Face::Plain, size: 11, fill: MUTED, room, end: false }
+        Self { at, text, face: Face::Plain, size: 11, fill: MUTED, room, anchor: Anchor::Start }
     }
 }
 
@@ -80,7 +87,11 @@ impl Svg {
             Face::Bold => r#" font-weight="bold""#,
             Face::Plain => "",
         };
-        let anchor = if line.end { r#" text-anchor="end""# } else { "" };
+        let anchor = match line.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => r#" text-anchor="middle""#,
+            Anchor::End => r#" text-anchor="end""#,
+        };
         let title = if shown == line.text { String::new() } else { title(line.text) };
         let shown = escape(&shown);
         self.put(format_args!(

@@ -15,7 +15,8 @@ pub enum Face {
 
 /// Width of `text` in pixels, rounded up.
 pub fn width(text: &str, face: Face, size: i32) -> i32 {
-    let sum: i32 = text.chars().map(|letter| thousandths(letter, face)).sum();
+    // No box is wider than this many letters.
+    let sum: i32 = text.chars().take(10_000).map(|letter| thousandths(letter, face)).sum();
     (sum * size + 999) / 1000
 }
 
@@ -46,11 +47,11 @@ pub fn fit(text: &str, face: Face, size: i32, room: i32) -> Cow<'_, str> {
     if width(text, face, size) <= room {
         return Cow::Borrowed(text);
     }
-    let mut left = room - width("…", face, size);
+    let mut left = room * 1000 - thousandths('…', face) * size;
     let kept: String = text
         .chars()
         .take_while(|letter| {
-            left -= (thousandths(*letter, face) * size + 999) / 1000;
+            left -= thousandths(*letter, face) * size;
             left >= 0
         })
         .collect();

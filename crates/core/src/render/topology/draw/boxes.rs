@@ -1,10 +1,10 @@
 //! Frames, hubs and cards.
 
-use crate::render::topology::layout::int;
 use crate::render::topology::layout::measure::{HEAD, LINE, Measures, PAD, speaker_height};
-use crate::render::topology::palette::{self, ACCENT, FRAME, INK, PAPER, RULE, SPEAKER, SPEAKER_EDGE};
+use crate::render::topology::layout::{flow, int};
+use crate::render::topology::palette::{self, ACCENT, FRAME, INK, MUTED, PAPER, RULE, SPEAKER, SPEAKER_EDGE};
 use crate::render::topology::scene::{Card, Fact, Frame, Hub, HubKind, Scene, SpeakerBox};
-use crate::render::topology::svg::{Area, Line, Svg};
+use crate::render::topology::svg::{Anchor, Area, Line, Svg};
 use crate::render::topology::text::{Face, width};
 
 /// The colour of hub `nth` and its wires.
@@ -22,46 +22,46 @@ pub fn frame(svg: &mut Svg, frame: &Frame, area: Area) {
     let room = area.width - 32;
     let label = Line { face: Face::Bold, size: 13, fill: INK, ..Line::label(at, &frame.label, room) };
     svg.text(&label);
-    let used = width(&frame.label, Face::Bold, 13) + 12;
-    if !frame.note.is_empty() && used + 40 < room {
-        let note = Line::label((at.0 + used, at.1), &frame.note, room - used);
-        svg.text(&Line { size: 12, fill: ACCENT, ..note });
+    let mut used = width(&frame.label, Face::Bold, 13) + 12;
+    for (note, fill) in [(&frame.shared, ACCENT), (&frame.note, MUTED)] {
+        if !note.is_empty() && used + 40 < room {
+            let note = Line::label((at.0 + used, at.1), note, room - used);
+            svg.text(&Line { size: 12, fill, ..note });
+        }
+        used += width(note, Face::Plain, 12) + 12;
     }
     svg.close();
 }
 
 /// A router, or a bar for a network.
 pub fn hub(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &str) {
-    let hover = hub.facts.iter().map(|fact| format!("\n{} {}", fact.label, fact.value)).collect::<String>();
-    svg.open("hub", &format!("{} {}{hover}", hub.kind.word(), hub.name));
+    svg.open("hub", &hub.detail());
     let ground = palette::ground(hub.kind);
     let dash = if hub.kind == HubKind::Neighbor { r#" stroke-dasharray="5 3""# } else { "" };
     let style = format!(r#"fill="{ground}" stroke="{colour}" stroke-width="1.5"{dash}"#);
     shadows(svg, hub.count, area, &style);
     svg.rectangle(area, 6, &format!(r#"class="box" {style}"#));
     if hub.kind.is_band() {
-        band(svg, hub, area, colour)
+        band(svg, hub, area, colour);
     } else {
-        router(svg, hub, area, measures, colour)
+        router(svg, hub, area, measures, colour);
     }
     svg.close();
 }
 
 fn band(svg: &mut Svg, hub: &Hub, area: Area, colour: &str) {
     let mut x = area.x + 16;
-    let y = area.y + area.height / 2 + 5;
-    let mut put = |line: Line<'_>| {
-        let room = area.right() - 16 - x;
-        if room > 40 {
-            svg.text(&Line { at: (x, y), room, ..line });
-            x += width(line.text, line.face, line.size);
-        }
-    };
-    put(Line { face: Face::Bold, size: 14, fill: colour, ..Line::label((0, 0), &hub.name, 0) });
+    let name = Line::label((x, area.y + area.height / 2 + 5), &hub.name, area.width - 32);
+    svg.text(&Line { face: Face::Bold, size: 14, fill: colour, ..name });
+    x += width(&hub.name, Face::Bold, 14) + 32;
     for fact in &hub.facts {
-        let label = format!("   {}  ", fact.label);
-        put(Line::label((0, 0), &label, 0));
-        put(Line { face: Face::Mono, size: 12, fill: INK, ..Line::label((0, 0), &fact.value, 0) });
+        let room = flow::fact_width(fact).min(area.right() - 16 - x);
+        if room > 40 {
+            svg.text(&Line::label((x, area.y + 17), &fact.label, room));
+            let value = Line::label((x, area.y + 34), &fact.value, room);
+            svg.text(&Line { face: Face::Mono, size: 13, fill: INK, ..value });
+        }
+        x += room + 32;
     }
 }
 
@@ -71,7 +71,7 @@ fn router(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &st
     let room = area.width - 2 * PAD;
     let name = Line::label((area.x + PAD, area.y + 20), &hub.name, room - beside - 8);
     svg.text(&Line { face: Face::Bold, size: 14, fill: colour, ..name });
-    svg.text(&Line { end: true, ..Line::label((area.right() - PAD, area.y + 20), word, beside) });
+    svg.text(&Line { anchor: Anchor::End, ..Line::label((area.right() - PAD, area.y + 20), word, beside) });
     facts(svg, &hub.facts, Area { y: area.y + HEAD - 2, ..area }, measures.hub_label);
 }
 
@@ -93,7 +93,7 @@ pub fn card(svg: &mut Svg, card: &Card, area: Area, measures: &Measures) {
     svg.text(&Line { face: Face::Bold, size: 14, fill: PAPER, ..name });
     if !card.caption.is_empty() {
         let caption = Line::label((area.right() - PAD, y + 23), &card.caption, beside);
-        svg.text(&Line { end: true, fill: PAPER, ..caption });
+        svg.text(&Line { anchor: Anchor::End, fill: PAPER, ..caption });
     }
     facts(svg, &card.facts, Area { y: y + HEAD + 4, ..area }, measures.label);
     if let Some(inside) = &card.speaker {
@@ -105,7 +105,7 @@ pub fn card(svg: &mut Svg, card: &Card, area: Area, measures: &Measures) {
 /// Edges of the boxes behind this one.
 fn shadows(svg: &mut Svg, count: usize, area: Area, style: &str) {
     if count > 1 {
-        for shift in [8, 4] {
+        for shift in [6, 3] {
             svg.rectangle(Area { x: area.x + shift, y: area.y + shift, ..area }, 8, style);
         }
     }

@@ -6,8 +6,7 @@ use crate::render::topology::layout::measure::PORT;
 use crate::render::topology::layout::wiring::PortMark;
 use crate::render::topology::palette::{CABLE, PAPER};
 use crate::render::topology::scene::{Scene, WireKind};
-use crate::render::topology::svg::{Area, Line, Svg};
-use crate::render::topology::text::{Face, width};
+use crate::render::topology::svg::{Anchor, Area, Line, Svg};
 
 /// The cables between routers.
 pub fn cables(svg: &mut Svg, scene: &Scene, layout: &Layout) {
@@ -27,29 +26,32 @@ pub fn cables(svg: &mut Svg, scene: &Scene, layout: &Layout) {
 }
 
 /// How a wire of this kind is drawn.
-pub fn style(kind: WireKind, colour: &str) -> String {
+pub fn style(kind: WireKind, colour: &str, weight: i32) -> String {
     let dash = match kind {
         WireKind::Unnumbered | WireKind::Attached => "",
         WireKind::Numbered => r#" stroke-dasharray="7 4""#,
         WireKind::Cable => r#" stroke-opacity="0.5""#,
         WireKind::Tunnel => r#" stroke-dasharray="2 4" stroke-linecap="round""#,
     };
-    format!(r#"fill="none" stroke="{colour}" stroke-width="2"{dash}"#)
+    format!(r#"fill="none" stroke="{colour}" stroke-width="{weight}"{dash}"#)
 }
 
 /// The wires, and dots where they join.
 pub fn strands(svg: &mut Svg, scene: &Scene, layout: &Layout) {
     for strand in &layout.wiring.strands {
         svg.open("wire", &strand.detail);
-        svg.path(&strand.path, &style(strand.kind, colour(scene, strand.hub)));
+        svg.path(
+            &strand.path,
+            &style(strand.kind, colour(scene, strand.hub), if strand.shared { 3 } else { 2 }),
+        );
         svg.close();
     }
     for dot in &layout.wiring.dots {
-        svg.disc(dot.at, 3, colour(scene, dot.hub));
+        svg.disc(dot.at, 4, colour(scene, dot.hub));
     }
 }
 
-/// The marks where wires meet cards.
+/// The marks where wires meet boxes.
 pub fn ports(svg: &mut Svg, scene: &Scene, layout: &Layout) {
     for port in &layout.wiring.ports {
         svg.open("port", &port.detail);
@@ -66,8 +68,7 @@ fn mark(svg: &mut Svg, port: &PortMark, colour: &str) {
     let fill = if filled { colour } else { PAPER };
     svg.rectangle(area, height / 4, &format!(r#"fill="{fill}" stroke="{colour}" stroke-width="1.5""#));
     if !port.name.is_empty() {
-        let left = x - width(&port.name, Face::Plain, 11) / 2;
-        let line = Line::label((left, y + 4), &port.name, port.width);
-        svg.text(&Line { fill: if filled { PAPER } else { colour }, ..line });
+        let line = Line::label((x, y + 4), &port.name, port.width);
+        svg.text(&Line { fill: if filled { PAPER } else { colour }, anchor: Anchor::Middle, ..line });
     }
 }

@@ -1,18 +1,18 @@
 //! What the box of one node says.
 
 use super::crowd::Detail;
-use super::facts::list;
-use super::links::{Link, tailscale};
+use super::links::tailscale;
+use super::speaker::speaker;
+use super::wires::wires;
 use super::{Sources, title};
-use crate::cluster::section::{Arch, Isolation, Role, Speaker};
-use crate::plan::{NodePlan, Prefixes, WorkloadPlan};
-use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind};
+use crate::cluster::section::{Arch, Role};
+use crate::plan::{NodePlan, Prefixes};
+use crate::render::topology::scene::{Card, Fact, Hub, spoken};
 
 /// The box of node `nth`.
 pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
     let node = &sources.plan.nodes[nth];
     let all = facts(sources, node);
-    let wires = sources.links[nth].iter().map(|link| wire(sources, nth, link, hubs)).collect();
     let drain = node.settings.drain.value() == Some(true);
     let caption = match (drain, detail, node.role) {
         (true, ..) => "drained",
@@ -20,24 +20,18 @@ pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> 
         (_, Detail::Compact, _) if bears_vip(sources, node) => "VIP",
         (_, Detail::Compact, _) => "",
     };
-    let hover = all.iter().map(|fact| format!("{} {}", fact.label, fact.value).trim().to_owned());
     Card {
         name: node.name.to_string(),
         role: node.role,
         caption: caption.to_owned(),
-        detail: format!(
-            "{}, {}\n{}",
-            node.name,
-            title::role(node.role),
-            hover.collect::<Vec<_>>().join("\n")
-        ),
+        detail: format!("{}, {}\n{}", node.name, title::role(node.role), spoken(&all)),
         facts: if detail == Detail::Full { all } else { short(node) },
         speaker: node.routing.as_ref().and_then(|routing| routing.workload.as_ref()).map(|workload| {
             let mut speaker = speaker(workload);
             speaker.lines.truncate(if detail == Detail::Full { 3 } else { 1 });
             speaker
         }),
-        wires: merged(wires),
+        wires: wires(sources, nth, hubs),
         count: 1,
     }
 }
@@ -67,7 +61,11 @@ fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
         facts.extend(sources.plan.cluster.vip.iter().map(|vip| Fact::accent("VIP", vip.value.to_string())));
     }
     for port in &node.ports {
-        facts.extend(port.mac.iter().map(|mac| Fact::new(port.name.as_str(), mac.value.to_string())));
+        facts.extend(
+            port.mac
+                .iter()
+                .map(|mac| Fact::new(format!("MAC {}", port.name.as_str()), mac.value.to_string())),
+        );
     }
     facts.push(Fact::new("runs on", machine(node)));
     if node.talos.value != sources.cluster.talos {
@@ -82,14 +80,17 @@ fn address_facts(node: &NodePlan) -> Vec<Fact> {
     let stage = node.settings.address.get();
     if facts.is_empty() {
         let given = stage.and_then(|stage| stage.dhcp.get()).map(ToString::to_string);
-        facts.push(Fact::new(node.link.value.as_str(), given.unwrap_or_default() + " by DHCP"));
+        facts.push(Fact::new(
+            node.link.value.as_str(),
+            given.map_or_else(|| "by DHCP".to_owned(), |given| given + " by DHCP"),
+        ));
     }
     if let Some(external) = stage.and_then(|stage| stage.external.get()) {
         facts.push(Fact::new("external", external.to_string()));
     }
     if tailscale(node).is_some() {
         let given = stage.and_then(|stage| stage.overlay.get()).map(ToString::to_string);
-        facts.push(Fact::new("overlay", given.unwrap_or_else(|| "once it joined".to_owned())));
+        facts.push(Fact::new("overlay", given.unwrap_or_else(|| "after joining".to_owned())));
     }
     facts
 }
@@ -123,78 +124,10 @@ fn short(node: &NodePlan) -> Vec<Fact> {
     }
     facts.extend(address_facts(node).into_iter().map(|fact| match fact.value.split_once('/') {
         Some((address, _)) => Fact::new("", address),
-        None => Fact::new("", fact.value),
+        None => fact,
     }));
     if node.routing.is_some() {
         facts.extend(prefixes("lo", &node.loopback, false).take(1));
     }
     facts
-}
-
-/// The speaker of service addresses.
-pub fn speaker(workload: &WorkloadPlan) -> SpeakerBox {
-    let name = match workload.speaker {
-        Speaker::Metallb => "MetalLB",
-        Speaker::Cilium => "Cilium",
-        Speaker::None => "none",
-    };
-    let domain = workload.domain.as_ref().map(|domain| domain.value.as_str()).unwrap_or_default();
-    let place = match workload.isolation.value {
-        Isolation::Vrf => format!("in VRF {domain}"),
-        Isolation::Netns => format!("in netns {domain}"),
-        Isolation::None => "not isolated".to_owned(),
-    };
-    let (ours, theirs) = (&workload.asn.0.value, &workload.asn.1.value);
-    let mut lines = vec![place, format!("AS {theirs} – node AS {ours}")];
-    lines.extend(workload.link.iter().map(|(_, theirs)| format!("{}/{}", theirs.value, workload.prefix)));
-    SpeakerBox { name: name.to_owned(), lines }
-}
-
-fn wire(sources: &Sources<'_>, nth: usize, link: &Link<'_>, hubs: &[Hub]) -> Wire {
-    let node = &sources.plan.nodes[nth];
-    let far = sources.cables.nodes.get(&(nth, link.port)).map(|(_, port)| (*port).to_owned());
-    let hub = &hubs[link.hub].name;
-    let ends = format!("{} {} – {hub} {}", node.name, link.port, far.as_deref().unwrap_or_default());
-    let detail = format!("{}\n{}", ends.trim_end(), session(node, link));
-    let bfd = link.neighbor.is_some_and(|neighbor| neighbor.bfd.is_some());
-    Wire {
-        hub: link.hub,
-        kind: link.kind,
-        port: link.port.to_owned(),
-        far,
-        bfd,
-        detail: detail.trim().to_owned(),
-    }
-}
-
-fn session(node: &NodePlan, link: &Link<'_>) -> String {
-    let Some(neighbor) = link.neighbor else { return String::new() };
-    let kind = if link.kind == WireKind::Unnumbered { "unnumbered" } else { "numbered" };
-    let asn = |asn: Option<String>| asn.unwrap_or_else(|| "any".to_owned());
-    let mut words = vec![
-        format!("BGP {kind}"),
-        format!(
-            "AS {} – AS {}",
-            asn(node.asn.as_ref().map(|asn| asn.value.to_string())),
-            asn(neighbor.asn.map(|asn| asn.to_string()))
-        ),
-        format!("timers {} s and {} s", neighbor.timers.0, neighbor.timers.1),
-    ];
-    words.extend(neighbor.bfd.map(|(interval, times)| format!("BFD {interval} ms × {times}")));
-    words.extend(neighbor.passive.then(|| "passive".to_owned()));
-    words.extend(neighbor.password.then(|| "with password".to_owned()));
-    list(words)
-}
-
-/// Sessions over the same port with the same hub are one wire.
-fn merged(wires: Vec<Wire>) -> Vec<Wire> {
-    let mut kept: Vec<Wire> = Vec::new();
-    for wire in wires {
-        let same = |old: &&mut Wire| (old.hub, old.kind, &old.port) == (wire.hub, wire.kind, &wire.port);
-        match kept.iter_mut().find(same) {
-            Some(old) => old.detail = format!("{}\n{}", old.detail, wire.detail),
-            None => kept.push(wire),
-        }
-    }
-    kept
 }

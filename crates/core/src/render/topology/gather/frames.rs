@@ -34,17 +34,14 @@ pub fn frames(sources: &Sources<'_>, hubs: &[Hub]) -> Vec<Frame> {
 fn site(sources: &Sources<'_>, name: Option<&str>, cards: Vec<Card>) -> Frame {
     let label = name.map_or_else(|| "without a site".to_owned(), |name| format!("site {name}"));
     let site = name.and_then(|name| sources.cluster.file.sites.get()?.get(name));
-    let relay = site.and_then(|site| site.value.relay.get()).map(|relay| format!("relay {relay}"));
-    let shared =
-        has_control_plane(&cards).then(|| shared_address(sources)).filter(|shared| !shared.is_empty());
-    Frame { label, note: list(relay.into_iter().chain(shared)), cards }
+    let relay = site.and_then(|site| site.value.relay.get());
+    let note = relay.map_or_else(String::new, |relay| format!("relay {relay}"));
+    Frame { label, shared: shared(sources, &cards), note, cards }
 }
 
 fn role(sources: &Sources<'_>, cards: Vec<Card>) -> Frame {
-    if has_control_plane(&cards) {
-        return Frame { label: "control plane".to_owned(), note: shared_address(sources), cards };
-    }
-    Frame { label: "workers".to_owned(), note: String::new(), cards }
+    let label = if has_control_plane(&cards) { "control plane" } else { "workers" };
+    Frame { label: label.to_owned(), shared: shared(sources, &cards), note: String::new(), cards }
 }
 
 fn has_control_plane(cards: &[Card]) -> bool {
@@ -52,10 +49,13 @@ fn has_control_plane(cards: &[Card]) -> bool {
 }
 
 /// The address that the control planes have together.
-fn shared_address(sources: &Sources<'_>) -> String {
+fn shared(sources: &Sources<'_>, cards: &[Card]) -> String {
+    if !has_control_plane(cards) {
+        return String::new();
+    }
     let plan = &sources.plan.cluster;
-    let vip = plan.vip.iter().map(|vip| format!("VIP {}, held by one at a time", vip.value));
+    let vip = plan.vip.iter().map(|vip| format!("VIP {}", vip.value));
     let anycast = list(plan.anycast.iter().map(|anycast| anycast.value));
-    let anycast = (!anycast.is_empty()).then(|| format!("anycast {anycast}, announced by all"));
+    let anycast = (!anycast.is_empty()).then(|| format!("anycast {anycast}"));
     list(vip.chain(anycast))
 }

@@ -1,7 +1,8 @@
 //! Reads cluster and plan into a scene.
 //!
-//! [`hubs`] finds what there is to connect to, [`links`] how each node is connected, [`crowd`] which nodes share a
-//! box, [`card`] and [`stack`] what the boxes say, [`title`] what holds for all.
+//! [`hubs`] finds what there is to connect to, [`links`] how each node is connected, [`settle`] which hubs are drawn,
+//! [`crowd`] which nodes share a box, [`card`] and [`stack`] what the boxes say, [`frames`] which stand together,
+//! [`title`] what holds for all.
 
 mod cables;
 mod card;
@@ -10,8 +11,11 @@ mod facts;
 mod frames;
 mod hubs;
 mod links;
+mod settle;
+mod speaker;
 mod stack;
 mod title;
+mod wires;
 
 use super::scene::Scene;
 use crate::model::Cluster;

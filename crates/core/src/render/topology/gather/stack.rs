@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::card::speaker;
 use super::crowd::Group;
-use super::{Sources, title};
+use super::{Sources, speaker, title};
 use crate::plan::NodePlan;
-use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind};
+use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind, spoken};
 
 /// The box of all nodes of `group`.
 pub fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Card {
@@ -14,10 +13,8 @@ pub fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Card {
     let count = group.members.len();
     let name = title::counted(count, group.role);
     let facts = facts(sources, &nodes().collect::<Vec<_>>());
-    let hover: Vec<_> =
-        facts.iter().map(|fact| format!("{} {}", fact.label, fact.value).trim().to_owned()).collect();
     Card {
-        detail: format!("{name}\n{}", hover.join("\n")),
+        detail: format!("{name}\n{}", spoken(&facts)),
         name,
         role: group.role,
         caption: String::new(),
@@ -58,7 +55,8 @@ fn range<T: Ord + Copy + ToString>(values: impl Iterator<Item = T> + Clone) -> O
     Some(ends(Some(least), values.max()))
 }
 
-fn ends<T: ToString + PartialEq>(first: Option<T>, last: Option<T>) -> String {
+/// The first and the last of several values, or the only one.
+pub fn ends<T: ToString + PartialEq>(first: Option<T>, last: Option<T>) -> String {
     match (first, last) {
         (Some(first), Some(last)) if first != last => format!("{} … {}", first.to_string(), last.to_string()),
         (Some(only), _) => only.to_string(),
@@ -68,17 +66,12 @@ fn ends<T: ToString + PartialEq>(first: Option<T>, last: Option<T>) -> String {
 
 /// The nodes' speaker, where they have the same.
 fn speakers<'n>(nodes: impl Iterator<Item = &'n NodePlan>) -> Option<SpeakerBox> {
-    let mut found: Vec<SpeakerBox> = Vec::new();
-    let workloads = nodes.filter_map(|node| node.routing.as_ref()?.workload.as_ref());
-    for box_ in workloads.map(speaker) {
-        if !found.contains(&box_) {
-            found.push(box_);
-        }
-        if found.len() > 1 {
-            return Some(SpeakerBox { name: "speakers".to_owned(), lines: vec!["differ".to_owned()] });
-        }
+    let mut workloads = nodes.filter_map(|node| node.routing.as_ref()?.workload.as_ref());
+    let first = workloads.next()?;
+    if workloads.all(|other| speaker::same(first, other)) {
+        return Some(speaker::speaker(first));
     }
-    found.pop()
+    Some(SpeakerBox { name: "speakers".to_owned(), lines: vec!["differ".to_owned()] })
 }
 
 #[derive(Default)]

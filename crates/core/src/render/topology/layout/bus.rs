@@ -36,31 +36,15 @@ pub fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
     (room(left.len()), room(right.len()))
 }
 
-/// Runs every wire.
+/// Runs every wire; `across` is the room between the sides.
 pub fn wires(scene: &Scene, measures: &Measures, hubs: &[Area], shelves: &Shelves, across: Area) -> Wiring {
     let mut bus = Bus { scene, measures, shelves, wiring: Wiring::default() };
     let rows: Vec<_> = shelves.rows().collect();
-    match rows.as_slice() {
-        [row] if gutters_unused(scene) => {
-            let starts = hubs.iter().enumerate().map(|(hub, area)| (hub, area.middle())).collect();
-            bus.row(row, &starts);
-            row.lanes.iter().enumerate().for_each(|(nth, hub)| {
-                let area = hubs[*hub];
-                bus.strand(*hub, format!("M{} {}V{}", area.middle(), area.bottom(), row.lane(nth)));
-            });
-        }
-        rows => {
-            let trunks = bus.trunks(hubs, across);
-            let starts = trunks.iter().map(|(hub, (x, _))| (*hub, *x)).collect();
-            rows.iter().for_each(|row| bus.row(row, &starts));
-            bus.descend(&trunks, rows);
-        }
+    match (Style::of(scene, rows.len()), rows.as_slice()) {
+        (Style::Lanes, [row]) => bus.hang(row, hubs),
+        (_, rows) => bus.branch(rows, hubs, across),
     }
     bus.wiring
-}
-
-fn gutters_unused(scene: &Scene) -> bool {
-    scene.wires().all(|wire| !scene.hubs[wire.hub].kind.is_band())
 }
 
 struct Bus<'s> {
@@ -71,6 +55,31 @@ struct Bus<'s> {
 }
 
 impl Bus<'_> {
+    /// The only row's lines right below their hubs.
+    fn hang(&mut self, row: &Row, hubs: &[Area]) {
+        let ports: Vec<_> = row.cards.iter().flat_map(|card| self.ports(*card)).collect();
+        let starts = row.lanes.iter().map(|hub| (*hub, beside(hubs[*hub].middle(), &ports))).collect();
+        self.row(row, &starts);
+        for (nth, hub) in row.lanes.iter().enumerate() {
+            self.strand(*hub, format!("M{} {}V{}", starts[hub], hubs[*hub].bottom(), row.lane(nth)));
+        }
+    }
+
+    /// Every row's lines from the sides.
+    fn branch(&mut self, rows: &[&Row], hubs: &[Area], across: Area) {
+        let trunks = self.trunks(hubs, across);
+        let starts = trunks.iter().map(|(hub, (x, _))| (*hub, *x)).collect();
+        for row in rows {
+            self.row(row, &starts);
+        }
+        self.descend(&trunks, rows);
+    }
+
+    fn ports(&self, (frame, nth): (usize, usize)) -> Vec<i32> {
+        let wires = &card_of(self.scene, (frame, nth)).wires;
+        direct::port_places(wires, self.shelves.cards[frame][nth], self.measures)
+    }
+
     fn strand(&mut self, hub: usize, path: String) {
         let kinds = || self.scene.wires().filter(|wire| wire.hub == hub).map(|wire| wire.kind);
         let kind = kinds().min().unwrap_or(WireKind::Cable);
@@ -119,17 +128,12 @@ impl Bus<'_> {
         for &(frame, nth) in &row.cards {
             let card = card_of(self.scene, (frame, nth));
             let area = self.shelves.cards[frame][nth];
-            for (wire, x) in card.wires.iter().zip(direct::port_places(&card.wires, area, self.measures)) {
+            for (wire, x) in card.wires.iter().zip(self.ports((frame, nth))) {
                 let lane =
                     row.lanes.iter().position(|lane| *lane == wire.hub).map_or(area.y, |nth| row.lane(nth));
                 let path = format!("M{x} {lane}V{}", area.y);
-                let strand = Strand {
-                    hub: wire.hub,
-                    kind: wire.kind,
-                    path,
-                    detail: wire.detail.clone(),
-                    shared: false,
-                };
+                let strand =
+                    Strand { hub: wire.hub, kind: wire.kind, path, detail: String::new(), shared: false };
                 self.wiring.strands.push(strand);
                 self.wiring.ports.push(direct::port(wire, (x, area.y), self.measures));
                 drops.entry(wire.hub).or_default().push(x);
@@ -147,4 +151,10 @@ impl Bus<'_> {
             }
         }
     }
+}
+
+/// `x`, or a place near it where no port is straight below.
+fn beside(x: i32, ports: &[i32]) -> i32 {
+    let free = |x: &i32| ports.iter().all(|port| (port - x).abs() > 8);
+    (0..8).map(|step| x + 10 * step).find(free).unwrap_or(x)
 }

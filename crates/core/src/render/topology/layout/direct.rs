@@ -1,7 +1,7 @@
 //! Each wire by itself, from its hub down to its card.
 
 use super::int;
-use super::measure::{Measures, port_width};
+use super::measure::{Measures, mark_width, port_width};
 use super::shelf::{Shelves, card_of};
 use super::wiring::{PortMark, Strand, Wiring};
 use crate::render::topology::scene::{Scene, Wire};
@@ -10,20 +10,22 @@ use crate::render::topology::svg::Area;
 /// Runs every wire of the one row there is.
 pub fn wires(scene: &Scene, measures: &Measures, hubs: &[Area], shelves: &Shelves) -> Wiring {
     let mut wiring = Wiring::default();
-    let mut left: Vec<_> = hubs.iter().map(|_| 0).collect();
+    let mut drawn: Vec<_> = hubs.iter().map(|_| 0).collect();
     let total = |hub: usize| int(scene.wires().filter(|wire| wire.hub == hub).count());
     for &(frame, nth) in shelves.rows().flat_map(|row| &row.cards) {
         let card = card_of(scene, (frame, nth));
         let area = shelves.cards[frame][nth];
         for (wire, x) in card.wires.iter().zip(port_places(&card.wires, area, measures)) {
             let hub = hubs[wire.hub];
-            left[wire.hub] += 1;
+            drawn[wire.hub] += 1;
             let from = if scene.hubs[wire.hub].kind.is_band() {
                 x
             } else {
-                hub.x + hub.width * left[wire.hub] / (total(wire.hub) + 1)
+                hub.x + hub.width * drawn[wire.hub] / (total(wire.hub) + 1)
             };
             wiring.strands.push(strand(wire, (from, hub.bottom()), (x, area.y)));
+            let spacing = hub.width / (total(wire.hub) + 1);
+            wiring.ports.extend(far_port(wire, (from, hub.bottom()), spacing));
             wiring.ports.push(port(wire, (x, area.y), measures));
         }
     }
@@ -36,15 +38,22 @@ fn strand(wire: &Wire, (x1, y1): (i32, i32), (x2, y2): (i32, i32)) -> Strand {
     Strand { hub: wire.hub, kind: wire.kind, path, detail: wire.detail.clone(), shared: false }
 }
 
+/// The mark where `wire` meets its hub, where the port is known and there is room.
+fn far_port(wire: &Wire, at: (i32, i32), room: i32) -> Option<PortMark> {
+    let name = wire.far.clone()?;
+    let width = mark_width(&name);
+    let detail = wire.detail.clone();
+    (width < room).then_some(PortMark { hub: wire.hub, at, name, width, bfd: wire.bfd, detail })
+}
+
 /// The mark where `wire` meets its card.
 pub fn port(wire: &Wire, at: (i32, i32), measures: &Measures) -> PortMark {
     let named = measures.ports_named;
     PortMark {
         hub: wire.hub,
-        kind: wire.kind,
         at,
         name: if named { wire.port.clone() } else { String::new() },
-        width: if named { port_width(wire) - 8 } else { 8 },
+        width: if named { mark_width(&wire.port) } else { 8 },
         bfd: wire.bfd,
         detail: wire.detail.clone(),
     }

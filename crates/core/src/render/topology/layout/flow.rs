@@ -6,6 +6,8 @@ use crate::render::topology::text::{Face, width};
 const NAME: i32 = 44;
 const FACT: i32 = 40;
 const ENTRY: i32 = 24;
+/// Room for an entry's sign.
+pub const SIGN: i32 = 52;
 
 /// Where things of these widths go: their left ends and lines.
 pub fn flow(widths: impl Iterator<Item = i32>, room: i32) -> Vec<(i32, i32)> {
@@ -46,6 +48,8 @@ pub enum Entry {
     RouterCable,
     Stack,
     Speaker,
+    Vip,
+    Anycast,
 }
 
 impl Entry {
@@ -61,6 +65,8 @@ impl Entry {
             Self::RouterCable => "cable between routers",
             Self::Stack => "several nodes or routers that are alike",
             Self::Speaker => "speaker of service addresses",
+            Self::Vip => "held by one control plane at a time",
+            Self::Anycast => "announced by every control plane",
         }
     }
 }
@@ -72,20 +78,23 @@ pub fn entries(scene: &Scene) -> Vec<Entry> {
     let kinds = [Unnumbered, Numbered, Cable, Attached, Tunnel].map(Entry::Wire);
     let bfd = [true, false].map(Entry::Bfd);
     let stacks = scene.cards().any(|card| card.count > 1) || scene.hubs.iter().any(|hub| hub.count > 1);
+    let shared = |word: &str| scene.frames.iter().any(|frame| frame.shared.contains(word));
     let needed = |entry: &Entry| match *entry {
         Entry::Wire(kind) => scene.wires().any(|wire| wire.kind == kind),
         Entry::Bfd(bfd) => scene.wires().any(|wire| session(wire.kind) && wire.bfd == bfd),
         Entry::RouterCable => !scene.cables.is_empty(),
         Entry::Stack => stacks,
         Entry::Speaker => scene.cards().any(|card| card.speaker.is_some()),
+        Entry::Vip => shared("VIP"),
+        Entry::Anycast => shared("anycast"),
     };
-    let rest = [Entry::RouterCable, Entry::Speaker, Entry::Stack];
+    let rest = [Entry::RouterCable, Entry::Speaker, Entry::Vip, Entry::Anycast, Entry::Stack];
     kinds.into_iter().chain(bfd).chain(rest).filter(needed).collect()
 }
 
 /// Where the legend's entries go, from its upper left corner.
 pub fn legend(entries: &[Entry], room: i32) -> Vec<(i32, i32)> {
-    let at = flow(entries.iter().map(|entry| 44 + width(entry.words(), Face::Plain, 12) + 24), room);
+    let at = flow(entries.iter().map(|entry| SIGN + width(entry.words(), Face::Plain, 12) + 24), room);
     at.into_iter().map(|(x, line)| (x, line * ENTRY)).collect()
 }
 

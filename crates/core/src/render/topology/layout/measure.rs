@@ -19,7 +19,8 @@ pub const BAND: i32 = 44;
 #[derive(Clone, Copy, Debug)]
 pub struct Measures {
     pub card: (i32, i32),
-    pub hub: (i32, i32),
+    /// Width of a router.
+    pub hub: i32,
     /// Room for the labels in cards.
     pub label: i32,
     /// Room for the labels in hubs.
@@ -33,15 +34,13 @@ impl Measures {
         let label = labels(scene.cards().flat_map(|card| &card.facts));
         let boxes = || scene.hubs.iter().filter(|hub| !hub.kind.is_band());
         let hub_label = labels(boxes().flat_map(|hub| &hub.facts));
+        let hub = boxes().map(|hub| hub_width(hub, hub_label)).max().unwrap_or(0);
         let card_width = scene.cards().map(|card| card_width(card, label)).max().unwrap_or(0).clamp(150, 330);
         let ports =
             scene.cards().map(|card| card.wires.iter().map(port_width).sum::<i32>()).max().unwrap_or(0);
         Self {
             card: (card_width, scene.cards().map(card_height).max().unwrap_or(0)),
-            hub: (
-                boxes().map(|hub| hub_width(hub, hub_label)).max().unwrap_or(0).clamp(180, 340),
-                boxes().map(|hub| HEAD + LINE * int(hub.facts.len()) + 8).max().unwrap_or(0),
-            ),
+            hub: hub.clamp(180, 340).max(far_width(scene)),
             label,
             hub_label,
             ports_named: ports <= card_width,
@@ -71,9 +70,24 @@ fn card_width(card: &Card, label: i32) -> i32 {
     (head.max(facts_width(&card.facts, label)).max(speaker) + 2 * PAD).max(ports)
 }
 
+/// Room for the known ports of the router that has most, as long as they are few.
+fn far_width(scene: &Scene) -> i32 {
+    let ports = |hub: usize| {
+        let wires = || scene.wires().filter(move |wire| wire.hub == hub);
+        let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max().unwrap_or(0);
+        (int(wires().count()) + 1) * (widest + 6)
+    };
+    (0..scene.hubs.len()).map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
+}
+
+/// A mark with a port's name in it.
+pub fn mark_width(name: &str) -> i32 {
+    width(name, Face::Plain, 11) + 12
+}
+
 /// Room for a port's name and what is around it.
 pub fn port_width(wire: &Wire) -> i32 {
-    width(&wire.port, Face::Plain, 11) + 20
+    mark_width(&wire.port) + 8
 }
 
 fn card_height(card: &Card) -> i32 {
@@ -84,6 +98,12 @@ fn card_height(card: &Card) -> i32 {
 /// A speaker's box, its name and first line beside each other.
 pub fn speaker_height(lines: usize) -> i32 {
     10 + 16 * int(lines.max(1))
+}
+
+/// A router's height, with room for the marks of its ports where they are known.
+pub fn hub_height(scene: &Scene, hub: usize) -> i32 {
+    let ports = scene.wires().any(|wire| wire.hub == hub && wire.far.is_some());
+    HEAD + LINE * int(scene.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
 }
 
 fn hub_width(hub: &Hub, label: i32) -> i32 {

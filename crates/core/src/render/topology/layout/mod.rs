@@ -46,18 +46,19 @@ pub struct Layout {
 /// Gives everything in `scene` its place.
 pub fn place(scene: &Scene) -> Layout {
     let measures = Measures::of(scene);
-    let mut shelves = Shelves::of(scene, &measures);
+    let tiers = tier::width(scene, &measures);
+    let mut shelves = Shelves::of(scene, &measures, tiers.max(LEAST));
     let style = Style::of(scene, shelves.rows().count());
     shelves.lanes(scene, style);
     let gutters = bus::gutters(scene, style);
-    let content = shelves.width().max(tier::width(scene, &measures)).max(LEAST - gutters.0 - gutters.1);
+    let content = shelves.width().max(tiers).max(LEAST - gutters.0 - gutters.1);
     let left = MARGIN + gutters.0;
     let width = left + content + gutters.1 + MARGIN;
 
     let title = MARGIN + flow::title_height(&scene.title, width - 2 * MARGIN);
     let across = Area { x: left, y: title, width: content, height: 0 };
     let (hubs, under) = tier::place(scene, &measures, across, style);
-    let below = shelves.place(scene, &measures, Area { y: under, ..across });
+    let below = shelves.place(&measures, Area { y: under, ..across });
     let wiring = match style {
         Style::Direct => direct::wires(scene, &measures, &hubs, &shelves),
         Style::Lanes | Style::Gutters => bus::wires(scene, &measures, &hubs, &shelves, across),

@@ -13,7 +13,7 @@ use crate::render::topology::svg::Area;
 const GAP: i32 = 16;
 const INSET: i32 = 14;
 /// Below the cards: the frame's name.
-const LABEL: i32 = 30;
+const LABEL: i32 = 34;
 /// From one line above a row to the next.
 pub const LANE: i32 = 10;
 const BETWEEN: i32 = 24;
@@ -23,7 +23,7 @@ const ONE_ROW: usize = 8;
 /// All shelves, and after [`Shelves::place`] where everything on them is.
 #[derive(Debug)]
 pub struct Shelves {
-    shelves: Vec<Shelf>,
+    stack: Vec<Shelf>,
     card: (i32, i32),
     pub frames: Vec<Area>,
     pub cards: Vec<Vec<Area>>,
@@ -48,20 +48,28 @@ pub struct Row {
 }
 
 impl Shelves {
-    pub fn of(scene: &Scene, measures: &Measures) -> Self {
-        let columns = columns(scene.cards().count());
+    /// Puts frames beside each other as long as they are not wider than `least` or than they are many.
+    pub fn of(scene: &Scene, measures: &Measures, least: i32) -> Self {
+        let count = scene.cards().count();
+        let columns = columns(count);
         let mut shelves: Vec<Shelf> = Vec::new();
-        let room = frame_width(columns, measures.card.0);
+        let room = match count {
+            0..=ONE_ROW => i32::MAX,
+            _ => (frame_width(columns + 2, measures.card.0) + 100).max(least),
+        };
         for (nth, frame) in scene.frames.iter().enumerate() {
             let rows = frame.cards.len().div_ceil(columns).max(1);
             let frame = (nth, frame.cards.len().div_ceil(rows));
+            // Not beside a higher one: the lines to its lower rows would run through emptiness.
             let fits = |shelf: &Shelf| {
-                shelf.width(measures.card.0) + BETWEEN + frame_width(frame.1, measures.card.0) <= room
+                let as_high = shelf
+                    .frames
+                    .iter()
+                    .all(|(other, columns)| scene.frames[*other].cards.len().div_ceil(*columns) == rows);
+                let width = shelf.width(measures.card.0) + BETWEEN + frame_width(frame.1, measures.card.0);
+                as_high && width <= room
             };
-            match shelves
-                .last_mut()
-                .filter(|shelf| columns <= ONE_ROW && scene.cards().count() <= ONE_ROW || fits(shelf))
-            {
+            match shelves.last_mut().filter(|shelf| fits(shelf)) {
                 Some(shelf) => shelf.frames.push(frame),
                 None => shelves.push(Shelf { frames: vec![frame], rows: Vec::new() }),
             }
@@ -70,12 +78,12 @@ impl Shelves {
             shelf.fill(scene);
         }
         let cards = scene.frames.iter().map(|frame| vec![Area::default(); frame.cards.len()]).collect();
-        Self { shelves, card: measures.card, frames: vec![Area::default(); scene.frames.len()], cards }
+        Self { stack: shelves, card: measures.card, frames: vec![Area::default(); scene.frames.len()], cards }
     }
 
     /// Gives each row the lines of the hubs its cards are connected to.
     pub fn lanes(&mut self, scene: &Scene, style: Style) {
-        for row in self.shelves.iter_mut().flat_map(|shelf| &mut shelf.rows) {
+        for row in self.stack.iter_mut().flat_map(|shelf| &mut shelf.rows) {
             let hubs: BTreeSet<_> =
                 row.cards.iter().flat_map(|card| &card_of(scene, *card).wires).map(|wire| wire.hub).collect();
             row.lanes = if style == Style::Direct { Vec::new() } else { hubs.into_iter().collect() };
@@ -83,24 +91,23 @@ impl Shelves {
     }
 
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.shelves.iter().flat_map(|shelf| &shelf.rows)
+        self.stack.iter().flat_map(|shelf| &shelf.rows)
     }
 
     pub fn width(&self) -> i32 {
-        self.shelves.iter().map(|shelf| shelf.width(self.card.0)).max().unwrap_or(0)
+        self.stack.iter().map(|shelf| shelf.width(self.card.0)).max().unwrap_or(0)
     }
 
     /// Places everything below the top of `across`, each shelf in the middle; says where it ends.
-    pub fn place(&mut self, scene: &Scene, measures: &Measures, across: Area) -> i32 {
+    pub fn place(&mut self, measures: &Measures, across: Area) -> i32 {
         let mut y = across.y;
-        for shelf in &mut self.shelves {
+        for shelf in &mut self.stack {
             let height = shelf.heights(y, measures.card.1);
             let mut x = across.x + (across.width - shelf.width(measures.card.0)) / 2;
             for &(frame, columns) in &shelf.frames {
                 let width = frame_width(columns, measures.card.0);
-                let used = scene.frames[frame].cards.len().div_ceil(columns.max(1)).max(1);
-                let bottom = shelf.rows.get(used - 1).map_or(y, |row| row.card_top() + measures.card.1);
-                self.frames[frame] = Area { x, y, width, height: bottom + LABEL - y };
+                // All as high as the highest: a line to a lower row would cross the name of a shorter one.
+                self.frames[frame] = Area { x, y, width, height };
                 for (nth, card) in self.cards[frame].iter_mut().enumerate() {
                     let x = x + INSET + int(nth % columns) * (measures.card.0 + GAP);
                     let y = shelf.rows[nth / columns].card_top();
@@ -161,8 +168,8 @@ fn frame_width(columns: usize, card: i32) -> i32 {
 
 /// About twice as wide as high, and never more than ten.
 fn columns(cards: usize) -> usize {
-    let square = (1_usize..).find(|side| side * side >= 2 * cards).unwrap_or(1);
-    if cards <= ONE_ROW { ONE_ROW } else { square.clamp(4, 10) }
+    let square = (1..=10).find(|side| side * side >= 2 * cards).unwrap_or(10);
+    if cards <= ONE_ROW { ONE_ROW } else { square.max(4) }
 }
 
 /// A card by its frame and number.

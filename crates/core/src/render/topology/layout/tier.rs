@@ -1,7 +1,7 @@
 //! Hubs from top to bottom: spines, then leafs, gateways and other neighbours, then the bars.
 
 use super::int;
-use super::measure::{BAND, Measures};
+use super::measure::{BAND, Measures, hub_height};
 use super::wiring::Style;
 use crate::render::topology::scene::{HubKind, Scene};
 use crate::render::topology::svg::Area;
@@ -24,39 +24,44 @@ fn tiers(scene: &Scene) -> [Vec<usize>; 2] {
 /// Room the widest tier needs.
 pub fn width(scene: &Scene, measures: &Measures) -> i32 {
     let widest = tiers(scene).iter().map(Vec::len).max().unwrap_or(0);
-    int(widest) * (measures.hub.0 + BETWEEN) - BETWEEN
+    int(widest) * (measures.hub + BETWEEN) - BETWEEN
 }
 
 /// Places every hub below the top of `across`; says where the frames start.
 pub fn place(scene: &Scene, measures: &Measures, across: Area, style: Style) -> (Vec<Area>, i32) {
     let mut areas = vec![Area::default(); scene.hubs.len()];
     let mut y = across.y;
-    let turns = match style {
-        Style::Gutters => TURN * int(scene.hubs.len().div_ceil(2)) + 16,
-        Style::Lanes | Style::Direct => 0,
-    };
-    let bands: Vec<_> = (0..scene.hubs.len()).filter(|nth| scene.hubs[*nth].kind.is_band()).collect();
-    let [_, last] = &tiers(scene);
     for tier in tiers(scene).iter().filter(|tier| !tier.is_empty()) {
-        let count = int(tier.len());
-        // Few boxes stand further apart: their wires are easier to follow.
-        let pitch = (across.width / count).min(measures.hub.0 * 2).max(measures.hub.0 + BETWEEN);
-        let start = across.x + (across.width - pitch * count) / 2 + (pitch - measures.hub.0) / 2;
-        for (nth, hub) in tier.iter().enumerate() {
-            let x = start + pitch * int(nth);
-            areas[*hub] = Area { x, y, width: measures.hub.0, height: measures.hub.1 };
+        let height = tier.iter().map(|hub| hub_height(scene, *hub)).max().unwrap_or(0);
+        for (hub, x) in tier.iter().zip(spread(tier.len(), measures.hub, across)) {
+            areas[*hub] = Area { x, y, width: measures.hub, height };
         }
-        let below = match style {
-            Style::Direct if tier == last && bands.is_empty() => 96,
-            Style::Direct => 64,
-            Style::Lanes => 40,
-            Style::Gutters => turns.max(56),
-        };
-        y += measures.hub.1 + below;
+        y += height + below(scene, tier, across, style);
     }
+    let bands: Vec<_> = (0..scene.hubs.len()).filter(|nth| scene.hubs[*nth].kind.is_band()).collect();
     for band in &bands {
         areas[*band] = Area { x: across.x, y, width: across.width, height: BAND };
         y += BAND + 14;
     }
     (areas, if bands.is_empty() { y } else { y + 26 })
+}
+
+/// Left ends of boxes in the middle of `across`; few stand further apart, so that wires are easier to follow.
+fn spread(count: usize, width: i32, across: Area) -> impl Iterator<Item = i32> {
+    let number = int(count);
+    let pitch = (across.width / (number + 1)).min(3 * width).max(width + BETWEEN);
+    let start = across.x + (across.width - pitch * number) / 2 + (pitch - width) / 2;
+    (0..count).map(move |nth| start + pitch * int(nth))
+}
+
+/// Room for what runs below a tier.
+fn below(scene: &Scene, tier: &[usize], across: Area, style: Style) -> i32 {
+    let used = |hub: &usize| scene.wires().any(|wire| wire.hub == *hub);
+    match style {
+        _ if !tier.iter().any(used) => 60,
+        // Long wires need height to be told apart.
+        Style::Direct => (across.width / 14).clamp(90, 160),
+        Style::Lanes => 40,
+        Style::Gutters => (TURN * int(scene.hubs.len().div_ceil(2)) + 32).max(60),
+    }
 }

@@ -60,7 +60,6 @@ pub struct Dot {
 #[derive(Debug)]
 pub struct PortMark {
     pub hub: usize,
-    pub kind: WireKind,
     /// Its middle.
     pub at: (i32, i32),
     /// Empty where there is no room for a name.
