@@ -93,7 +93,7 @@ fn with_leafs(count: usize, leafs: usize) -> String {
 fn long_names() -> String {
     let long = "a-name-that-is-as-long-as-a-name-may-be-and-then-some-more-0000";
     let text = routed(3).replace("leaf1", &long[..60]).replace("name: sol", &format!("name: {long}"));
-    text.replace("n000002", &long[..63])
+    text.replace("n000002", &long[..63]).replace("asn: 65102", &format!("asn: 65102, vrf: {long}"))
 }
 
 fn nodes(count: usize, more: impl Fn(usize) -> String) -> String {

@@ -1,10 +1,10 @@
 //! The cluster as a picture: fabric, nodes, sessions, AS numbers and addresses, as SVG.
 //!
-//! Three steps. [`gather`] reads cluster and plan into a [`scene`]: boxes with their texts and the wires between them,
-//! with nodes that are alike in one box when there are many. [`layout`] gives every box and wire its place. [`draw`]
-//! writes it down with [`svg`].
+//! Three steps. `gather` reads cluster and plan into a `scene`: boxes with their texts and the wires between them,
+//! with nodes that are alike in one box when there are many. `layout` gives every box and wire its place. `draw`
+//! writes it down with `svg`.
 //!
-//! Coordinates are whole pixels and text widths are estimated ([`text`]), so the same cluster gives the same bytes
+//! Coordinates are whole pixels and text widths are estimated (`text`), so the same cluster gives the same bytes
 //! on every machine.
 
 mod draw;

@@ -74,10 +74,10 @@ fn card_width(card: &Card, label: i32) -> i32 {
 fn far_width(scene: &Scene) -> i32 {
     let ports = |hub: usize| {
         let wires = || scene.wires().filter(move |wire| wire.hub == hub);
-        let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max().unwrap_or(0);
-        (int(wires().count()) + 1) * (widest + 6)
+        let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max();
+        widest.map(|widest| (int(wires().count()) + 1) * (widest + 6))
     };
-    (0..scene.hubs.len()).map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
+    (0..scene.hubs.len()).filter_map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
 }
 
 /// A mark with a port's name in it.
