@@ -66,7 +66,7 @@ fn band(svg: &mut Svg, hub: &Hub, area: Area, colour: &str) {
 }
 
 fn router(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &str) {
-    let word = hub.kind.word();
+    let word = if hub.count > 1 { "" } else { hub.kind.word() };
     let beside = width(word, Face::Plain, 11);
     let room = area.width - 2 * PAD;
     let name = Line::label((area.x + PAD, area.y + 20), &hub.name, room - beside - 8);

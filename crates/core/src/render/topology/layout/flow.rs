@@ -61,7 +61,7 @@ impl Entry {
             Self::Wire(WireKind::Attached) => "connected to the network",
             Self::Wire(WireKind::Tunnel) => "tunnel of the overlay",
             Self::Bfd(true) => "port of a session with BFD",
-            Self::Bfd(false) => "without BFD",
+            Self::Bfd(false) => "port of a session without BFD",
             Self::RouterCable => "cable between routers",
             Self::Stack => "several nodes or routers that are alike",
             Self::Speaker => "speaker of service addresses",
