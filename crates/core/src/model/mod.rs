@@ -81,6 +81,12 @@ impl Cluster {
         self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
     }
 
+    /// Whether any node routes.
+    pub fn routes(&self) -> bool {
+        let mut rungs = self.bases.iter().chain(self.nodes.iter().map(|node| &node.value.rung));
+        rungs.any(|rung| rung.routing.is_set())
+    }
+
     /// The routers of the fabric.
     pub fn routers(&self) -> impl Iterator<Item = &At<Router>> {
         self.file

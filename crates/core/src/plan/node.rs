@@ -75,7 +75,12 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
         index,
         spelling,
     };
-    let loopback = loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps);
+    let routes = settings.routing.is_set();
+    let loopback = if routes || network.is_some_and(|network| network.loopback.is_set()) {
+        loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps)
+    } else {
+        Prefixes::default()
+    };
     let dummies = dummies(own, network, role, index, spelling, &mut gaps);
 
     let link = match network.and_then(|network| network.node.get()).and_then(|node| node.link.at()) {
@@ -87,7 +92,6 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
             "the first port",
         ),
     };
-    let routes = settings.routing.is_set();
     let asn = asn(cluster, node, &settings, routes, &mut gaps);
     let router_id = router_id(cluster, node, &settings, &loopback, routes, &mut gaps);
     let talos = match settings.talos.at() {
