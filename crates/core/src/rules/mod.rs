@@ -4,7 +4,21 @@
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
 pub mod attachment;
+mod control_plane;
+mod duplicate;
+mod duplicate_asn;
+mod endpoint;
+mod gap;
+mod holder;
+mod mac;
+mod overlap;
+mod prefix;
+mod roll;
+mod rung;
 mod silence;
+mod version;
+mod vip;
+mod vm_id;
 
 use std::fmt;
 
@@ -101,7 +115,19 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The rules by subject.
-pub const GROUPS: &[(&str, &[Rule])] = &[("Silencing", silence::RULES)];
+pub const GROUPS: &[(&str, &[Rule])] = &[
+    ("Identity", duplicate::RULES),
+    ("AS numbers of the nodes", duplicate_asn::RULES),
+    ("MAC addresses", mac::RULES),
+    ("Numbers of virtual machines", vm_id::RULES),
+    ("Derivation", gap::RULES),
+    ("Prefixes", prefix::RULES),
+    ("Control planes", control_plane::RULES),
+    ("VIP", vip::RULES),
+    ("Endpoints", endpoint::RULES),
+    ("Releases", version::RULES),
+    ("Silencing", silence::RULES),
+];
 
 /// The rule of this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
