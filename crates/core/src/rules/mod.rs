@@ -4,6 +4,8 @@
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
 pub mod attachment;
+pub mod clash;
+mod compare;
 mod control_plane;
 mod duplicate;
 mod duplicate_asn;
@@ -126,6 +128,7 @@ pub const GROUPS: &[(&str, &[Rule])] = &[
     ("VIP", vip::RULES),
     ("Endpoints", endpoint::RULES),
     ("Releases", version::RULES),
+    ("Between clusters", clash::RULES),
     ("Silencing", silence::RULES),
 ];
 

@@ -28,14 +28,17 @@ const RANGE: Rule = Rule {
     look: range,
 };
 
+/// Where a hypervisor is reached.
+pub(super) fn url<'c>(cluster: &'c Cluster, name: &str) -> Option<&'c str> {
+    let hypervisor = cluster.file.hypervisors.get()?.get(name)?.value;
+    let proxmox = hypervisor.proxmox.get().and_then(|proxmox| proxmox.url.get());
+    let url = proxmox.or_else(|| hypervisor.libvirt.get()?.uri.get())?;
+    Some(url.as_str().trim_end_matches('/'))
+}
+
 /// What tells one hypervisor from another: where it is reached, else its name.
-pub(super) fn seat<'c>(cluster: &'c Cluster, name: &'c str) -> &'c str {
-    let at = cluster.file.hypervisors.get().and_then(|known| known.get(name));
-    let url = at.and_then(|at| {
-        let proxmox = at.value.proxmox.get().and_then(|proxmox| proxmox.url.get());
-        proxmox.or_else(|| at.value.libvirt.get()?.uri.get())
-    });
-    url.map_or(name, |url| url.as_str().trim_end_matches('/'))
+fn seat<'c>(cluster: &'c Cluster, name: &'c str) -> &'c str {
+    url(cluster, name).unwrap_or(name)
 }
 
 fn id(node: &NodePlan) -> Option<(&str, &Decided<u32>)> {
