@@ -147,8 +147,14 @@ impl<'c> Compared<'c> {
     }
 
     fn node_names(&mut self) {
-        let shared = self.shared(self.of_nodes(|_, node| [(node.name.as_str(), false)]));
-        self.tell(&clash::NODE_NAME, shared, ("name", |name| format!("the name {name}")), |_, _| None);
+        for Shared { one, other, count } in
+            self.shared(self.of_nodes(|_, node| [(node.name.as_str(), false)]))
+        {
+            let node = &self.clusters[other.file].2.nodes[other.owner as usize];
+            let message =
+                format!("{} has a node {} too{}", self.clusters[one.file].0, other.value, more(count));
+            self.report(&clash::NODE_NAME, other.file, (roll::path(node, "name"), node.place), message);
+        }
     }
 
     fn asns(&mut self) {

@@ -47,7 +47,8 @@ const TOLD: usize = 50;
 
 /// The values that come more than once, with the numbers of those that have them, each once.
 pub(super) fn repeated<K: Ord + Copy>(mut items: Vec<(K, u32)>) -> Vec<(K, Vec<u32>)> {
-    items.sort_unstable();
+    // The stable sort takes what is in order already as it is.
+    items.sort();
     let runs = items.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
     let numbers = |run: &[(K, u32)]| {
         let mut numbers: Vec<_> = run.iter().map(|item| item.1).collect();
@@ -88,17 +89,18 @@ impl Double<'_> {
 
 /// Reports values that several nodes have, at the second of them.
 pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'p>>) {
-    let mut rest = 0;
+    let (mut rest, mut last) = (0, super::Place::default());
     for (nth, double) in doubles.enumerate() {
         let Some((node, place)) = double.roll.later() else { continue };
         if nth < TOLD {
             found.at(roll::path(node, &double.key), place, double.message());
+            last = place;
         } else {
             rest += 1;
         }
     }
     if rest > 0 {
-        found.at("nodes", super::Place::default(), format!("and {} more such values", roll::grouped(rest)));
+        found.at("nodes", last, format!("and {} more such values", roll::grouped(rest)));
     }
 }
 
@@ -152,7 +154,7 @@ const VIP: u32 = u32::MAX - 1;
 
 fn address(context: &Context<'_>, found: &mut Found) {
     let plan = context.plan;
-    let mut items = numbered(plan, |node| holder::own(node).map(|held| held.net.addr()));
+    let mut items = in_order(plan);
     items.extend(gateways(plan).into_iter().map(|gateway| (gateway, GATEWAY)));
     items.extend(plan.cluster.vip.iter().map(|vip| (vip.value, VIP)));
     let mut doubles = Vec::new();
@@ -168,6 +170,23 @@ fn address(context: &Context<'_>, found: &mut Found) {
         }
     }
     tell(found, doubles.into_iter());
+}
+
+/// The addresses of every node, one kind after the other: each kind usually is in order already.
+fn in_order(plan: &Plan) -> Vec<(IpAddr, u32)> {
+    let mut kinds: [Vec<(IpAddr, u32)>; 5] = Default::default();
+    for (nth, node) in (0..).zip(&plan.nodes) {
+        for held in holder::own(node) {
+            let address = held.net.addr();
+            let kind = match held.purpose {
+                Purpose::Node => usize::from(address.is_ipv6()),
+                Purpose::Loopback => 2 + usize::from(address.is_ipv6()),
+                Purpose::Dummy(_) | Purpose::Link(_) => 4,
+            };
+            kinds[kind].push((address, nth));
+        }
+    }
+    kinds.concat()
 }
 
 fn roll_of<'p>(held: &[(&'p NodePlan, Held<'_>)]) -> Roll<'p> {
