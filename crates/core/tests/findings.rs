@@ -19,8 +19,8 @@ impl Files for One {
 }
 
 fn planned(text: &str) -> (Cluster, Plan) {
-    let file = load("ichor.yaml", &mut One(text.to_owned())).file.unwrap();
-    let cluster = model::validate(file).unwrap();
+    let loaded = load("ichor.yaml", &mut One(text.to_owned()));
+    let cluster = model::validate(loaded.file, loaded.problems).unwrap();
     let plan = plan::plan(&cluster);
     (cluster, plan)
 }

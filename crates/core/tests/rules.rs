@@ -14,9 +14,8 @@ use ichor_core::rules::{self, Context, clash};
 /// The cluster of file `name`, planned.
 fn planned(case: &Path, name: &str) -> (Cluster, Plan) {
     let loaded = common::load_case(case, name);
-    let file = loaded.file.unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
-    let cluster =
-        model::validate(file).unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
+    let cluster = model::validate(loaded.file, loaded.problems)
+        .unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
     let plan = plan::plan(&cluster);
     (cluster, plan)
 }

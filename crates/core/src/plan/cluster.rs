@@ -128,7 +128,9 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
             cluster.file.overlay.place(),
         ),
         None => {
-            Decided::derived(ground.node.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
+            // Where the ports have no addresses, nodes are known by their loopbacks.
+            let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
+            Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
         }
     };
     let kubelet_subnets = subnets(network.map(|network| &network.kubelet_subnets));
@@ -250,8 +252,8 @@ mod tests {
     }
 
     fn planned(text: &'static str) -> Plan {
-        let file = load("ichor.yaml", &mut One(text)).file.unwrap();
-        crate::plan::plan(&crate::model::validate(file).unwrap())
+        let loaded = load("ichor.yaml", &mut One(text));
+        crate::plan::plan(&crate::model::validate(loaded.file, loaded.problems).unwrap())
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod vm;
 pub mod why;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -27,6 +28,7 @@ use crate::cluster::value::{
 };
 use crate::model::Cluster;
 use derive::Rule;
+use routing::Sessions;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,7 +234,7 @@ pub struct NodePlan {
     /// BGP router id.
     pub router_id: Option<Decided<Ipv4Addr>>,
     /// BGP, where the node routes.
-    pub routing: Option<Box<RoutingPlan>>,
+    pub routing: Option<Arc<RoutingPlan>>,
     /// How it starts.
     pub boot: BootPlan,
     /// Its virtual machine.
@@ -242,10 +244,12 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
-    /// The address it will have in the end: IPv4 first.
+    /// The address it will have in the end: IPv4 first, a loopback where its ports have none.
     pub fn main_address(&self) -> Option<IpAddr> {
-        let v4 = self.address.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
-        v4.or_else(|| self.address.v6.as_ref().map(|v6| IpAddr::V6(v6.value.addr())))
+        [&self.address, &self.loopback].into_iter().find_map(|prefixes| {
+            let v4 = prefixes.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
+            v4.or_else(|| prefixes.v6.as_ref().map(|v6| IpAddr::V6(v6.value.addr())))
+        })
     }
 }
 
@@ -401,7 +405,9 @@ pub struct VmPlan {
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let nodes: Vec<_> =
-        (0..cluster.nodes().len()).map(|nth| node::plan(cluster, &prefixes, nth, &mut gaps)).collect();
+    let mut sessions = Sessions::default();
+    let nodes: Vec<_> = (0..cluster.nodes().len())
+        .map(|nth| node::plan(cluster, &prefixes, nth, &mut sessions, &mut gaps))
+        .collect();
     Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, gaps }
 }

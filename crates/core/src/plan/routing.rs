@@ -1,6 +1,8 @@
 //! BGP on one node: sessions with the fabric and with the speaker.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 
@@ -8,17 +10,40 @@ use super::derive::{self, Rule};
 use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, backend};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{
-    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Router, RouterRole, Routing, Speaker,
-    Workload,
+    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Router, RouterRole, Routing, Rung,
+    Speaker, Workload,
 };
-use crate::cluster::value::{Asn, TalosVersion, Toggle};
+use crate::cluster::value::{Asn, LinkName, TalosVersion, Toggle};
 use crate::model::Cluster;
 
 /// Keepalive and hold time when nobody says otherwise.
 const TIMERS: (u16, u16) = (3, 9);
 
-/// Decides everything about a node's BGP.
-pub fn plan(cluster: &Cluster, routing: &Routing, ports: &[Port], talos: &TalosVersion) -> RoutingPlan {
+/// The BGP plans made so far: nodes that differ in AS number and router id alone share one.
+#[derive(Debug, Default)]
+pub struct Sessions(HashMap<(u32, Box<[LinkName]>), Arc<RoutingPlan>>);
+
+impl Sessions {
+    /// The BGP plan of node `nth`, if it routes.
+    pub fn plan(
+        &mut self,
+        cluster: &Cluster,
+        nth: usize,
+        settings: &Rung,
+        ports: &[Port],
+        talos: &TalosVersion,
+    ) -> Option<Arc<RoutingPlan>> {
+        let routing = settings.routing.get()?;
+        let Some(base) = cluster.shared_routing(nth) else {
+            return Some(Arc::new(plan(cluster, routing, ports, talos)));
+        };
+        let ports_key = ports.iter().map(|port| port.name.clone()).collect();
+        let known = self.0.entry((base, ports_key));
+        Some(known.or_insert_with(|| Arc::new(plan(cluster, routing, ports, talos))).clone())
+    }
+}
+
+fn plan(cluster: &Cluster, routing: &Routing, ports: &[Port], talos: &TalosVersion) -> RoutingPlan {
     let neighbors = match routing.neighbors.get() {
         Some(list) => list.0.iter().filter_map(|neighbor| neighbor_plan(cluster, neighbor)).collect(),
         None => from_fabric(cluster, ports),
