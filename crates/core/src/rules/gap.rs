@@ -180,21 +180,25 @@ fn keys(keys: &[&str]) -> String {
 
 fn family(context: &Context<'_>, found: &mut Found) {
     let plan = context.plan;
-    let mut missing: Vec<(&str, Roll<'_>)> = Vec::new();
+    let mut missing: [(Vec<&str>, Roll<'_>); 2] = Default::default();
     for gap in plan.gaps.iter().filter(|gap| is_family(plan, gap)) {
-        let nth = missing.iter().position(|(key, _)| *key == gap.key).unwrap_or_else(|| {
-            missing.push((gap.key, Roll::default()));
-            missing.len() - 1
-        });
+        let (names, roll) = &mut missing[usize::from(gap.key.ends_with("v6"))];
+        if !names.contains(&gap.key) {
+            names.push(gap.key);
+        }
         match gap.node.map(|node| &plan.nodes[node]) {
-            Some(node) => missing[nth].1.add(node, node.place),
-            None => lacking(plan, gap).for_each(|node| missing[nth].1.add(node, node.place)),
+            Some(node) => roll.add(node, node.place),
+            // The nodes that lack a loopback are among those that lack an address.
+            None if roll.is_empty() => lacking(plan, gap).for_each(|node| roll.add(node, node.place)),
+            None => {}
         }
     }
-    for (key, roll) in missing.into_iter().filter(|(_, roll)| !roll.is_empty()) {
-        let (missing, other) = if key.ends_with("v4") { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
-        let message = format!("{other} only: no {missing} address can be derived for {roll}");
-        found.at(key, roll.place(), message);
+    let [v4, v6] = missing;
+    for (other, (names, roll)) in
+        [("IPv6", v4), ("IPv4", v6)].iter().filter(|(_, (_, roll))| !roll.is_empty())
+    {
+        let message = format!("{other} only: {} cannot be derived for {roll}", keys(names));
+        found.at(names[0], roll.place(), message);
     }
 }
 
