@@ -1,20 +1,28 @@
 //! Every folder under `rules/` is named after a rule: `trips.yaml` has it, `passes.yaml` does not.
+//! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 mod common;
 
 use std::path::Path;
 
+use ichor_core::model::{self, Cluster};
+use ichor_core::plan::{self, Plan};
 use ichor_core::rules::attachment::Attachments;
-use ichor_core::rules::{self, Context};
-use ichor_core::{model, plan};
+use ichor_core::rules::{self, Context, clash};
 
-/// Ids of the rules that `name` trips.
-fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
+/// The cluster of file `name`, planned.
+fn planned(case: &Path, name: &str) -> (Cluster, Plan) {
     let loaded = common::load_case(case, name);
     let cluster = model::validate(loaded.file, loaded.problems)
         .unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
     let plan = plan::plan(&cluster);
+    (cluster, plan)
+}
+
+/// Ids of the rules that `name` trips.
+fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
+    let (cluster, plan) = planned(case, name);
     let attachments = Attachments::gather(&cluster, |path| {
         std::fs::read_to_string(case.join(path)).map_err(|error| error.to_string())
     });
@@ -22,13 +30,31 @@ fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
     rules::check(&context).into_iter().map(|finding| finding.rule.id).collect()
 }
 
+/// Ids of the rules that `NAME.yaml` and `NAME-other.yaml` trip together.
+fn tripped_by_both(case: &Path, name: &str) -> Vec<&'static str> {
+    let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
+    let [(a, plan_a), (b, plan_b)] = [planned(case, &one), planned(case, &other)];
+    let findings = clash::across(&[(&one, &a, &plan_a), (&other, &b, &plan_b)]);
+    findings.into_iter().map(|(_, finding)| finding.rule.id).collect()
+}
+
 #[test]
 fn every_rule_has_a_case_that_trips_it_and_one_that_does_not() {
-    for rule in rules::all() {
+    for rule in rules::all().filter(|rule| !rule.id.starts_with("clash-")) {
         let case = common::folder("rules").join(rule.id);
 
         assert!(tripped(&case, "trips.yaml").contains(&rule.id), "{}: trips.yaml does not trip it", rule.id);
         assert!(!tripped(&case, "passes.yaml").contains(&rule.id), "{}: passes.yaml trips it", rule.id);
+    }
+}
+
+#[test]
+fn every_clash_has_two_files_that_trip_it_and_two_that_do_not() {
+    for rule in rules::all().filter(|rule| rule.id.starts_with("clash-")) {
+        let case = common::folder("rules").join(rule.id);
+
+        assert_eq!(tripped_by_both(&case, "trips"), [rule.id], "{}", rule.id);
+        assert!(tripped_by_both(&case, "passes").is_empty(), "{}: passes.yaml trips something", rule.id);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ichor_core::cluster::{Problem, Sources};
-use ichor_core::rules::{Finding, Severity};
+use ichor_core::rules::{Finding, Severity, clash};
 use serde_json::json;
 
 use crate::project::{self, Project, Refused};
@@ -105,7 +105,21 @@ fn unresolved(project: &Project) -> Vec<(String, String)> {
 }
 
 /// Adds what files that are checked together have against each other.
-fn clashes(_files: &mut [Checked]) {}
+fn clashes(files: &mut [Checked]) {
+    let understood: Vec<_> = files
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, file)| {
+            file.project.as_ref().map(|(cluster, plan)| (nth, (file.name.as_str(), cluster, plan)))
+        })
+        .collect();
+    let clusters: Vec<_> = understood.iter().map(|(_, cluster)| *cluster).collect();
+    let found: Vec<_> =
+        clash::across(&clusters).into_iter().map(|(nth, finding)| (understood[nth].0, finding)).collect();
+    for (nth, finding) in found {
+        files[nth].findings.push(finding);
+    }
+}
 
 /// Whether a finding makes the answer no.
 fn counts(args: &Args, finding: &Finding) -> bool {

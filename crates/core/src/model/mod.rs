@@ -84,6 +84,12 @@ impl Cluster {
         self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
     }
 
+    /// Whether any node routes.
+    pub fn routes(&self) -> bool {
+        let mut rungs = self.bases.iter().chain(self.nodes.iter().map(|node| &node.value.rung));
+        rungs.any(|rung| rung.routing.is_set())
+    }
+
     /// Which base the routing of node `nth` comes from, if the node itself sets only its AS number and router id and
     /// nothing that sessions depend on.
     pub fn shared_routing(&self, nth: usize) -> Option<u32> {

@@ -24,7 +24,11 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
     let mut ground = Drafting { id: cluster.id().map(|id| *id.value), gaps };
     // A whole network that was cleared derives nothing.
     let drop_node = node.is_some_and(|node| node.is_written() && !node.is_set());
-    let drop_loopback = loopback.is_some_and(|node| node.is_written() && !node.is_set());
+    // Only who routes needs an address that no link carries.
+    let drop_loopback = match loopback.filter(|loopback| loopback.is_written()) {
+        Some(loopback) => !loopback.is_set(),
+        None => !cluster.routes(),
+    };
     let keys = |node: &NodeNetwork| (node.v4.clone(), node.v6.clone());
     let node_keys = node.and_then(|node| node.get()).map(keys).unwrap_or_default();
     let keys = |node: &Loopback| (node.v4.clone(), node.v6.clone());
@@ -98,7 +102,9 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
         None => release::default_kubernetes(&contract.value)
             .map(|version| Decided::derived(version, Rule::TalosDefault, contract.place())),
     };
-    let api = network.and_then(|network| network.api.get());
+    // A rung may give it too, and it concerns the control planes only.
+    let api = control_planes().next().map_or(network, |first| first.settings.network.get());
+    let api = api.and_then(|network| network.api.get());
     let vip = match api.and_then(|api| api.vip.at()) {
         Some(vip) => Some(Decided::written(*vip.value, vip.place)),
         None => section
@@ -226,4 +232,52 @@ fn pools(cluster: &Cluster) -> Vec<(crate::cluster::value::Word, Vec<Decided<IpN
             (name.clone(), prefixes.value.0.iter().map(|at| Decided::written(at.value.0, at.place)).collect())
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::{Files, load};
+    use crate::plan::Plan;
+
+    struct One(&'static str);
+
+    impl Files for One {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.into())
+        }
+
+        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn planned(text: &'static str) -> Plan {
+        let loaded = load("ichor.yaml", &mut One(text));
+        crate::plan::plan(&crate::model::validate(loaded.file, loaded.problems).unwrap())
+    }
+
+    #[test]
+    fn nodes_that_do_not_route_need_no_loopback() {
+        let plan = planned(
+            "{cluster: {name: sol, id: 300, talos: v1.13.9}, network: {node: {v4: 10.30.0.0/16}},
+              nodes: [{name: a, index: 301}, {name: b, index: 302, network: {loopback: {v4: 10.3.0.2}}}]}",
+        );
+
+        assert!(plan.cluster.loopback.iter().next().is_none());
+        assert!(plan.nodes[0].loopback.iter().next().is_none());
+        assert_eq!(plan.nodes[1].loopback.v4.as_ref().unwrap().value.to_string(), "10.3.0.2/32");
+        assert!(plan.gaps.is_empty(), "{:?}", plan.gaps);
+    }
+
+    #[test]
+    fn a_vip_under_the_control_planes_role_is_the_endpoint() {
+        let plan = planned(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9},
+              roles: {controlplane: {network: {api: {vip: 10.101.0.10}}}},
+              nodes: [{name: w, index: 21}, {name: c, role: controlplane, index: 11}]}",
+        );
+
+        assert_eq!(plan.cluster.vip.unwrap().value.to_string(), "10.101.0.10");
+        assert_eq!(plan.cluster.endpoint.unwrap().value.as_str(), "https://10.101.0.10:6443");
+    }
 }

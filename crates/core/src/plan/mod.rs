@@ -114,7 +114,7 @@ pub struct Gap {
 }
 
 /// Why a rule could not give a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GapReason {
     /// `cluster.id` is not written.
     NoId,

@@ -82,7 +82,12 @@ pub fn plan(
         index,
         spelling,
     };
-    let loopback = loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps);
+    let routes = settings.routing.is_set();
+    let loopback = if routes || network.is_some_and(|network| network.loopback.is_set()) {
+        loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps)
+    } else {
+        Prefixes::default()
+    };
     let dummies = dummies(own, network, role, index, spelling, &mut gaps);
 
     let link = match network.and_then(|network| network.node.get()).and_then(|node| node.link.at()) {
@@ -94,7 +99,6 @@ pub fn plan(
             "the first port",
         ),
     };
-    let routes = settings.routing.is_set();
     let asn = asn(cluster, node, &settings, routes, &mut gaps);
     let router_id = router_id(cluster, node, &settings, &loopback, routes, &mut gaps);
     let talos = match settings.talos.at() {

@@ -5,20 +5,36 @@
 
 pub mod attachment;
 mod boot;
+pub mod clash;
 mod cni;
+mod compare;
+mod control_plane;
 mod dhcp;
 mod drain;
+mod duplicate;
+mod duplicate_asn;
+mod endpoint;
+mod gap;
 mod group;
+mod holder;
 mod image;
 mod install;
 mod link;
 mod link_name;
+mod mac;
 mod mtu;
+mod overlap;
 mod overlay;
 pub mod patch;
+mod prefix;
+mod roll;
+mod rung;
 mod schematic;
 mod secret;
 mod silence;
+mod version;
+mod vip;
+mod vm_id;
 
 use std::fmt;
 
@@ -116,6 +132,16 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 
 /// The rules by subject.
 pub const GROUPS: &[(&str, &[Rule])] = &[
+    ("Identity", duplicate::RULES),
+    ("AS numbers of the nodes", duplicate_asn::RULES),
+    ("MAC addresses", mac::RULES),
+    ("Numbers of virtual machines", vm_id::RULES),
+    ("Derivation", gap::RULES),
+    ("Prefixes", prefix::RULES),
+    ("Control planes", control_plane::RULES),
+    ("VIP", vip::RULES),
+    ("Endpoints", endpoint::RULES),
+    ("Releases", version::RULES),
     ("Links", link::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),
@@ -129,6 +155,7 @@ pub const GROUPS: &[(&str, &[Rule])] = &[
     ("Pod network", cni::RULES),
     ("MTU", mtu::RULES),
     ("Draining", drain::RULES),
+    ("Between clusters", clash::RULES),
     ("Silencing", silence::RULES),
 ];
 

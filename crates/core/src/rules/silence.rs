@@ -27,8 +27,9 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
             finding.silenced = Some(why.clone());
             used = true;
         }
-        if !used {
-            let id = silence.value.rule.get().map(ToString::to_string).unwrap_or_default();
+        let id = silence.value.rule.get().map(ToString::to_string).unwrap_or_default();
+        // What stands between clusters shows only when their files are checked together.
+        if !used && !super::clash::RULES.iter().any(|rule| rule.id == id) {
             let message = match super::find(&id) {
                 Some(_) => format!("`{id}` finds nothing here"),
                 None => format!("there is no rule `{id}`"),
@@ -43,6 +44,14 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
         }
     }
     findings.extend(unused);
+}
+
+/// Marks one finding, if the file silences it.
+pub(super) fn mark(cluster: &Cluster, finding: &mut Finding) {
+    let silence = cluster.file.silence.items().find(|silence| covers(&silence.value, finding));
+    if let Some(silence) = silence {
+        finding.silenced = Some(silence.value.why.get().map(ToString::to_string).unwrap_or_default());
+    }
 }
 
 fn covers(silence: &Silence, finding: &Finding) -> bool {

@@ -42,3 +42,52 @@ pub fn kubernetes_window(talos: &TalosVersion) -> Option<(u16, u16)> {
     let (_, oldest, newest) = RELEASES.iter().find(|(minor, ..)| talos.minor() == (1, *minor))?;
     Some((*oldest, *newest))
 }
+
+/// Whether a Talos release accepts a Kubernetes release; pre-releases count as the release they lead to.
+pub fn accepts_kubernetes(talos: &TalosVersion, kubernetes: &KubernetesVersion) -> Option<bool> {
+    let (oldest, newest) = kubernetes_window(talos)?;
+    Some(((1, oldest)..=(1, newest)).contains(&kubernetes.minor()))
+}
+
+/// The oldest and newest minor release ichor writes configurations for.
+pub fn known() -> (u16, u16) {
+    (RELEASES[0].0, RELEASES[RELEASES.len() - 1].0)
+}
+
+/// The oldest minor release that a Talos release installs over.
+pub fn upgrade_from(talos: &TalosVersion) -> Option<u16> {
+    // talos:pkg/machinery/compatibility/talos1NN: 1.11 from 1.9, and so on until 1.14 from 1.12.
+    is_known(talos).then(|| talos.minor().1 - 2)
+}
+
+/// Whether `one` is newer than `other`; without a patch number a release stands for all of its minor.
+pub fn is_newer(one: &TalosVersion, other: &TalosVersion) -> bool {
+    if one.patch().is_none() || other.patch().is_none() {
+        return one.minor() > other.minor();
+    }
+    one > other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talos(text: &str) -> TalosVersion {
+        TalosVersion::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_release_without_patch_number_is_not_older_than_its_patches() {
+        assert!(is_newer(&talos("1.13.9"), &talos("1.13.8")));
+        assert!(is_newer(&talos("1.14.0"), &talos("1.14.0-rc.1")));
+        assert!(!is_newer(&talos("1.13.9"), &talos("1.13")));
+        assert!(is_newer(&talos("1.14"), &talos("1.13.9")));
+    }
+
+    #[test]
+    fn a_release_installs_over_the_two_before_it() {
+        assert_eq!(upgrade_from(&talos("v1.12.4")), Some(10));
+        assert_eq!(upgrade_from(&talos("v1.14.0-rc.1")), Some(12));
+        assert_eq!(upgrade_from(&talos("v1.99.0")), None);
+    }
+}
