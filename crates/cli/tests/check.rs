@@ -106,7 +106,7 @@ fn clusters_that_are_checked_together_must_not_clash() {
     let run = ichor(folder.path(), "check a.yaml b.yaml");
 
     assert_eq!(run.code, 1);
-    for rule in ["clash-id", "clash-prefix", "clash-name"] {
+    for rule in ["clash-id", "clash-address", "clash-node-name"] {
         assert!(run.stdout.contains(rule), "{rule}: {}", run.stdout);
     }
     assert_eq!(ichor(folder.path(), "check a.yaml").code, 0);

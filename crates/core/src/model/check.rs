@@ -16,11 +16,20 @@ pub fn add_problems(file: &File, problems: &mut Vec<Problem>) {
     // A value that could not be read is not missing as well.
     let paths: HashSet<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
     let places: HashSet<Place> = problems.iter().map(|problem| problem.place).collect();
+    // Nor is one whose key was misspelt.
+    let meant: HashSet<String> = problems
+        .iter()
+        .filter_map(|problem| {
+            let (_, rest) = problem.message.split_once("did you mean `")?;
+            let (parent, _) = problem.path.rsplit_once('.')?;
+            Some(format!("{parent}.{}", rest.split('`').next()?))
+        })
+        .collect();
     let lost_nodes = problems.iter().any(|problem| problem.path.starts_with("nodes"));
     found.retain(|problem| {
         let unread = problem.message.ends_with("missing") && places.contains(&problem.place);
         let lost = lost_nodes && problem.message.starts_with("no node");
-        !unread && !lost && !paths.contains(problem.path.as_str())
+        !unread && !lost && !paths.contains(problem.path.as_str()) && !meant.contains(&problem.path)
     });
     problems.extend(found);
 }

@@ -24,11 +24,7 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
     let mut ground = Drafting { id: cluster.id().map(|id| *id.value), gaps };
     // A whole network that was cleared derives nothing.
     let drop_node = node.is_some_and(|node| node.is_written() && !node.is_set());
-    // Only who routes needs an address that no link carries.
-    let drop_loopback = match loopback.filter(|loopback| loopback.is_written()) {
-        Some(loopback) => !loopback.is_set(),
-        None => !cluster.routes(),
-    };
+    let drop_loopback = loopback.is_some_and(|node| node.is_written() && !node.is_set());
     let keys = |node: &NodeNetwork| (node.v4.clone(), node.v6.clone());
     let node_keys = node.and_then(|node| node.get()).map(keys).unwrap_or_default();
     let keys = |node: &Loopback| (node.v4.clone(), node.v6.clone());
@@ -42,6 +38,7 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
             (Rule::NodePrefix6, 0, "network.node.v6"),
         )
     };
+    let told = ground.gaps.len();
     let loopback = if drop_loopback {
         Prefixes::default()
     } else {
@@ -51,6 +48,10 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
         );
         ground.prefixes(&loopback_keys, v4, v6)
     };
+    // Nobody misses a loopback where nobody routes.
+    if !cluster.routes() {
+        ground.gaps.truncate(told);
+    }
     let gateway = ground
         .id
         .and_then(|id| derive::gateway6(id).ok())
@@ -257,14 +258,14 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_do_not_route_need_no_loopback() {
+    fn nodes_that_do_not_route_miss_no_loopback() {
         let plan = planned(
             "{cluster: {name: sol, id: 300, talos: v1.13.9}, network: {node: {v4: 10.30.0.0/16}},
               nodes: [{name: a, index: 301}, {name: b, index: 302, network: {loopback: {v4: 10.3.0.2}}}]}",
         );
 
-        assert!(plan.cluster.loopback.iter().next().is_none());
-        assert!(plan.nodes[0].loopback.iter().next().is_none());
+        assert!(plan.cluster.loopback.v4.is_none());
+        assert!(plan.nodes[0].loopback.v4.is_none());
         assert_eq!(plan.nodes[1].loopback.v4.as_ref().unwrap().value.to_string(), "10.3.0.2/32");
         assert!(plan.gaps.is_empty(), "{:?}", plan.gaps);
     }

@@ -83,11 +83,11 @@ pub fn plan(
         spelling,
     };
     let routes = settings.routing.is_set();
-    let loopback = if routes || network.is_some_and(|network| network.loopback.is_set()) {
-        loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps)
-    } else {
-        Prefixes::default()
-    };
+    let told = gaps.gaps.len();
+    let loopback = loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps);
+    if !routes && !network.is_some_and(|network| network.loopback.is_set()) {
+        gaps.gaps.truncate(told);
+    }
     let dummies = dummies(own, network, role, index, spelling, &mut gaps);
 
     let link = match network.and_then(|network| network.node.get()).and_then(|node| node.link.at()) {

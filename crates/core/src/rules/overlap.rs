@@ -156,7 +156,9 @@ fn derived<'c>(plan: &'c Plan, claims: &mut Vec<Claim<'c>>) {
     ];
     for (used, key, prefixes, of) in networks {
         for (net, origin) in prefixes.iter().filter(|(_, origin)| matches!(origin, Origin::Derived(..))) {
-            let within = |node: &NodePlan| of(node).iter().any(|(own, _)| net.contains(&own.addr()));
+            let uses = |node: &NodePlan| used != Use::Loopback || node.routing.is_some();
+            let within =
+                |node: &NodePlan| uses(node) && of(node).iter().any(|(own, _)| net.contains(&own.addr()));
             if plan.nodes.iter().any(within) {
                 let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
                 let key = format!("{key}.{family}");

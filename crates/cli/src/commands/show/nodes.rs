@@ -29,8 +29,8 @@ pub(super) fn row(node: &NodePlan) -> Vec<String> {
         text(node.index),
         lines(addresses(node)),
         lines(node.loopback.iter().map(|(net, _)| net.addr().to_string())),
-        text(node.asn.as_ref().filter(|_| node.routing.is_some()).map(|asn| asn.value)),
-        text(node.router_id.as_ref().filter(|_| node.routing.is_some()).map(|id| id.value)),
+        text(node.asn.as_ref().map(|asn| asn.value)),
+        text(node.router_id.as_ref().map(|id| id.value)),
     ]
 }
 
