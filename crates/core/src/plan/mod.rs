@@ -285,6 +285,8 @@ pub struct RoutingPlan {
     pub backend: Decided<Backend>,
     /// What brings it onto the node; none for the native backend.
     pub carrier: Option<Decided<Carrier>>,
+    /// What the file asks of it that it cannot do.
+    pub lacks: Vec<backend::Lack>,
     /// Which addresses are announced.
     pub advertise: Decided<Vec<Advertise>>,
     /// Whom it peers with.
@@ -300,6 +302,8 @@ pub struct NeighborPlan {
     pub place: Place,
     /// The router of the fabric.
     pub router: Option<Word>,
+    /// Its number among the routers of the fabric.
+    pub router_nth: Option<usize>,
     /// How it is found.
     pub peer: Peer,
     /// Its AS number; none when any external one will do.

@@ -94,8 +94,7 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
         Some(talos) => Decided::written(talos.value.clone(), talos.place),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
-    let routing =
-        settings.routing.get().map(|routing| Box::new(routing::plan(cluster, routing, &ports, &talos.value)));
+    let routing = routing::plan(cluster, &settings, role, &ports, &talos.value).map(Box::new);
     let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, index, &mut gaps)));
     let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
     NodePlan {
