@@ -2,9 +2,9 @@
 //!
 //! An [`Ask`] is all that one node wants of its BGP; [`lacks`] says what of it a backend cannot do, and why.
 
-use super::{NeighborPlan, Peer, WorkloadPlan};
+use super::{NeighborPlan, NodePlan, Peer, WorkloadPlan};
 use crate::cluster::key::{Key, List};
-use crate::cluster::section::{Backend, Carrier, Isolation, PolicyIn, PolicyOut, Routing};
+use crate::cluster::section::{Backend, Carrier, Isolation, PolicyIn, PolicyOut, Role, Routing, Rung};
 use crate::cluster::value::{SoftwareVersion, TalosVersion, Toggle};
 use crate::model::Cluster;
 use crate::talos::release;
@@ -88,7 +88,20 @@ pub fn daemons(backend: Backend) -> &'static [&'static str] {
     }
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// What a planned node asks, if it routes.
+    pub fn of(cluster: &'a Cluster, node: &'a NodePlan) -> Option<Self> {
+        let plan = node.routing.as_deref()?;
+        Some(Self {
+            cluster,
+            talos: &node.talos.value,
+            routing: node.settings.routing.get()?,
+            neighbors: &plan.neighbors,
+            workload: plan.workload.as_ref(),
+            health: watches_health(&node.settings, node.role),
+        })
+    }
+
     fn policy_in(&self) -> Option<&PolicyIn> {
         self.routing.policy.get()?.r#in.get()
     }
@@ -132,6 +145,12 @@ impl Ask<'_> {
     fn major(&self) -> Option<u16> {
         self.routing.version.get().map(SoftwareVersion::minor).map(|(major, _)| major)
     }
+}
+
+/// Whether a node has an anycast address that follows the API's health: only control planes have one.
+pub(super) fn watches_health(settings: &Rung, role: Role) -> bool {
+    let api = settings.network.get().and_then(|network| network.api.get());
+    role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && any(&api.anycast))
 }
 
 fn any<T>(list: &Key<List<T>>) -> bool {

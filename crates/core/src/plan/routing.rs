@@ -33,9 +33,7 @@ pub fn plan(
     };
     let gobgp = routing.backend.value() == Some(Backend::Gobgp);
     let workload = routing.workload.at().and_then(|workload| workload_plan(cluster, &workload, gobgp));
-    let api = settings.network.get().and_then(|network| network.api.get());
-    let health = role == Role::Controlplane
-        && api.is_some_and(|api| api.health.is_set() && api.anycast.items().next().is_some());
+    let health = backend::watches_health(settings, role);
     let ask = Ask { cluster, talos, routing, neighbors: &neighbors, workload: workload.as_ref(), health };
     let backend = match routing.backend.at() {
         Some(at) => Decided::written(*at.value, at.place),

@@ -3,8 +3,16 @@
 //! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules that
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
+mod asn;
 pub mod attachment;
+mod backend;
+mod bfd;
+mod group;
+mod nexthop;
+mod rung;
+mod session;
 mod silence;
+mod speaker;
 
 use std::fmt;
 
@@ -101,7 +109,14 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// The rules by subject.
-pub const GROUPS: &[(&str, &[Rule])] = &[("Silencing", silence::RULES)];
+pub const GROUPS: &[(&str, &[Rule])] = &[
+    ("AS numbers", asn::RULES),
+    ("Next hops", nexthop::RULES),
+    ("BFD", bfd::RULES),
+    ("The speaker", speaker::RULES),
+    ("Backends", backend::RULES),
+    ("Silencing", silence::RULES),
+];
 
 /// The rule of this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
