@@ -319,7 +319,7 @@ pub struct NeighborPlan {
 }
 
 /// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// By its router advertisements on a link.
     Link(LinkName),

@@ -1,8 +1,8 @@
 //! AS numbers: who may have which.
 
-use super::group::{Group, Groups};
 use super::session::{self, Far, routed, sessions};
-use super::{Context, Found, Rule, Severity, rung, speaker};
+use super::tally::{Group, Tally};
+use super::{Context, Found, Rule, Severity, origin, speaker};
 use crate::cluster::Place;
 use crate::cluster::key::Key;
 use crate::cluster::section::{Workload, WorkloadAsn};
@@ -50,7 +50,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
             found.at(format!("fabric.routers.{name}.asn"), asn.place, format!("{} is reserved", asn.value));
         }
     }
-    let mut neighbors = Groups::new();
+    let mut neighbors = Tally::new();
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
         if let Some(asn) = session.neighbor.asn.filter(|asn| asn.is_reserved()) {
             neighbors.add((asn, session.far()), session.nth, session.neighbor.place);
@@ -64,7 +64,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
         let names = group.names(context.plan);
         found.at(node_path(context, &group), group.place, format!("{asn} of {names} is reserved"));
     }
-    let mut workloads = Groups::new();
+    let mut workloads = Tally::new();
     for speaking in speaker::distinct(context) {
         let (ours, theirs) = &speaking.workload.asn;
         for (asn, is_ours) in [(ours, true), (theirs, false)] {
@@ -100,7 +100,7 @@ fn public(context: &Context<'_>, found: &mut Found) {
         found.at(node_path(context, &group), group.place, message);
     }
     // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
-    let mut workloads = Groups::new();
+    let mut workloads = Tally::new();
     for speaking in speaker::distinct(context) {
         let theirs = &speaking.workload.asn.1;
         if is_public(theirs.value) {
@@ -116,7 +116,7 @@ fn public(context: &Context<'_>, found: &mut Found) {
 
 /// The nodes' own numbers that are `wrong`: by the base they come from, else by number.
 fn numbers(context: &Context<'_>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Group)> {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for (nth, node, _) in routed(context) {
         if let Some(asn) = node.asn.as_ref().filter(|asn| wrong(asn.value)) {
             let base = match asn.origin {
@@ -141,7 +141,7 @@ fn node_path(context: &Context<'_>, group: &Group) -> String {
     if node.asn.as_ref().and_then(Decided::place).is_none() {
         return format!("nodes.{}", node.name);
     }
-    rung::routing(context.cluster, nth, "asn", group.place, |routing| routing.asn.place())
+    origin::routing(context.cluster, nth, "asn", group.place, |routing| routing.asn.place())
 }
 
 type Part = fn(&WorkloadAsn) -> &Key<Asn>;
@@ -149,7 +149,7 @@ type Part = fn(&WorkloadAsn) -> &Key<Asn>;
 /// The path of a number of the speaker's session: where it is written, else the speaker itself.
 fn workload_path(context: &Context<'_>, nth: usize, key: &str, part: Part, place: Place) -> String {
     let written = |workload: &Workload| part(workload.asn.get()?).place();
-    let found = rung::find(context.cluster, nth, |rung| {
+    let found = origin::find(context.cluster, nth, |rung| {
         written(rung.routing.get()?.workload.get()?).filter(|found| *found == place)
     });
     match found {
@@ -178,7 +178,7 @@ fn behind_reflector(context: &Context<'_>, found: &mut Found) {
 
 /// The eBGP neighbour that most of these nodes share, with those nodes.
 fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Far<'c>, Group)> {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for &(asn, nth) in same {
         let node = &context.plan.nodes[nth];
         let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));

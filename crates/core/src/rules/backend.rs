@@ -1,8 +1,8 @@
 //! What the backend, its carrier or the Talos release cannot do.
 
-use super::group::{Group, Groups};
 use super::session::{self, routed};
-use super::{Context, Found, Rule, Severity, rung};
+use super::tally::{Group, Tally};
+use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Carrier, Routing, Rung};
 use crate::plan::backend::{Ask, Lack, LackKind, lacks};
@@ -52,7 +52,7 @@ const HEALTH: Rule = Rule {
 
 /// Reports what of these kinds is lacking, each once for all nodes.
 pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind]) {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for (nth, _, routing) in routed(context) {
         for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
             groups.add((routing.backend.value, lack), nth, Place::default());
@@ -80,7 +80,7 @@ fn path(context: &Context<'_>, group: &Group, lack: &Lack) -> (String, Place) {
         let place = node.settings.network.get().and_then(|network| network.api.get()?.health.place());
         let place = place.unwrap_or(whole);
         let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
-        return (rung::path(context.cluster, nth, lack.key, place, at), place);
+        return (origin::path(context.cluster, nth, lack.key, place, at), place);
     }
     if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
         return (session::path(context, nth, place), place);
@@ -88,9 +88,9 @@ fn path(context: &Context<'_>, group: &Group, lack: &Lack) -> (String, Place) {
     match node.settings.routing.get().and_then(|routing| place_of(routing, lack.key)) {
         Some(place) => {
             let at = |routing: &Routing| place_of(routing, lack.key);
-            (rung::routing(context.cluster, nth, lack.key, place, at), place)
+            (origin::routing(context.cluster, nth, lack.key, place, at), place)
         }
-        None => (rung::path(context.cluster, nth, "routing", whole, |rung| rung.routing.place()), whole),
+        None => (origin::path(context.cluster, nth, "routing", whole, |rung| rung.routing.place()), whole),
     }
 }
 

@@ -1,7 +1,7 @@
 //! BFD: both ends, and releases it breaks on.
 
-use super::group::Groups;
 use super::session::{self, Session, is_affected, sessions};
+use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, backend};
 use crate::cluster::section::Backend;
 use crate::cluster::value::Toggle;
@@ -94,7 +94,7 @@ fn is_stuck(session: &Session<'_>, end: End) -> bool {
 }
 
 fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for session in sessions(context) {
         if let Some(end) = lone_end(&session)
             && is_stuck(&session, end) == stuck
@@ -115,7 +115,7 @@ fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
 
 fn listen_range(context: &Context<'_>, found: &mut Found) {
     backend::report(context, found, &[LackKind::BfdRange]);
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for session in sessions(context) {
         let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
         if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
@@ -134,7 +134,7 @@ fn listen_range(context: &Context<'_>, found: &mut Found) {
 }
 
 fn leaf_affected(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
         let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
         if session.neighbor.bfd.is_some() && !off {

@@ -3,16 +3,25 @@
 //! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules that
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
+mod aggregate;
+mod allow;
 mod asn;
 pub mod attachment;
 mod backend;
 mod bfd;
-mod group;
+mod daemon;
+mod inline;
+mod listen;
+mod listener;
+mod mtu_ipv6;
+mod neighbor;
 mod nexthop;
-mod rung;
+mod origin;
 mod session;
 mod silence;
 mod speaker;
+mod tally;
+mod vrf;
 
 use std::fmt;
 
@@ -111,9 +120,17 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// The rules by subject.
 pub const GROUPS: &[(&str, &[Rule])] = &[
     ("AS numbers", asn::RULES),
+    ("Neighbours", neighbor::RULES),
+    ("Listen ranges", listen::RULES),
     ("Next hops", nexthop::RULES),
     ("BFD", bfd::RULES),
+    ("MTU", mtu_ipv6::RULES),
     ("The speaker", speaker::RULES),
+    ("Prefixes from the speaker", allow::RULES),
+    ("Aggregates", aggregate::RULES),
+    ("VRFs", vrf::RULES),
+    ("Daemons", daemon::RULES),
+    ("Listeners", listener::RULES),
     ("Backends", backend::RULES),
     ("Silencing", silence::RULES),
 ];

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::group::Groups;
 use super::session::{self, Session, sessions};
+use super::tally::Tally;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{Advertise, Software, Speaker};
 use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
@@ -32,7 +32,7 @@ const UNKNOWN: Rule = Rule {
 
 fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
     let speaks = speaker_announces_v4(&context.plan.cluster);
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for session in sessions(context) {
         if matches!(session.address(), Some(IpAddr::V6(_)))
             && takes_v4(&session) == knowledge

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use super::{Context, rung};
+use super::{Context, origin};
 use crate::cluster::Place;
 use crate::cluster::key::At;
 use crate::cluster::section::{Router, Software};
@@ -105,7 +105,7 @@ pub(super) fn is_affected(version: &SoftwareVersion) -> bool {
 
 /// The key path of a session of node `nth` that stands at `place`: among its neighbours, or the router it follows from.
 pub(super) fn path(context: &Context<'_>, nth: usize, place: Place) -> String {
-    let written = rung::find(context.cluster, nth, |rung| {
+    let written = origin::find(context.cluster, nth, |rung| {
         rung.routing.get()?.neighbors.items().position(|neighbor| neighbor.place == place)
     });
     if let Some((rung, position)) = written {

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::group::Groups;
 use super::session::routed;
-use super::{Context, Found, Rule, Severity, rung};
+use super::tally::Tally;
+use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
 use crate::plan::{RoutingPlan, WorkloadPlan};
@@ -85,7 +85,7 @@ pub(super) fn distinct<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaki
 
 /// The path of the speaker of node `nth`.
 pub(super) fn path(context: &Context<'_>, nth: usize) -> String {
-    let found = rung::find(context.cluster, nth, |rung| rung.routing.get()?.workload.place());
+    let found = origin::find(context.cluster, nth, |rung| rung.routing.get()?.workload.place());
     format!("{}routing.workload", found.map(|(rung, _)| rung).unwrap_or_default())
 }
 
@@ -97,7 +97,7 @@ fn report(
     key: impl Fn(&Workload) -> Option<Place>,
     wrong: impl Fn(&Speaking<'_>) -> Option<String>,
 ) {
-    let mut groups = Groups::new();
+    let mut groups = Tally::new();
     for speaking in distinct(context) {
         if let Some(message) = wrong(&speaking) {
             let place = key(speaking.written);
@@ -112,7 +112,7 @@ fn report(
         let nth = group.first();
         let at = if is_written {
             let below = format!("workload.{below}");
-            rung::routing(context.cluster, nth, &below, place, |routing| key(routing.workload.get()?))
+            origin::routing(context.cluster, nth, &below, place, |routing| key(routing.workload.get()?))
         } else {
             path(context, nth)
         };

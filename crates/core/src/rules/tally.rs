@@ -10,7 +10,7 @@ const NAMED: usize = 3;
 
 /// Nodes by what is wrong with them.
 #[derive(Debug)]
-pub(super) struct Groups<K>(BTreeMap<K, Group>);
+pub(super) struct Tally<K>(BTreeMap<K, Group>);
 
 /// Some nodes, in the order of the file.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Group {
     count: usize,
 }
 
-impl<K: Ord> Groups<K> {
+impl<K: Ord> Tally<K> {
     /// No nodes yet.
     pub(super) fn new() -> Self {
         Self(BTreeMap::new())
@@ -34,7 +34,7 @@ impl<K: Ord> Groups<K> {
     }
 }
 
-impl<K> IntoIterator for Groups<K> {
+impl<K> IntoIterator for Tally<K> {
     type Item = (K, Group);
     type IntoIter = std::collections::btree_map::IntoIter<K, Group>;
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_node_counts_once() {
-        let mut groups = Groups::new();
+        let mut groups = Tally::new();
 
         for nth in [0, 0, 1, 4, 4, 5] {
             groups.add("same", nth, Place::default());
