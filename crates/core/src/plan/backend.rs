@@ -396,4 +396,33 @@ mod tests {
 
         assert_eq!(plain, (Backend::Gobgp, vec![]));
     }
+
+    #[test]
+    fn gobgp_3_has_neither_unnumbered_sessions_nor_bfd() {
+        let old = decided(
+            "routing: {backend: gobgp, version: 3.36.0, neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]",
+        );
+        let new = decided(
+            "routing: {backend: gobgp, version: 4.8.0, neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]",
+        );
+
+        assert_eq!(old.1, ["sessions without addresses", "BFD"]);
+        assert_eq!(new.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn only_bird_has_an_official_extension() {
+        let frr = decided("routing: {backend: frr, carrier: official}\nnodes: [{name: a, index: 1}]");
+        let bird = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
+
+        assert_eq!(frr.1, ["an official extension for it"]);
+        assert_eq!(bird.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn options_for_a_daemon_of_another_backend_are_not_lost_silently() {
+        let zebra = decided("routing: {backend: bird, daemons: {zebra: [-n]}}\nnodes: [{name: a, index: 1}]");
+
+        assert_eq!(zebra.1, ["options for this daemon"]);
+    }
 }

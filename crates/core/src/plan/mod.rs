@@ -9,11 +9,13 @@ mod boot;
 mod cluster;
 pub mod derive;
 mod node;
+mod route;
 mod routing;
 mod vm;
 pub mod why;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -27,6 +29,7 @@ use crate::cluster::value::{
 };
 use crate::model::Cluster;
 use derive::Rule;
+pub use route::RoutedNodes;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +81,8 @@ pub struct Plan {
     pub cluster: ClusterPlan,
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
+    /// Those that route, by how they do.
+    pub routed: Vec<RoutedNodes>,
     /// What should have been derived and could not.
     pub gaps: Vec<Gap>,
 }
@@ -231,8 +236,8 @@ pub struct NodePlan {
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
     pub router_id: Option<Decided<Ipv4Addr>>,
-    /// BGP, where the node routes.
-    pub routing: Option<Box<RoutingPlan>>,
+    /// BGP, where the node routes; shared by all that route alike.
+    pub routing: Option<Arc<RoutingPlan>>,
     /// How it starts.
     pub boot: BootPlan,
     /// Its virtual machine.
@@ -404,8 +409,10 @@ pub struct VmPlan {
 /// Decides everything about `cluster`.
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
+    let mut routes = route::Routes::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let nodes: Vec<_> =
-        (0..cluster.nodes().len()).map(|nth| node::plan(cluster, &prefixes, nth, &mut gaps)).collect();
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, gaps }
+    let nodes: Vec<_> = (0..cluster.nodes().len())
+        .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
+        .collect();
+    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, routed: routes.planned, gaps }
 }

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 
 use super::derive::{self, Rule};
-use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, boot, routing, vm};
+use super::route::Routes;
+use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, boot, vm};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{Addressing, Arch, Digits, Network, Node, Platform, Role, RouterId, Rung};
 use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName};
@@ -31,7 +32,13 @@ impl Gaps<'_> {
 }
 
 /// Decides everything about node `nth`.
-pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>) -> NodePlan {
+pub fn plan(
+    cluster: &Cluster,
+    ground: &Ground,
+    nth: usize,
+    planner: &mut Routes,
+    gaps: &mut Vec<Gap>,
+) -> NodePlan {
     let written = &cluster.nodes()[nth];
     let node = &written.value;
     let settings = cluster.settings(nth);
@@ -94,7 +101,7 @@ pub fn plan(cluster: &Cluster, ground: &Ground, nth: usize, gaps: &mut Vec<Gap>)
         Some(talos) => Decided::written(talos.value.clone(), talos.place),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
-    let routing = routing::plan(cluster, &settings, role, &ports, &talos.value).map(Box::new);
+    let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
     let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, index, &mut gaps)));
     let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
     NodePlan {

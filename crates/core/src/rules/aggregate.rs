@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::session::routed;
+use super::session::{alike, those};
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::section::{Advertise, Rung};
@@ -77,13 +77,14 @@ fn foreign(context: &Context<'_>, found: &mut Found) {
 
 fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(IpNet, &str) -> String) {
     let mut groups = Tally::new();
-    for (nth, node, routing) in routed(context) {
+    for (nodes, node, routing) in alike(context) {
         for aggregate in
             node.settings.routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
         {
-            if parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong {
-                groups.add((aggregate.place, aggregate.value.0), nth, aggregate.place);
-            }
+            let wrong = those(context, nodes, |node| {
+                parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong
+            });
+            groups.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
         }
     }
     for ((place, aggregate), group) in groups {

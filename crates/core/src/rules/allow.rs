@@ -2,12 +2,13 @@
 
 use ipnet::IpNet;
 
-use super::session::routed;
+use super::session::those;
 use super::speaker::{self, Speaking};
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::Place;
 use crate::cluster::section::Backend;
+use crate::plan::NodePlan;
 
 pub(super) const RULES: &[Rule] = &[FABRIC, OVERLAP, MISSES_POOL];
 
@@ -60,6 +61,7 @@ enum Part {
     Node(IpNet),
     Loopback(IpNet),
     Anycast(IpNet),
+    Addresses,
 }
 
 fn overlaps(a: &IpNet, b: &IpNet) -> bool {
@@ -73,23 +75,16 @@ fn fabric(context: &Context<'_>, found: &mut Found) {
     let anycast = plan.anycast.iter().map(|net| Part::Anycast(net.value));
     let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
     let mut groups = Tally::new();
-    for speaking in speaker::distinct(context) {
+    for speaking in speaker::speakers(context) {
         for allowed in speaking.written.allow.items() {
-            if let Some(part) = part_in(&parts, allowed.value.0) {
-                groups.add((allowed.place, allowed.value.0, part), speaking.nth, allowed.place);
+            let (prefix, place) = (allowed.value.0, allowed.place);
+            if let Some(part) = part_in(&parts, prefix) {
+                groups.add((place, prefix, part), speaking.nodes, place);
+                continue;
             }
-        }
-    }
-    for (nth, node, _) in routed(context).filter(|(_, _, routing)| routing.workload.is_some()) {
-        let Some(workload) = node.settings.routing.get().and_then(|routing| routing.workload.get()) else {
-            continue;
-        };
-        for allowed in workload.allow.items().filter(|allowed| part_in(&parts, allowed.value.0).is_none()) {
-            let mut own = node.address.iter().chain(node.loopback.iter());
-            if let Some((net, _)) = own.find(|(net, _)| allowed.value.0.contains(&net.addr())) {
-                let part = Part::Node(net.trunc());
-                groups.add((allowed.place, allowed.value.0, part), nth, allowed.place);
-            }
+            // Nodes may have addresses of their own, outside the cluster's prefixes.
+            let inside = those(context, speaking.nodes, |node| has_address_in(node, prefix));
+            groups.add((place, prefix, Part::Addresses), &inside, place);
         }
     }
     for ((place, allowed, part), group) in groups {
@@ -97,10 +92,15 @@ fn fabric(context: &Context<'_>, found: &mut Found) {
             Part::Default => format!("{allowed} lets the speaker announce a default route"),
             Part::Node(net) => format!("{allowed} takes in {net}, where nodes are"),
             Part::Loopback(net) => format!("{allowed} takes in {net}, where the nodes' loopbacks are"),
+            Part::Addresses => format!("{allowed} takes in addresses of {}", group.names(context.plan)),
             Part::Anycast(net) => format!("{allowed} takes in {net}, the API's anycast address"),
         };
         found.at(path(context, group.first(), place), place, message);
     }
+}
+
+fn has_address_in(node: &NodePlan, prefix: IpNet) -> bool {
+    node.address.iter().chain(node.loopback.iter()).any(|(net, _)| prefix.contains(&net.addr()))
 }
 
 fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
@@ -108,7 +108,7 @@ fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
         return Some(Part::Default);
     }
     parts.iter().copied().find(|part| match part {
-        Part::Default => false,
+        Part::Default | Part::Addresses => false,
         Part::Node(net) | Part::Loopback(net) | Part::Anycast(net) => overlaps(net, &allowed),
     })
 }
@@ -116,11 +116,11 @@ fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
 fn overlap(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
     for speaking in
-        speaker::distinct(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
+        speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
     {
         if let Some((outer, inner)) = overlapping(&speaking.workload.allow) {
             let place = imports_place(context, &speaking);
-            groups.add((place, outer, inner), speaking.nth, place);
+            groups.add((place, outer, inner), speaking.nodes, place);
         }
     }
     for ((place, outer, inner), group) in groups {
@@ -148,14 +148,14 @@ fn overlapping(prefixes: &[IpNet]) -> Option<(IpNet, IpNet)> {
 
 fn misses_pool(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
-    for speaking in speaker::distinct(context) {
+    for speaking in speaker::speakers(context) {
         let Some(written) = speaking.written.allow.at().filter(|allow| !allow.value.0.is_empty()) else {
             continue;
         };
         for (name, prefixes) in &context.plan.cluster.pools {
             for pool in prefixes {
                 if !written.value.values().any(|allowed| allowed.0.contains(&pool.value)) {
-                    groups.add((written.place, name.as_str(), pool.value), speaking.nth, written.place);
+                    groups.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
                 }
             }
         }

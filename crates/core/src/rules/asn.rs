@@ -53,7 +53,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
     let mut neighbors = Tally::new();
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
         if let Some(asn) = session.neighbor.asn.filter(|asn| asn.is_reserved()) {
-            neighbors.add((asn, session.far()), session.nth, session.neighbor.place);
+            neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
         }
     }
     for ((asn, _), group) in neighbors {
@@ -65,12 +65,12 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
         found.at(node_path(context, &group), group.place, format!("{asn} of {names} is reserved"));
     }
     let mut workloads = Tally::new();
-    for speaking in speaker::distinct(context) {
+    for speaking in speaker::speakers(context) {
         let (ours, theirs) = &speaking.workload.asn;
         for (asn, is_ours) in [(ours, true), (theirs, false)] {
             if asn.value.is_reserved() {
                 let place = asn.place().unwrap_or(speaking.workload.place);
-                workloads.add((place, asn.value, is_ours), speaking.nth, place);
+                workloads.add((place, asn.value, is_ours), speaking.nodes, place);
             }
         }
     }
@@ -101,11 +101,11 @@ fn public(context: &Context<'_>, found: &mut Found) {
     }
     // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
     let mut workloads = Tally::new();
-    for speaking in speaker::distinct(context) {
+    for speaking in speaker::speakers(context) {
         let theirs = &speaking.workload.asn.1;
         if is_public(theirs.value) {
             let place = theirs.place().unwrap_or(speaking.workload.place);
-            workloads.add((place, theirs.value), speaking.nth, place);
+            workloads.add((place, theirs.value), speaking.nodes, place);
         }
     }
     for ((place, asn), group) in workloads {
@@ -124,7 +124,7 @@ fn numbers(context: &Context<'_>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Group)> {
                 _ => None,
             };
             let number = if base.is_some() { None } else { Some(asn.value) };
-            groups.add((base, number), nth, place_of(node, asn));
+            groups.add((base, number), &[nth], place_of(node, asn));
         }
     }
     let number = |group: &Group| context.plan.nodes[group.first()].asn.as_ref().map(|asn| asn.value);
@@ -185,7 +185,7 @@ fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Fa
         for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
             let far = Far::of(neighbor);
             if neighbor.asn != Some(asn) && !matches!(far, Far::Link(_)) {
-                groups.add(far, nth, place);
+                groups.add(far, &[nth], place);
             }
         }
     }

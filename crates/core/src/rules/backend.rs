@@ -1,12 +1,12 @@
 //! What the backend, its carrier or the Talos release cannot do.
 
-use super::session::{self, routed};
+use super::session::{self, alike};
 use super::tally::{Group, Tally};
 use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Carrier, Routing, Rung};
 use crate::plan::backend::{Ask, Lack, LackKind, lacks};
-use crate::plan::{NeighborPlan, NodePlan};
+use crate::plan::{NeighborPlan, NodePlan, Peer};
 
 pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH];
 
@@ -53,9 +53,9 @@ const HEALTH: Rule = Rule {
 /// Reports what of these kinds is lacking, each once for all nodes.
 pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind]) {
     let mut groups = Tally::new();
-    for (nth, _, routing) in routed(context) {
+    for (nodes, _, routing) in alike(context) {
         for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
-            groups.add((routing.backend.value, lack), nth, Place::default());
+            groups.add((routing.backend.value, lack), nodes, Place::default());
         }
     }
     for ((backend, lack), group) in groups {
@@ -98,7 +98,7 @@ fn path(context: &Context<'_>, group: &Group, lack: &Lack) -> (String, Place) {
 fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
     let asks = |neighbor: &&NeighborPlan| match kind {
         LackKind::Password => neighbor.password,
-        LackKind::BfdRange => neighbor.bfd.is_some(),
+        LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
         _ => true,
     };
     node.routing.as_ref()?.neighbors.iter().find(asks).map(|neighbor| neighbor.place)

@@ -99,7 +99,7 @@ fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
         if let Some(end) = lone_end(&session)
             && is_stuck(&session, end) == stuck
         {
-            groups.add((session.far(), end), session.nth, session.neighbor.place);
+            groups.add((session.far(), end), session.nodes, session.neighbor.place);
         }
     }
     for ((far, end), group) in groups {
@@ -120,7 +120,7 @@ fn listen_range(context: &Context<'_>, found: &mut Found) {
         let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
         if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
         {
-            groups.add(session.far(), session.nth, session.neighbor.place);
+            groups.add(session.far(), session.nodes, session.neighbor.place);
         }
     }
     for (far, group) in groups {
@@ -138,7 +138,7 @@ fn leaf_affected(context: &Context<'_>, found: &mut Found) {
     for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
         let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
         if session.neighbor.bfd.is_some() && !off {
-            groups.add(session.neighbor.router_nth, session.nth, session.neighbor.place);
+            groups.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
         }
     }
     for (nth, _) in groups {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::session::routed;
+use super::session::alike;
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::key::List;
@@ -73,15 +73,15 @@ fn report<'c>(
     message: impl Fn(&str, &str) -> String,
 ) {
     let mut groups = Tally::new();
-    for (nth, node, routing) in
-        routed(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
+    for (nodes, node, routing) in
+        alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
     {
         let Some(daemons) = node.settings.routing.get().and_then(|routing| routing.daemons.get()) else {
             continue;
         };
         for (name, options) in daemons.iter() {
             if let Some(option) = wrong(routing, name.as_str(), options.value) {
-                groups.add((options.place, name.as_str(), option), nth, options.place);
+                groups.add((options.place, name.as_str(), option), nodes, options.place);
             }
         }
     }

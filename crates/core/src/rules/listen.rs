@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::{self, Session, sessions};
+use super::session::{self, Session, sessions, those};
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::key::At;
@@ -34,22 +34,20 @@ const MISSES_NODES: Rule = Rule {
     look: misses_nodes,
 };
 
-/// The address a node opens this session from.
-fn source(session: &Session<'_>) -> Option<IpNet> {
-    let to = session.address()?;
-    session.node.address.iter().map(|(net, _)| net).find(|net| net.addr().is_ipv4() == to.is_ipv4())
+/// The network of the address a node opens a session with `peer` from.
+fn source(node: &NodePlan, peer: IpAddr) -> Option<IpNet> {
+    let mut nets = node.address.iter().map(|(net, _)| net);
+    nets.find(|net| net.addr().is_ipv4() == peer.is_ipv4()).map(|net| net.trunc())
 }
 
 fn wide(context: &Context<'_>, found: &mut Found) {
     let routers: Vec<_> = context.cluster.routers().collect();
     let mut networks: Vec<BTreeSet<IpNet>> = vec![BTreeSet::new(); routers.len()];
-    let mut last = None;
-    for session in sessions(context).filter(|session| !session.neighbor.password) {
-        let network = source(&session).map(|net| net.trunc());
-        if let (Some(nth), Some(network)) = (session.neighbor.router_nth, network)
-            && last.replace((nth, network)) != Some((nth, network))
-        {
-            networks[nth].insert(network);
+    for session in sessions(context).filter(|session| !session.neighbor.password && range(session).is_some())
+    {
+        if let (Some(nth), Some(peer)) = (session.neighbor.router_nth, session.address()) {
+            let sources = session.nodes.iter().filter_map(|&node| source(&context.plan.nodes[node], peer));
+            networks[nth].extend(sources);
         }
     }
     for (router, networks) in routers.iter().zip(networks) {
@@ -75,19 +73,19 @@ fn wider(router: &At<Router>, networks: &BTreeSet<IpNet>) -> Option<(IpNet, IpNe
         .then_some((listen, *needed))
 }
 
+fn range(session: &Session<'_>) -> Option<IpNet> {
+    session.router?.value.listen.get().map(|listen| listen.0)
+}
+
 fn misses_nodes(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
     for session in sessions(context) {
-        let Some(listen) = session.router.and_then(|router| router.value.listen.get()).map(|listen| listen.0)
-        else {
-            continue;
-        };
+        let Some(listen) = range(&session) else { continue };
         let Some(peer) = session.address().filter(|peer| peer.is_ipv4() == listen.addr().is_ipv4()) else {
             continue;
         };
-        if !is_within(session.node, listen, peer) {
-            groups.add((session.far(), listen), session.nth, session.neighbor.place);
-        }
+        let outside = those(context, session.nodes, |node| !is_within(node, listen, peer));
+        groups.add((session.far(), listen), &outside, session.neighbor.place);
     }
     for ((far, listen), group) in groups {
         let names = group.names(context.plan);

@@ -65,17 +65,17 @@ fn clash(context: &Context<'_>, found: &mut Found) {
     let kubeprism = context.cluster.section().kubeprism.at().filter(|port| *port.value == 179);
     for (nth, node, routing) in routed(context) {
         if let Some(place) = status_port(node) {
-            groups.add((Other::Status, place), nth, place);
+            groups.add((Other::Status, place), &[nth], place);
         }
         if let Some(port) = kubeprism {
-            groups.add((Other::Kubeprism, port.place), nth, port.place);
+            groups.add((Other::Kubeprism, port.place), &[nth], port.place);
         }
         if let Some(place) = other_bird(node, routing) {
-            groups.add((Other::Bird2, place), nth, place);
+            groups.add((Other::Bird2, place), &[nth], place);
         }
         if routing.backend.value != Backend::Native {
             for (_, place) in inline::documents(&node.settings, "BGPInstanceConfig") {
-                groups.add((Other::Patch, place), nth, place);
+                groups.add((Other::Patch, place), &[nth], place);
             }
         }
     }
@@ -134,7 +134,7 @@ fn sysctl(context: &Context<'_>, found: &mut Found) {
             if let Some(set) = sysctls.get(key).filter(|set| set.value.as_str() == value)
                 && (key != ACCEPT || has_vrf(routing))
             {
-                groups.add((set.place, key, value, why), nth, set.place);
+                groups.add((set.place, key, value, why), &[nth], set.place);
             }
         }
     }

@@ -23,13 +23,13 @@ const LEAST: Mtu = Mtu(1280);
 fn below_1280(context: &Context<'_>, found: &mut Found) {
     network(context, found);
     links(context, found);
-    for speaking in speaker::distinct(context) {
+    for speaking in speaker::speakers(context) {
         let mtu = speaking.written.link.get().and_then(|link| link.mtu.at());
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
         if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < LEAST) {
             let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
             let path =
-                origin::path(context.cluster, speaking.nth, "routing.workload.link.mtu", mtu.place, at);
+                origin::path(context.cluster, speaking.nodes[0], "routing.workload.link.mtu", mtu.place, at);
             found.at(path, mtu.place, message(*mtu.value));
         }
     }
@@ -46,7 +46,7 @@ fn network(context: &Context<'_>, found: &mut Found) {
         if let Some(mtu) = mtu.filter(|mtu| *mtu.value < LEAST)
             && (node.address.v6.is_some() || is_unnumbered(node))
         {
-            groups.add((mtu.place, *mtu.value), nth, mtu.place);
+            groups.add((mtu.place, *mtu.value), &[nth], mtu.place);
         }
     }
     for ((place, mtu), group) in groups {
@@ -63,7 +63,7 @@ fn links(context: &Context<'_>, found: &mut Found) {
                 && let Some(name) = link.name.get()
                 && carries_v6(node, link, name)
             {
-                groups.add((mtu.place, *mtu.value, name), nth, mtu.place);
+                groups.add((mtu.place, *mtu.value, name), &[nth], mtu.place);
             }
         }
     }

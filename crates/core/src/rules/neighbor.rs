@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::session::{self, Session, routed, sessions};
+use super::session::{self, Session, alike, sessions, those};
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, origin};
-use crate::cluster::section::{Addressing, Link};
+use crate::cluster::section::Addressing;
+use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer, Prefixes};
 
 pub(super) const RULES: &[Rule] = &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, UNREACHABLE, NONE];
@@ -83,10 +84,11 @@ const NONE: Rule = Rule {
 fn link_unknown(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
     for session in sessions(context) {
-        if let Peer::Link(link) = &session.neighbor.peer
-            && !has_link(session.node, link.as_str())
-        {
-            groups.add(link.as_str(), session.nth, session.neighbor.place);
+        let Peer::Link(link) = &session.neighbor.peer else { continue };
+        // Who routes alike has the same ports.
+        if !session.node.ports.iter().any(|port| port.name == *link) {
+            let without = those(context, session.nodes, |node| !has_link(node, link));
+            groups.add(link.as_str(), &without, session.neighbor.place);
         }
     }
     for (link, group) in groups {
@@ -96,14 +98,13 @@ fn link_unknown(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn has_link(node: &NodePlan, name: &str) -> bool {
-    let link = |link: &Link| link.name.get().is_some_and(|known| known.as_str() == name);
-    node.ports.iter().any(|port| port.name.as_str() == name) || node.settings.links.values().any(link)
+fn has_link(node: &NodePlan, name: &LinkName) -> bool {
+    node.settings.links.values().any(|link| link.name.get() == Some(name))
 }
 
 fn without_address(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
-    for (nth, node, routing) in routed(context) {
+    for (nodes, node, routing) in alike(context) {
         let Some(written) = node.settings.routing.get().and_then(|routing| routing.neighbors.get()) else {
             continue;
         };
@@ -113,7 +114,7 @@ fn without_address(context: &Context<'_>, found: &mut Found) {
         }
         for neighbor in &written.0 {
             if !routing.neighbors.iter().any(|planned| planned.place == neighbor.place) {
-                groups.add(neighbor.value.router.get(), nth, neighbor.place);
+                groups.add(neighbor.value.router.get(), nodes, neighbor.place);
             }
         }
     }
@@ -127,8 +128,9 @@ fn without_address(context: &Context<'_>, found: &mut Found) {
 fn is_self(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
     for session in sessions(context) {
-        if let Some(address) = session.address().filter(|address| is_own(session.node, *address)) {
-            groups.add(address, session.nth, session.neighbor.place);
+        if let Some(address) = session.address() {
+            let own = those(context, session.nodes, |node| is_own(node, address));
+            groups.add(address, &own, session.neighbor.place);
         }
     }
     for (address, group) in groups {
@@ -148,10 +150,10 @@ fn is_own(node: &NodePlan, address: IpAddr) -> bool {
 
 fn twice(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
-    for (nth, _, routing) in routed(context) {
+    for (nodes, _, routing) in alike(context) {
         for (position, neighbor) in routing.neighbors.iter().enumerate() {
             if routing.neighbors[..position].iter().any(|other| other.peer == neighbor.peer) {
-                groups.add(&neighbor.peer, nth, neighbor.place);
+                groups.add(&neighbor.peer, nodes, neighbor.place);
             }
         }
     }
@@ -169,7 +171,7 @@ fn timers(context: &Context<'_>, found: &mut Found) {
     for session in sessions(context) {
         let (keepalive, hold) = session.neighbor.timers;
         if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
-            groups.add((session.neighbor.timers, session.far()), session.nth, session.neighbor.place);
+            groups.add((session.neighbor.timers, session.far()), session.nodes, session.neighbor.place);
         }
     }
     for (((keepalive, hold), _), group) in groups {
@@ -186,8 +188,9 @@ fn timers(context: &Context<'_>, found: &mut Found) {
 fn unreachable(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
     for session in sessions(context) {
-        if let Some(address) = session.address().filter(|address| !leads_to(&session, *address)) {
-            groups.add(address, session.nth, session.neighbor.place);
+        if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
+            let lost = those(context, session.nodes, |node| !leads_to(node, address));
+            groups.add(address, &lost, session.neighbor.place);
         }
     }
     for (address, group) in groups {
@@ -203,12 +206,10 @@ fn unreachable(context: &Context<'_>, found: &mut Found) {
 }
 
 /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
-fn leads_to(session: &Session<'_>, address: IpAddr) -> bool {
-    let node = session.node;
+fn leads_to(node: &NodePlan, address: IpAddr) -> bool {
     let gateway = match address {
         IpAddr::V4(_) => node.gateway.v4.is_some(),
-        IpAddr::V6(v6) if v6.is_unicast_link_local() => has_written_link(session),
-        IpAddr::V6(_) => node.gateway.v6.is_some(),
+        IpAddr::V6(v6) => node.gateway.v6.is_some() && !v6.is_unicast_link_local(),
     };
     let mut links = node.settings.links.values();
     gateway
@@ -224,20 +225,22 @@ fn leads_to(session: &Session<'_>, address: IpAddr) -> bool {
         })
 }
 
-fn has_written_link(session: &Session<'_>) -> bool {
+/// Whether it is a link-local address with its link.
+fn is_beside(session: &Session<'_>, address: IpAddr) -> bool {
     let mut written =
         session.node.settings.routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
-    written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
+        && written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
 }
 
 fn no_neighbors(context: &Context<'_>, found: &mut Found) {
     let mut groups = Tally::new();
-    for (nth, node, _) in routed(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
+    for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
         // Those that cannot be found are told of as such.
         let written = node.settings.routing.get().and_then(|routing| routing.neighbors.get());
         if written.is_none_or(|written| written.0.is_empty()) {
             let place = node.settings.routing.place().unwrap_or(node.place);
-            groups.add(place, nth, place);
+            groups.add(place, nodes, place);
         }
     }
     for (place, group) in groups {

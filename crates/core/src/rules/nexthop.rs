@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::session::{self, Session, sessions};
+use super::session::{self, Session, sessions, those};
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{Advertise, Software, Speaker};
@@ -37,9 +37,9 @@ fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
         if matches!(session.address(), Some(IpAddr::V6(_)))
             && takes_v4(&session) == knowledge
             && !has_v4_session(session.routing)
-            && announces_v4(session.node, session.routing, speaks)
         {
-            groups.add(session.far(), session.nth, session.neighbor.place);
+            let silent = those(context, session.nodes, |node| announces_v4(node, session.routing, speaks));
+            groups.add(session.far(), &silent, session.neighbor.place);
         }
     }
     for (far, group) in groups {

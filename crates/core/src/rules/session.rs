@@ -11,11 +11,12 @@ use crate::cluster::section::{Router, Software};
 use crate::cluster::value::SoftwareVersion;
 use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
 
-/// One session of one node with the fabric.
+/// One session with the fabric, of nodes that route alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session<'c> {
-    /// Number of the node.
-    pub nth: usize,
+    /// Their numbers.
+    pub nodes: &'c [usize],
+    /// The first of them.
     pub node: &'c NodePlan,
     pub routing: &'c RoutingPlan,
     pub neighbor: &'c NeighborPlan,
@@ -59,16 +60,29 @@ pub(super) fn routed<'c>(
     nodes.filter_map(|(nth, node)| Some((nth, node, node.routing.as_deref()?)))
 }
 
-/// Every session with the fabric, node by node.
+/// The nodes that route alike: their numbers, and the first of them.
+pub(super) fn alike<'c>(
+    context: &Context<'c>,
+) -> impl Iterator<Item = (&'c [usize], &'c NodePlan, &'c RoutingPlan)> {
+    let plan = context.plan;
+    plan.routed.iter().map(|alike| (alike.nodes.as_slice(), &plan.nodes[alike.nodes[0]], &*alike.routing))
+}
+
+/// Every session with the fabric, once for all nodes that route alike.
 pub(super) fn sessions<'c>(context: &Context<'c>) -> impl Iterator<Item = Session<'c>> {
     let routers: Rc<[_]> = context.cluster.routers().collect();
-    routed(context).flat_map(move |(nth, node, routing)| {
+    alike(context).flat_map(move |(nodes, node, routing)| {
         let known = Rc::clone(&routers);
         routing.neighbors.iter().map(move |neighbor| {
             let router = neighbor.router_nth.and_then(|nth| known.get(nth).copied());
-            Session { nth, node, routing, neighbor, router }
+            Session { nodes, node, routing, neighbor, router }
         })
     })
+}
+
+/// Those of `nodes` that are so.
+pub(super) fn those(context: &Context<'_>, nodes: &[usize], so: impl Fn(&NodePlan) -> bool) -> Vec<usize> {
+    nodes.iter().copied().filter(|&nth| so(&context.plan.nodes[nth])).collect()
 }
 
 impl<'c> Session<'c> {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::routed;
+use super::session::alike;
 use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, origin};
 use crate::cluster::Place;
@@ -53,33 +53,22 @@ const ISOLATION_NONE: Rule = Rule {
     look: isolation_none,
 };
 
-/// A speaker, with the first node of those that share its section.
+/// The speaker of nodes that route alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaking<'c> {
-    /// Number of the node.
-    pub nth: usize,
+    /// Their numbers.
+    pub nodes: &'c [usize],
     pub routing: &'c RoutingPlan,
     pub workload: &'c WorkloadPlan,
     pub written: &'c Workload,
 }
 
-/// The speakers: neighbours in the file that have theirs from the same lines are seen once.
-pub(super) fn distinct<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaking<'c>> {
-    let mut last: Option<(&Workload, &RoutingPlan)> = None;
-    routed(context).filter_map(move |(nth, node, routing)| {
+/// The speakers, each once for all nodes that route alike.
+pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaking<'c>> {
+    alike(context).filter_map(|(nodes, node, routing)| {
         let workload = routing.workload.as_ref()?;
         let written = node.settings.routing.get()?.workload.get()?;
-        // Rungs share what they do not change, so that the same section is the same memory.
-        let is_seen = last.is_some_and(|(seen, by)| {
-            std::ptr::eq(seen, written)
-                && by.backend.value == routing.backend.value
-                && by.lacks == routing.lacks
-        });
-        if is_seen {
-            return None;
-        }
-        last = Some((written, routing));
-        Some(Speaking { nth, routing, workload, written })
+        Some(Speaking { nodes, routing, workload, written })
     })
 }
 
@@ -98,12 +87,12 @@ fn report(
     wrong: impl Fn(&Speaking<'_>) -> Option<String>,
 ) {
     let mut groups = Tally::new();
-    for speaking in distinct(context) {
+    for speaking in speakers(context) {
         if let Some(message) = wrong(&speaking) {
             let place = key(speaking.written);
             groups.add(
                 (place.unwrap_or(speaking.workload.place), place.is_some(), message),
-                speaking.nth,
+                speaking.nodes,
                 Place::default(),
             );
         }

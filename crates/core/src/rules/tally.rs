@@ -28,9 +28,12 @@ impl<K: Ord> Tally<K> {
         Self(BTreeMap::new())
     }
 
-    /// Adds node `nth`, on which `what` is wrong at `place`; a second time counts for nothing.
-    pub(super) fn add(&mut self, what: K, nth: usize, place: Place) {
-        self.0.entry(what).and_modify(|group| group.add(nth)).or_insert_with(|| Group::new(nth, place));
+    /// Adds nodes on which `what` is wrong at `place`, if there are any; the same ones again count for nothing.
+    pub(super) fn add(&mut self, what: K, nodes: &[usize], place: Place) {
+        if let Some(&first) = nodes.first() {
+            let new = || Group { place, named: Vec::new(), last: usize::MAX, count: 0 };
+            self.0.entry(what).or_insert_with(new).add(first, nodes);
+        }
     }
 }
 
@@ -44,19 +47,16 @@ impl<K> IntoIterator for Tally<K> {
 }
 
 impl Group {
-    fn new(nth: usize, place: Place) -> Self {
-        Self { place, named: vec![nth], last: nth, count: 1 }
-    }
-
-    fn add(&mut self, nth: usize) {
-        if self.last == nth {
+    fn add(&mut self, first: usize, nodes: &[usize]) {
+        if self.last == first {
             return;
         }
-        if self.named.len() < NAMED {
-            self.named.push(nth);
-        }
-        self.last = nth;
-        self.count += 1;
+        self.last = first;
+        self.count += nodes.len();
+        // Nodes that route alike need not stand together.
+        self.named.extend(nodes.iter().take(NAMED));
+        self.named.sort_unstable();
+        self.named.truncate(NAMED);
     }
 
     /// The number of the first of them.
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_node_counts_once() {
-        let mut groups = Tally::new();
+    fn a_node_counts_once_and_the_first_are_named() {
+        let mut tally = Tally::new();
 
-        for nth in [0, 0, 1, 4, 4, 5] {
-            groups.add("same", nth, Place::default());
+        for nodes in [&[0, 4, 5][..], &[0, 4, 5], &[1, 2], &[]] {
+            tally.add("same", nodes, Place::default());
         }
 
-        let (_, group) = groups.into_iter().next().unwrap();
-        assert_eq!((group.named, group.count), (vec![0, 1, 4], 4));
+        let (_, group) = tally.into_iter().next().unwrap();
+        assert_eq!((group.named, group.count), (vec![0, 1, 2], 5));
     }
 }

@@ -38,7 +38,7 @@ fn table_clash(context: &Context<'_>, found: &mut Found) {
         if let Some((table, place)) = own_table(routing)
             && let Some(owner) = owner(node, routing, table, kubespan)
         {
-            groups.add((table, owner, place), nth, place);
+            groups.add((table, owner, place), &[nth], place);
         }
     }
     for ((table, owner, place), group) in groups {
