@@ -6,6 +6,10 @@
 
 use ichor_core::cluster::read::Read;
 use ichor_core::cluster::{Files, load};
+use ichor_core::render::topology;
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context};
+use ichor_core::{model, plan};
 
 const NAME: &str = "ichor.yaml";
 
@@ -28,18 +32,24 @@ impl Files for Parts<'_> {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let loaded = load(NAME, &mut Parts(bytes.splitn(3, |&byte| byte == 0xff).collect()));
-    match loaded.file {
+    if loaded.problems.is_empty() {
+        let file = loaded.file.as_ref().expect("read, for there are no problems");
+        let text = file.print().to_yaml();
+        let again = load(NAME, &mut Parts(vec![text.as_bytes()]));
+        assert_eq!(again.file.as_ref(), Some(file), "{text}");
+    }
+    match model::validate(loaded.file, loaded.problems) {
+        Ok(cluster) => {
+            let plan = plan::plan(&cluster);
+            let attachments = Attachments::gather(&cluster, |_| Err("none here".to_owned()));
+            let _ = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+            let _ = topology::render(&cluster, &plan);
+        }
         Err(problems) => {
             assert!(!problems.is_empty());
             for problem in &problems {
                 let _ = (loaded.sources.locate(problem.place), loaded.sources.line(problem.place));
             }
-        }
-        Ok(file) => {
-            let printed = file.print();
-            let text = printed.to_yaml();
-            let again = load(NAME, &mut Parts(vec![text.as_bytes()])).file;
-            assert_eq!(again.map(|file| file.print()), Ok(printed), "{text}");
         }
     }
 });

@@ -1,3 +1,55 @@
-//! The `ichor` command.
+//! The `ichor` command: one cluster file in, Talos nodes that boot, route and join out.
+//!
+//! `main` parses the arguments, calls one command and prints an error chain once. Exit 0: done. Exit 1: the answer is
+//! no. Exit 2: it could not be done.
 
-fn main() {}
+mod commands;
+mod disk;
+mod project;
+mod report;
+mod secret;
+mod style;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use commands::Command;
+
+/// One cluster file in; Talos nodes that boot, route and join out
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Start with `ichor new DIR --like metallb`, then `ichor check` and `ichor show` in that folder.\n\
+                  FILE is ichor.yaml in the working folder when left out.\n\
+                  Exit status: 0 done, 1 the answer is no, 2 could not be done."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    match cli.command.run(&mut Cli::command(), &mut out).and_then(|code| Ok(out.flush().map(|()| code)?)) {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
+            anstream::eprintln!("{}error:{} {}", style::ERROR, style::ERROR.render_reset(), chain.join(": "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whoever reads our output may stop reading: `ichor show nodes | head` is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

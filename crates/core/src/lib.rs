@@ -6,5 +6,6 @@
 pub mod cluster;
 pub mod model;
 pub mod plan;
+pub mod render;
 pub mod rules;
 pub mod talos;

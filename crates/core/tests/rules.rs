@@ -12,9 +12,8 @@ use ichor_core::{model, plan};
 /// Ids of the rules that `name` trips.
 fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
     let loaded = common::load_case(case, name);
-    let file = loaded.file.unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
-    let cluster =
-        model::validate(file).unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
+    let cluster = model::validate(loaded.file, loaded.problems)
+        .unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
     let plan = plan::plan(&cluster);
     let attachments = Attachments::gather(&cluster, |path| {
         std::fs::read_to_string(case.join(path)).map_err(|error| error.to_string())

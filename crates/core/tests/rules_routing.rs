@@ -20,7 +20,8 @@ impl Files for One {
 /// What `id` finds in a cluster with this text.
 fn findings(id: &str, text: &str) -> Vec<Finding> {
     let text = format!("cluster: {{name: sol, id: 101, talos: v1.13.9}}\n{text}");
-    let cluster = model::validate(load("ichor.yaml", &mut One(text)).file.unwrap()).unwrap();
+    let loaded = load("ichor.yaml", &mut One(text));
+    let cluster = model::validate(loaded.file, loaded.problems).unwrap();
     let plan = plan::plan(&cluster);
     let context = Context { cluster: &cluster, plan: &plan, attachments: &Attachments::default() };
     rules::check(&context).into_iter().filter(|finding| finding.rule.id == id).collect()

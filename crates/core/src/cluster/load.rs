@@ -9,7 +9,7 @@ use super::read::Reader;
 use super::section::File;
 use super::source::{Place, Source, Sources};
 use super::table;
-use super::tree::{Forest, View};
+use super::tree::{Forest, Tree, View};
 
 /// The newest format of the file this program reads.
 const FORMAT: u32 = 1;
@@ -29,8 +29,10 @@ pub trait Files {
 pub struct Loaded {
     /// Every text that was read, for quoting.
     pub sources: Sources,
-    /// The file, or everything that keeps it from being understood.
-    pub file: Result<File, Vec<Problem>>,
+    /// What could be read: all of it when there are no problems, none of it when the text is not YAML.
+    pub file: Option<File>,
+    /// Everything that keeps it from being understood, as far as one value tells.
+    pub problems: Vec<Problem>,
 }
 
 /// Reads the cluster file `name` and all it includes.
@@ -61,14 +63,10 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
     drop(forest);
     let sources =
         names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
-    let file = match file {
-        Some(file) if problems.is_empty() => Ok(file),
-        _ => Err(problems),
-    };
-    Loaded { sources: Sources(sources), file }
+    Loaded { sources: Sources(sources), file, problems }
 }
 
-fn newer_format(tree: super::tree::Tree<'_>) -> Option<Problem> {
+fn newer_format(tree: Tree<'_>) -> Option<Problem> {
     let View::Map(entries) = tree.view() else { return None };
     let version = entries.get("version")?;
     let number: u32 = version.text().parse().ok().filter(|&number| number > FORMAT)?;
@@ -78,6 +76,10 @@ fn newer_format(tree: super::tree::Tree<'_>) -> Option<Problem> {
             env!("CARGO_PKG_VERSION")
         ),
     ))
+}
+
+fn not_paths(place: Place) -> Problem {
+    Problem::new("include", place, "not a path").want("want a list of paths, such as [sites/*.yaml]")
 }
 
 /// The folder of `path`, as text.
@@ -133,7 +135,7 @@ impl<'a> Loading<'a> {
         if !self.seen.insert(path.clone()) {
             return None;
         }
-        let (number, text) = self.text(name, asked)?;
+        let (number, text) = self.text(name, asked.map(|place| ("include", place)))?;
         let root = self.forest.parse(number, text, &mut self.problems)?;
         let View::Map(entries) = self.forest.tree(root).view() else {
             let place = self.forest.tree(root).place();
@@ -141,21 +143,22 @@ impl<'a> Loading<'a> {
                 .push(Problem::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"));
             return None;
         };
-        let include = entries.get("include").filter(|_| true);
-        let patterns: Vec<(String, Place)> = match include.map(super::tree::Tree::view) {
+        let include = entries.get("include");
+        let mut patterns: Vec<(String, Place)> = Vec::new();
+        match include.map(Tree::view) {
             Some(View::List(items)) => {
-                items.iter().map(|item| (item.text().to_owned(), item.place())).collect()
+                for item in items.iter() {
+                    match item.view() {
+                        View::Scalar(pattern) => patterns.push((pattern.to_owned(), item.place())),
+                        _ => self.problems.push(not_paths(item.place())),
+                    }
+                }
             }
-            Some(View::Null) | None => Vec::new(),
+            Some(View::Null) | None => {}
             Some(View::Scalar(_) | View::Map(_)) => {
-                let place = include.map(super::tree::Tree::place).unwrap_or_default();
-                self.problems.push(
-                    Problem::new("include", place, "not a list")
-                        .want("want a list of paths, such as [sites/*.yaml]"),
-                );
-                Vec::new()
+                self.problems.extend(include.map(|include| not_paths(include.place())));
             }
-        };
+        }
         let mut root = self.without_include(root);
         root = self.with_table(name, root);
         self.chain.push(path);
@@ -171,19 +174,19 @@ impl<'a> Loading<'a> {
     }
 
     /// Reads the text of a file and gives it a number.
-    fn text(&mut self, name: &str, asked: Option<Place>) -> Option<(u16, &'a str)> {
+    fn text(&mut self, name: &str, asked: Option<(&str, Place)>) -> Option<(u16, &'a str)> {
         let bytes = match self.files.read(name) {
             Ok(bytes) => bytes,
             Err(reason) => {
-                let (path, place) = asked.map_or(("", Place::default()), |place| ("include", place));
+                let (path, place) = asked.unwrap_or_default();
                 self.problems
                     .push(Problem::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
                 return None;
             }
         };
         if self.names.len() >= MOST_FILES {
-            let place = asked.unwrap_or_default();
-            self.problems.push(Problem::new("include", place, format!("more than {MOST_FILES} files")));
+            let (path, place) = asked.unwrap_or_default();
+            self.problems.push(Problem::new(path, place, format!("more than {MOST_FILES} files")));
             return None;
         }
         let number = u16::try_from(self.names.len()).expect("fewer than MOST_FILES");
@@ -238,10 +241,10 @@ impl<'a> Loading<'a> {
     /// Puts the rows of `nodes: {csv: FILE}` in its place.
     fn with_table(&mut self, name: &str, root: u32) -> u32 {
         let View::Map(entries) = self.forest.tree(root).view() else { return root };
-        let Some(View::Map(nodes)) = entries.get("nodes").map(super::tree::Tree::view) else { return root };
+        let Some(View::Map(nodes)) = entries.get("nodes").map(Tree::view) else { return root };
         let Some(csv) = nodes.get("csv") else { return root };
         let (path, place) = (beside(name, csv.text()), csv.place());
-        let Some((number, text)) = self.text(&path, Some(place)) else { return root };
+        let Some((number, text)) = self.text(&path, Some(("nodes.csv", place))) else { return root };
         let rows = table::rows(number, text, &mut self.forest, &mut self.problems);
         self.forest.replace(root, "nodes", Some(rows))
     }

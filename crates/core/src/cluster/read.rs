@@ -14,6 +14,7 @@ use super::problem::Problem;
 use super::schema::{FieldShape, RecordShape, Shape};
 use super::source::Place;
 use super::tree::{Entries, Tree, View};
+use super::value::Secret;
 
 /// One step of a key path.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,7 @@ impl<'f> Reader<'f> {
         if matches!(tree.view(), View::Null) {
             return Key::cleared(tree.place());
         }
-        T::read(tree, self).map_or_else(Key::default, |value| Key::set(value, tree.place()))
+        T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
     }
 
     fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
@@ -84,10 +85,7 @@ impl<'f> Reader<'f> {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
         };
-        let before = self.problems.len();
-        let read: Vec<_> =
-            items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect();
-        (self.problems.len() == before).then_some(read)
+        Some(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect())
     }
 
     /// Reads a map into a record: every key it knows, and a problem for each it does not.
@@ -155,6 +153,23 @@ pub trait Read: Sized + Over + PartialEq {
     fn shape() -> Shape;
     /// The same value, to be written again.
     fn print(&self) -> Printed;
+    /// What stands below it at a key path, and where.
+    fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Place)> {
+        None
+    }
+    /// Adds every reference to a secret below it, which is at `path`.
+    fn secrets<'s>(&'s self, _path: &str, _place: Place, _found: &mut Vec<Reference<'s>>) {}
+}
+
+/// A secret that a file refers to.
+#[derive(Debug)]
+pub struct Reference<'s> {
+    /// The key path it is needed at.
+    pub path: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Where it can be had.
+    pub secret: &'s Secret,
 }
 
 /// A value that is written as one word.
@@ -226,6 +241,16 @@ impl<T: Read> Read for List<T> {
     fn print(&self) -> Printed {
         print_items(&self.0)
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.0, steps)
+    }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (nth, item) in self.0.iter().enumerate() {
+            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+        }
+    }
 }
 
 impl<T: Read + HasName> Read for Named<T> {
@@ -240,6 +265,28 @@ impl<T: Read + HasName> Read for Named<T> {
     fn print(&self) -> Printed {
         print_items(&self.0)
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.0, steps)
+    }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (nth, item) in self.0.iter().enumerate() {
+            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+        }
+    }
+}
+
+/// The item with this number or name.
+fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {
+    let (step, rest) = steps.split_first()?;
+    let item = match step.parse::<usize>() {
+        Ok(number) => items.get(number)?,
+        Err(_) => items
+            .iter()
+            .find(|item| item.value.print().at("name") == Some(&Printed::Scalar((*step).to_owned())))?,
+    };
+    if rest.is_empty() { Some((item.value.print(), item.place)) } else { item.value.lookup(rest) }
 }
 
 fn print_items<T: Read>(items: &[At<T>]) -> Printed {
@@ -268,12 +315,16 @@ impl<T: Read> Read for Sum<T> {
         let items = print_items(&self.items);
         if self.only { Printed::Map(vec![("only".to_owned(), items)]) } else { items }
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.items, steps)
+    }
 }
 
 impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let View::Map(entries) = tree.view() else {
-            reader.wrong(tree, &format!("a map of {} to {}", K::form().name, V::shape().want()));
+            reader.wrong(tree, &format!("a map of {} to {}", K::form().name, V::shape().words()));
             return None;
         };
         let mut map = BTreeMap::new();
@@ -297,11 +348,37 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
     fn print(&self) -> Printed {
         Printed::Map(self.0.iter().map(|(name, value)| (name.text(), value.print())).collect())
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        // A name may hold dots: the longest run of steps that is one counts.
+        (1..=steps.len()).rev().find_map(|length| {
+            let name = K::parse(&steps[..length].join(".")).ok()?;
+            self.0.get(&name)?.lookup(&steps[length..])
+        })
+    }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (name, value) in self.iter() {
+            value.value.secrets(&format!("{path}.{}", name.text()), value.place, found);
+        }
+    }
 }
 
 impl<T: Read> Key<T> {
     /// The same value, to be written again.
     pub fn print(&self) -> Printed {
         self.get().map_or(Printed::Null, Read::print)
+    }
+
+    /// Adds every reference to a secret below this key.
+    pub fn secrets<'s>(&'s self, path: &str, found: &mut Vec<Reference<'s>>) {
+        if let (Some(value), Some(place)) = (self.get(), self.place()) {
+            value.secrets(path, place, found);
+        }
+    }
+
+    /// What stands at a key path from here, and where.
+    pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        if steps.is_empty() { Some((self.print(), self.place()?)) } else { self.get()?.lookup(steps) }
     }
 }

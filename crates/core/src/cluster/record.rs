@@ -107,6 +107,31 @@ macro_rules! record {
             fn print(&self) -> $crate::cluster::print::Printed {
                 $crate::cluster::print::Printed::Map($crate::cluster::read::Record::entries(self))
             }
+
+            fn lookup(&self, steps: &[&str]) -> Option<($crate::cluster::print::Printed, $crate::cluster::Place)> {
+                let (step, _rest) = steps.split_first()?;
+                $( if *step == $crate::cluster::record::key_name(stringify!($field)) {
+                    return self.$field.lookup(_rest);
+                } )*
+                $( if let Some(found) = self.$inner.lookup(steps) {
+                    return Some(found);
+                } )?
+                None
+            }
+
+            fn secrets<'s>(
+                &'s self,
+                path: &str,
+                _place: $crate::cluster::Place,
+                found: &mut Vec<$crate::cluster::read::Reference<'s>>,
+            ) {
+                let dot = if path.is_empty() { "" } else { "." };
+                $( if self.$field.is_written() {
+                    let name = $crate::cluster::record::key_name(stringify!($field));
+                    self.$field.secrets(&format!("{path}{dot}{name}"), found);
+                } )*
+                $( self.$inner.secrets(path, _place, found); )?
+            }
         }
     };
 }

@@ -75,6 +75,7 @@ impl Shape {
     /// Its name for several of it.
     pub fn plural(&self) -> String {
         match self {
+            Self::Scalar(form) if form.name.ends_with('s') => format!("{}es", form.name),
             Self::Scalar(form) => format!("{}s", form.name),
             other => other.words(),
         }
@@ -92,6 +93,35 @@ impl Shape {
             Self::OneOf(shapes) => shapes.iter().map(Self::words).collect::<Vec<_>>().join(" or "),
             Self::Secret => "credential reference".to_owned(),
             Self::Any => "anything".to_owned(),
+        }
+    }
+
+    /// What counts when nothing is written at a key path, or the step that is no key and the keys there are.
+    pub fn default_at<'p>(&self, steps: &[&'p str]) -> Result<&'static str, (&'p str, Vec<&'static str>)> {
+        let Some((step, rest)) = steps.split_first() else { return Ok("") };
+        match self {
+            Self::Record { fields, .. } => {
+                let fields = fields();
+                match fields.iter().find(|field| field.name == *step) {
+                    Some(field) if rest.is_empty() => Ok(field.default),
+                    Some(field) => (field.shape)().default_at(rest),
+                    None => Err((step, fields.iter().map(|field| field.name).collect())),
+                }
+            }
+            Self::List(inner) | Self::Sum(inner) | Self::Map(inner) | Self::Exactly(_, inner) => {
+                inner.default_at(rest)
+            }
+            Self::OneOf(shapes) => {
+                let answers: Vec<_> = shapes.iter().map(|shape| shape.default_at(steps)).collect();
+                answers
+                    .iter()
+                    .find(|answer| answer.is_ok())
+                    .or_else(|| answers.last())
+                    .cloned()
+                    .unwrap_or(Ok(""))
+            }
+            Self::Any => Ok(""),
+            Self::Scalar(_) | Self::Secret => Err((step, Vec::new())),
         }
     }
 

@@ -19,27 +19,29 @@ const DEEPEST: usize = 64;
 const LARGEST_EXPANSION: u64 = 1_000_000;
 
 /// All values of all files of a cluster.
+///
+/// A cluster of a hundred thousand nodes has millions of values, and fresh memory costs more than anything done with
+/// them: a value is 24 bytes, and texts stay where they were read.
 #[derive(Debug, Default)]
 pub struct Forest<'s> {
-    values: Vec<(Place, Kind<'s>)>,
+    values: Vec<(Place, Kind)>,
     children: Vec<u32>,
+    /// The files, in the order they were parsed.
+    files: Vec<&'s str>,
+    /// Texts that do not stand in a file as they are: with escapes, folded lines, or from a table.
+    texts: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
-enum Kind<'s> {
-    Scalar {
-        text: Cow<'s, str>,
-        plain: bool,
-    },
-    List {
-        from: u32,
-        to: u32,
-    },
-    /// Children are key, value, key, value.
-    Map {
-        from: u32,
-        to: u32,
-    },
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// A part of a file.
+    Slice { file: u16, plain: bool, from: u32, length: u32 },
+    /// One of the texts.
+    Text { plain: bool, text: u32 },
+    /// Its items.
+    List { from: u32, to: u32 },
+    /// Key, value, key, value.
+    Map { from: u32, to: u32 },
 }
 
 /// A value, looked at.
@@ -116,29 +118,38 @@ impl<'f> Tree<'f> {
     /// What it is.
     pub fn view(self) -> View<'f> {
         let forest = self.forest;
-        match &forest.values[self.id as usize].1 {
-            Kind::Scalar { text, plain: true }
-                if matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL") =>
-            {
-                View::Null
-            }
-            Kind::Scalar { text, .. } => View::Scalar(text),
-            Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(*from, *to) }),
-            Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(*from, *to) }),
+        match forest.values[self.id as usize].1 {
+            Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(from, to) }),
+            Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(from, to) }),
+            Kind::Slice { plain, .. } | Kind::Text { plain, .. } => match self.text() {
+                "" | "~" | "null" | "Null" | "NULL" if plain => View::Null,
+                text => View::Scalar(text),
+            },
         }
     }
 
     /// Its text if it is a scalar, else nothing.
     pub fn text(self) -> &'f str {
-        match &self.forest.values[self.id as usize].1 {
-            Kind::Scalar { text, .. } => text,
+        match self.forest.values[self.id as usize].1 {
+            Kind::Slice { file, from, length, .. } => {
+                &self.forest.files[usize::from(file)][from as usize..(from + length) as usize]
+            }
+            Kind::Text { text, .. } => &self.forest.texts[text as usize],
             Kind::List { .. } | Kind::Map { .. } => "",
         }
     }
 
     /// Whether the text was written without quotes.
     pub fn is_plain(self) -> bool {
-        matches!(self.forest.values[self.id as usize].1, Kind::Scalar { plain: true, .. })
+        matches!(
+            self.forest.values[self.id as usize].1,
+            Kind::Slice { plain: true, .. } | Kind::Text { plain: true, .. }
+        )
+    }
+
+    /// Whether it is one word.
+    pub fn is_scalar(self) -> bool {
+        matches!(self.forest.values[self.id as usize].1, Kind::Slice { .. } | Kind::Text { .. })
     }
 }
 
@@ -147,7 +158,7 @@ impl<'s> Forest<'s> {
         &self.children[from as usize..to as usize]
     }
 
-    fn add(&mut self, place: Place, kind: Kind<'s>) -> u32 {
+    fn add(&mut self, place: Place, kind: Kind) -> u32 {
         self.values.push((place, kind));
         u32::try_from(self.values.len() - 1).expect("a file under 4 GiB has fewer values")
     }
@@ -159,8 +170,26 @@ impl<'s> Forest<'s> {
     }
 
     /// Adds a scalar that stands at `place`.
-    pub fn scalar(&mut self, place: Place, text: impl Into<Cow<'s, str>>, plain: bool) -> u32 {
-        self.add(place, Kind::Scalar { text: text.into(), plain })
+    pub fn scalar(&mut self, place: Place, text: String, plain: bool) -> u32 {
+        self.texts.push(text);
+        let text = u32::try_from(self.texts.len() - 1).expect("fewer texts than values");
+        self.add(place, Kind::Text { plain, text })
+    }
+
+    /// Adds a scalar as the parser gave it: by its place in the newest file where it stands there as it is.
+    fn parsed(&mut self, place: Place, text: Cow<'s, str>, plain: bool) -> u32 {
+        let (file, whole) = (self.files.len() - 1, self.files[self.files.len() - 1]);
+        let offset = |part: &str| (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);
+        match text {
+            Cow::Borrowed(part) if offset(part).is_some_and(|from| from + part.len() <= whole.len()) => {
+                let from =
+                    offset(part).and_then(|from| u32::try_from(from).ok()).expect("a file under 4 GiB");
+                let length = u32::try_from(part.len()).expect("a file under 4 GiB");
+                let file = u16::try_from(file).expect("no more files than a place can name");
+                self.add(place, Kind::Slice { file, plain, from, length })
+            }
+            text => self.scalar(place, text.into_owned(), plain),
+        }
     }
 
     /// Adds a list of what was added before.
@@ -183,12 +212,13 @@ impl<'s> Forest<'s> {
         Tree { forest: self, id }
     }
 
-    /// Adds the values of one file and returns its root, or says why the text is not YAML ichor reads.
+    /// Adds the values of one file and returns its root, or none where the text is not YAML; says what is wrong with it.
     ///
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
-        let before = problems.len();
-        let root = Growth {
+        self.files.push(text);
+        self.values.reserve(text.len() / 8);
+        Growth {
             forest: self,
             problems,
             file,
@@ -198,36 +228,40 @@ impl<'s> Forest<'s> {
             anchors: HashMap::new(),
             added: 0,
         }
-        .grow();
-        (problems.len() == before).then_some(root).flatten()
+        .grow()
     }
 
     /// Adds the YAML of one table cell; everything in it stands at `place`.
     pub fn parse_cell(&mut self, place: Place, text: &str, problems: &mut Vec<Problem>) -> Option<u32> {
-        let before = self.values.len();
-        let text: &str = text;
         let mut cell = Forest::default();
         let root = cell.parse(place.file, text, problems);
         for problem in problems.iter_mut() {
             problem.place = place;
         }
-        let offset = u32::try_from(before).expect("a file under 4 GiB has fewer values");
-        let links = u32::try_from(self.children.len()).expect("as above");
-        self.children.extend(cell.children.iter().map(|id| id + offset));
-        self.values.extend(cell.values.into_iter().map(|(_, kind)| {
-            let kind = match kind {
-                Kind::Scalar { text, plain } => Kind::Scalar { text: Cow::Owned(text.into_owned()), plain },
-                Kind::List { from, to } => Kind::List { from: from + links, to: to + links },
-                Kind::Map { from, to } => Kind::Map { from: from + links, to: to + links },
-            };
-            (place, kind)
-        }));
-        Some(root? + offset)
+        Some(self.graft(cell.tree(root?), place))
+    }
+
+    /// Copies a tree of another forest.
+    fn graft(&mut self, tree: Tree<'_>, place: Place) -> u32 {
+        match tree.view() {
+            View::Null | View::Scalar(_) => self.scalar(place, tree.text().to_owned(), tree.is_plain()),
+            View::List(items) => {
+                let items: Vec<_> = items.iter().map(|item| self.graft(item, place)).collect();
+                self.list(place, items)
+            }
+            View::Map(entries) => {
+                let entries: Vec<_> = entries
+                    .iter()
+                    .map(|(key, value)| (self.graft(key, place), self.graft(value, place)))
+                    .collect();
+                self.map(place, entries)
+            }
+        }
     }
 
     /// The map `root` with another value under `key`, or without it.
     pub fn replace(&mut self, root: u32, key: &str, value: Option<u32>) -> u32 {
-        let (place, Kind::Map { from, to }) = self.values[root as usize].clone() else { return root };
+        let (place, Kind::Map { from, to }) = self.values[root as usize] else { return root };
         let mut entries = self.slice(from, to).to_vec();
         let Some(at) = entries.chunks_exact(2).position(|pair| self.tree(pair[0]).text() == key) else {
             return root;
@@ -244,7 +278,7 @@ impl<'s> Forest<'s> {
     pub fn join(&mut self, base: u32, other: u32, path: &str, problems: &mut Vec<Problem>) -> u32 {
         let (place, there) = (self.values[base as usize].0, self.values[other as usize].0);
         let ids = |forest: &Self, from: u32, to: u32| forest.slice(from, to).to_vec();
-        match (self.values[base as usize].1.clone(), self.values[other as usize].1.clone()) {
+        match (self.values[base as usize].1, self.values[other as usize].1) {
             (Kind::Map { from, to }, Kind::Map { from: from2, to: to2 }) => {
                 let mut entries = ids(self, from, to);
                 for pair in ids(self, from2, to2).chunks_exact(2) {
@@ -331,7 +365,7 @@ impl<'s> Growth<'_, 's> {
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     self.refuse(place, tag.as_deref());
-                    Some((self.forest.scalar(place, text, style == ScalarStyle::Plain), anchor, 1))
+                    Some((self.forest.parsed(place, text, style == ScalarStyle::Plain), anchor, 1))
                 }
                 Event::Alias(anchor) => Some(self.alias(place, anchor)?),
                 Event::SequenceStart(anchor, tag) => {
@@ -374,7 +408,7 @@ impl<'s> Growth<'_, 's> {
     }
 
     fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
-        let Open { mut place, anchor, is_map, from, weight } = self.open.pop()?;
+        let &Open { mut place, anchor, is_map, from, weight } = self.open.last()?;
         if span.start.line() == place.line as usize {
             let columns = span.end.col() + 1;
             place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
@@ -382,6 +416,7 @@ impl<'s> Growth<'_, 's> {
         if is_map {
             self.check_keys(from)?;
         }
+        self.open.pop();
         let (from, to) = self.forest.hang(self.pending.drain(from..));
         let kind = if is_map { Kind::Map { from, to } } else { Kind::List { from, to } };
         Some((self.forest.add(place, kind), anchor, weight))
@@ -395,7 +430,7 @@ impl<'s> Growth<'_, 's> {
         let mut seen: HashMap<&str, u32> = HashMap::new();
         for (nth, pair) in entries.chunks_exact(2).enumerate() {
             let key = self.forest.tree(pair[0]);
-            if !matches!(self.forest.values[pair[0] as usize].1, Kind::Scalar { .. }) {
+            if !key.is_scalar() {
                 let place = key.place();
                 self.problem(place, "a key must be a word", "plain text before the colon");
                 return None;
@@ -448,7 +483,7 @@ impl<'s> Growth<'_, 's> {
             let (place, Kind::Map { from, to }) = self.forest.values[id as usize] else {
                 let place = self.forest.values[id as usize].0;
                 self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
-                return None;
+                continue;
             };
             for pair in self.forest.slice(from, to).to_vec().chunks_exact(2) {
                 self.added += 1;
@@ -483,7 +518,8 @@ impl<'s> Growth<'_, 's> {
 
     fn refuse(&mut self, place: Place, tag: Option<&Tag>) {
         if let Some(tag) = tag {
-            self.problem(place, &format!("the tag `{tag}` has no meaning here"), "the value without a tag");
+            let name = if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
+            self.problem(place, &format!("the tag `{name}` has no meaning here"), "the value without a tag");
         }
     }
 
@@ -495,15 +531,15 @@ impl<'s> Growth<'_, 's> {
             column: u32::try_from(mark.col() + 1).unwrap_or(u32::MAX),
             length: 1,
         };
-        let line = self.text.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
-        let indent: &str = &line[..line.len() - line.trim_start().len()];
-        if indent.contains('\t') {
-            let column = u32::try_from(indent.find('\t').unwrap_or(0) + 1).unwrap_or(1);
-            self.problem(
-                Place { column, ..place },
-                "a tab in the indentation",
-                "spaces: YAML does not allow tabs here",
-            );
+        // The parser may stop at the end of the line before.
+        let lines = self.text.lines().enumerate().skip(mark.line().saturating_sub(1)).take(2);
+        let mut tabs = lines.filter_map(|(nth, line)| {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            Some((u32::try_from(nth + 1).ok()?, u32::try_from(indent.find('\t')? + 1).ok()?))
+        });
+        if let Some((line, column)) = tabs.next() {
+            let place = Place { line, column, ..place };
+            self.problem(place, "a tab in the indentation", "spaces: YAML does not allow tabs here");
         } else {
             self.problem(
                 place,

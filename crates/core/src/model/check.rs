@@ -1,6 +1,6 @@
 //! What a file must have, and what it may refer to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::cluster::key::{At, Key};
 use crate::cluster::nearest::nearest;
@@ -10,8 +10,22 @@ use crate::cluster::section::{
 use crate::cluster::value::Either;
 use crate::cluster::{Place, Problem};
 
-/// Everything that keeps `file` from being a cluster.
-pub fn problems(file: &File) -> Vec<Problem> {
+/// Adds everything that keeps `file` from being a cluster to what reading it found.
+pub fn add_problems(file: &File, problems: &mut Vec<Problem>) {
+    let mut found = find(file);
+    // A value that could not be read is not missing as well.
+    let paths: HashSet<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let places: HashSet<Place> = problems.iter().map(|problem| problem.place).collect();
+    let lost_nodes = problems.iter().any(|problem| problem.path.starts_with("nodes"));
+    found.retain(|problem| {
+        let unread = problem.message.ends_with("missing") && places.contains(&problem.place);
+        let lost = lost_nodes && problem.message.starts_with("no node");
+        !unread && !lost && !paths.contains(problem.path.as_str())
+    });
+    problems.extend(found);
+}
+
+fn find(file: &File) -> Vec<Problem> {
     let mut check = Check { file, problems: Vec::new() };
     if let Some(0) = file.version.value() {
         check.problem("version", file.version.place(), "there is no format 0", "want 1, or leave it out");
@@ -61,7 +75,7 @@ impl Check<'_> {
     fn required<T>(&mut self, path: &str, place: Place, key: &str, value: &Key<T>) {
         if !value.is_set() {
             self.problem(
-                path,
+                &format!("{path}.{key}"),
                 Some(value.place().unwrap_or(place)),
                 format!("`{key}` is missing"),
                 format!("want `{key}` here"),
@@ -241,8 +255,7 @@ impl Check<'_> {
             }
             _ => Vec::new(),
         };
-        let known: std::collections::HashSet<&str> =
-            names.keys().copied().chain(nodes.iter().copied()).collect();
+        let known: HashSet<&str> = names.keys().copied().chain(nodes.iter().copied()).collect();
         for (nth, cable) in fabric.cables.items().enumerate() {
             for end in [&cable.value.0, &cable.value.1] {
                 let (host, _) = end.value.parts();

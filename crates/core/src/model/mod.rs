@@ -9,8 +9,9 @@ mod ladder;
 use std::collections::HashMap;
 
 use crate::cluster::key::At;
+use crate::cluster::read::{Read, Reference};
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use crate::cluster::value::TalosVersion;
+use crate::cluster::value::{NodeName, TalosVersion};
 use crate::cluster::{Place, Problem};
 
 /// A cluster file that is understood.
@@ -24,18 +25,20 @@ pub struct Cluster {
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
     base_of: Vec<u32>,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: HashMap<NodeName, u32>,
 }
 
-/// Turns a file into a cluster, or says everything that is missing or refers to nothing.
-pub fn validate(file: File) -> Result<Cluster, Vec<Problem>> {
-    let problems = check::problems(&file);
+/// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
+/// missing and what refers to nothing.
+pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluster, Vec<Problem>> {
+    let Some(mut file) = file else { return Err(problems) };
+    check::add_problems(&file, &mut problems);
     if !problems.is_empty() {
+        problems.sort_by_key(|problem| problem.place);
         return Err(problems);
     }
     let talos =
         file.cluster.get().and_then(|cluster| cluster.talos.get()).expect("checked: required").clone();
-    let mut file = file;
     let nodes = match std::mem::take(&mut file.nodes).into_value() {
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
@@ -44,7 +47,7 @@ pub fn validate(file: File) -> Result<Cluster, Vec<Problem>> {
     let by_name = nodes
         .iter()
         .enumerate()
-        .filter_map(|(nth, node)| Some((node.value.name.get()?.as_str().into(), nth)))
+        .filter_map(|(nth, node)| Some((node.value.name.get()?.clone(), u32::try_from(nth).ok()?)))
         .collect();
     Ok(Cluster { file, talos, nodes, bases, base_of, by_name })
 }
@@ -72,7 +75,7 @@ impl Cluster {
 
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).map(|&nth| nth as usize)
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
@@ -94,6 +97,17 @@ impl Cluster {
     /// The router of this name.
     pub fn router(&self, name: &str) -> Option<&At<Router>> {
         self.routers().find(|router| router.value.name.get().is_some_and(|known| known.as_str() == name))
+    }
+
+    /// Every secret the file refers to, in its order.
+    pub fn secrets(&self) -> Vec<Reference<'_>> {
+        let mut found = Vec::new();
+        self.file.secrets("", Place::default(), &mut found);
+        for node in &self.nodes {
+            let name = node.value.name.get().expect("checked: required");
+            node.value.secrets(&format!("nodes.{name}"), node.place, &mut found);
+        }
+        found
     }
 
     /// Where the list of nodes or the file itself starts, for findings about the whole.

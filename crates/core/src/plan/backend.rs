@@ -346,7 +346,8 @@ mod tests {
 
     /// The backend of the first node, and what it lacks.
     fn decided(text: &'static str) -> (Backend, Vec<&'static str>) {
-        let cluster = model::validate(load("ichor.yaml", &mut One(text)).file.unwrap()).unwrap();
+        let loaded = load("ichor.yaml", &mut One(text));
+        let cluster = model::validate(loaded.file, loaded.problems).unwrap();
         let plan = plan::plan(&cluster);
         let routing = plan.nodes[0].routing.as_deref().unwrap();
         (routing.backend.value, routing.lacks.iter().map(|lack| lack.what).collect())

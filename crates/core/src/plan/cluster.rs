@@ -122,7 +122,9 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
             cluster.file.overlay.place(),
         ),
         None => {
-            Decided::derived(ground.node.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
+            // Where the ports have no addresses, nodes are known by their loopbacks.
+            let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
+            Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
         }
     };
     let kubelet_subnets = subnets(network.map(|network| &network.kubelet_subnets));

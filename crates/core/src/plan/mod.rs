@@ -247,10 +247,12 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
-    /// The address it will have in the end: IPv4 first.
+    /// The address it will have in the end: IPv4 first, a loopback where its ports have none.
     pub fn main_address(&self) -> Option<IpAddr> {
-        let v4 = self.address.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
-        v4.or_else(|| self.address.v6.as_ref().map(|v6| IpAddr::V6(v6.value.addr())))
+        [&self.address, &self.loopback].into_iter().find_map(|prefixes| {
+            let v4 = prefixes.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
+            v4.or_else(|| prefixes.v6.as_ref().map(|v6| IpAddr::V6(v6.value.addr())))
+        })
     }
 }
 

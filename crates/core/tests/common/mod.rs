@@ -47,3 +47,13 @@ impl Files for Below {
 pub fn load_case(case: &Path, name: &str) -> Loaded {
     load(name, &mut Below(case.to_owned()))
 }
+
+/// Compares with what is expected in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.
+pub fn assert_same(path: &Path, got: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, got).unwrap();
+    }
+    let want = fs::read_to_string(path).unwrap_or_default();
+    similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
+}

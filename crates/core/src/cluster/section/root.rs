@@ -4,6 +4,7 @@ use super::{
     Boot, ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung,
     Site,
 };
+use crate::cluster::Place;
 use crate::cluster::key::{List, Map, Over};
 use crate::cluster::print::Printed;
 use crate::cluster::read::{Read, Reader};
@@ -97,6 +98,13 @@ impl Read for Nodes {
         match self {
             Self::List(nodes) => nodes.print(),
             Self::Table(path) => Printed::Map(vec![("csv".to_owned(), path.print())]),
+        }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        match self {
+            Self::List(nodes) => nodes.lookup(steps),
+            Self::Table(_) => None,
         }
     }
 }

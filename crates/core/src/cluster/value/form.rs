@@ -1,5 +1,6 @@
 //! Values that can be written in more than one form.
 
+use crate::cluster::Place;
 use crate::cluster::key::{At, Over};
 use crate::cluster::print::{Printed, is_word};
 use crate::cluster::read::{Read, Reader, Record, Scalar};
@@ -31,6 +32,13 @@ impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
         match self {
             Self::Word(word) => word.print(),
             Self::Record(record) => record.print(),
+        }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        match self {
+            Self::Word(_) => None,
+            Self::Record(record) => record.lookup(steps),
         }
     }
 }
@@ -84,6 +92,10 @@ impl<R: Record + Read> Read for Toggle<R> {
             Self::On(settings) => settings.print(),
         }
     }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        self.on()?.lookup(steps)
+    }
 }
 
 impl<R: Over> Over for Toggle<R> {
@@ -104,10 +116,13 @@ pub struct Pair<T>(pub At<T>, pub At<T>);
 impl<T: Read> Read for Pair<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let items = reader.items::<T>(tree)?;
-        let [first, second] = items.as_slice() else {
-            reader.problem(tree.place(), format!("{} items", items.len()), "want exactly two");
-            return None;
-        };
+        let View::List(written) = tree.view() else { return None };
+        if written.len() != 2 {
+            let count =
+                if written.len() == 1 { "1 item".to_owned() } else { format!("{} items", written.len()) };
+            reader.problem(tree.place(), count, "want exactly two");
+        }
+        let [first, second] = items.as_slice() else { return None };
         Some(Self(first.clone(), second.clone()))
     }
 

@@ -46,7 +46,7 @@ macro_rules! text {
     ($(#[doc = $doc:literal])+ $ty:ident, $name:literal, $want:literal, $schema:tt, $check:expr) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $ty(Box<str>);
+        pub struct $ty(std::sync::Arc<str>);
 
         impl $ty {
             /// Reads it, or says why the text is none.

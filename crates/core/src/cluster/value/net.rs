@@ -99,7 +99,7 @@ macro_rules! address_or_prefix {
                 if let Ok(address) = text.parse::<$addr>() {
                     return Ok(Self { address, length: None });
                 }
-                let net: $net = text.parse().map_err(|_| concat!("not an ", $family, " prefix").to_owned())?;
+                let net: $net = text.parse().map_err(|_| concat!("not an ", $family).to_owned())?;
                 Ok(Self { address: net.addr(), length: Some(net.prefix_len()) })
             }
 

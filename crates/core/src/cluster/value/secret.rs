@@ -1,10 +1,11 @@
 //! References to secrets. A secret itself is never written in a cluster file.
 
 use super::{FilePath, Text};
+use crate::cluster::Place;
 use crate::cluster::key::{List, Over};
 use crate::cluster::print::Printed;
 use crate::cluster::problem::Problem;
-use crate::cluster::read::{Read, Reader};
+use crate::cluster::read::{Read, Reader, Reference};
 use crate::cluster::schema::Shape;
 use crate::cluster::tree::{Tree, View};
 
@@ -65,6 +66,10 @@ impl Read for Secret {
             Self::Sops { file, key } => vec![entry("sops", file.print()), entry("key", key.print())],
             Self::Command(words) => vec![entry("command", words.print())],
         })
+    }
+
+    fn secrets<'s>(&'s self, path: &str, place: Place, found: &mut Vec<Reference<'s>>) {
+        found.push(Reference { path: path.to_owned(), place, secret: self });
     }
 }
 

@@ -1,0 +1,195 @@
+//! `check`: everything wrong with one or several cluster files, at once.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ichor_core::cluster::{Problem, Sources};
+use ichor_core::rules::{Finding, Severity};
+use serde_json::json;
+
+use crate::project::{self, Project, Refused};
+use crate::{disk, report, secret, style};
+
+/// Say everything that is wrong with a cluster file, before any machine is touched
+///
+/// A file that cannot be understood has problems; one that is understood has findings: errors, warnings and notes, each
+/// from a rule that `ichor explain RULE` explains. Several files are also compared with each other: ids, AS numbers,
+/// prefixes, VM ids and MAC addresses must not clash.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 nothing wrong (warnings count as wrong with --deny warnings), 1 problems or errors, \
+                        2 a file cannot be read.\n\n\
+                        Examples:\n  ichor check\n  ichor check --deny warnings --junit report.xml\n  ichor check a.yaml b.yaml --json"
+)]
+pub(crate) struct Args {
+    /// Cluster files to read
+    #[arg(value_name = "FILE", default_value = "ichor.yaml")]
+    files: Vec<PathBuf>,
+    /// Count these findings as errors
+    #[arg(long, value_enum, value_name = "WHAT")]
+    deny: Option<Deny>,
+    /// Try every credential reference, without showing what it gives
+    #[arg(long)]
+    resolve: bool,
+    /// Write a JUnit report for a CI server
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Deny {
+    /// Warnings make the answer no
+    Warnings,
+}
+
+/// One file, checked.
+pub(crate) struct Checked {
+    pub name: String,
+    pub sources: Sources,
+    pub problems: Vec<Problem>,
+    pub findings: Vec<Finding>,
+    project: Option<(ichor_core::model::Cluster, ichor_core::plan::Plan)>,
+    unresolved: Vec<(String, String)>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut files =
+        args.files.iter().map(|path| check(path, args.resolve)).collect::<anyhow::Result<Vec<_>>>()?;
+    clashes(&mut files);
+    if let Some(path) = &args.junit {
+        disk::replace(path, &report::junit(&files, &|finding| counts(args, finding))?)?;
+    }
+    if args.json {
+        print_json(&files, args, out)?;
+    } else {
+        for file in &files {
+            print_text(file, out)?;
+        }
+    }
+    Ok(ExitCode::from(status(&files, args)))
+}
+
+fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
+    let name = path.display().to_string();
+    Ok(match project::open(path)? {
+        Err(Refused { sources, problems }) => {
+            Checked { name, sources, problems, findings: Vec::new(), project: None, unresolved: Vec::new() }
+        }
+        Ok(project) => {
+            let unresolved = if resolve { unresolved(&project) } else { Vec::new() };
+            let findings = project.findings();
+            let Project { sources, cluster, plan, .. } = project;
+            Checked {
+                name,
+                sources,
+                problems: Vec::new(),
+                findings,
+                project: Some((cluster, plan)),
+                unresolved,
+            }
+        }
+    })
+}
+
+/// The references that give nothing, with the reason.
+fn unresolved(project: &Project) -> Vec<(String, String)> {
+    let tries = project.cluster.secrets().into_iter().map(|reference| {
+        let result = secret::resolve(project.name(), reference.secret);
+        (format!("{} {}", project.sources.locate(reference.place), reference.path), result)
+    });
+    tries.filter_map(|(path, result)| Some((path, result.err()?.to_string()))).collect()
+}
+
+/// Adds what files that are checked together have against each other.
+fn clashes(_files: &mut [Checked]) {}
+
+/// Whether a finding makes the answer no.
+fn counts(args: &Args, finding: &Finding) -> bool {
+    let least = if args.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
+    finding.silenced.is_none() && finding.rule.severity >= least
+}
+
+fn status(files: &[Checked], args: &Args) -> u8 {
+    if files.iter().flat_map(|file| &file.problems).any(|problem| problem.unreadable) {
+        return 2;
+    }
+    let wrong = files.iter().any(|file| {
+        !file.problems.is_empty()
+            || !file.unresolved.is_empty()
+            || file.findings.iter().any(|finding| counts(args, finding))
+    });
+    u8::from(wrong)
+}
+
+fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
+    if !file.problems.is_empty() {
+        report::problems(out, &file.name, &file.sources, &file.problems)?;
+        return Ok(());
+    }
+    report::findings(out, &file.sources, &file.findings)?;
+    for (path, reason) in &file.unresolved {
+        writeln!(out, "{}error:{} {path}: {reason}", style::ERROR, style::ERROR.render_reset())?;
+    }
+    writeln!(out, "{}: {}", file.name, summary(file))?;
+    Ok(())
+}
+
+fn summary(file: &Checked) -> String {
+    let count = |severity| {
+        file.findings
+            .iter()
+            .filter(|finding| finding.silenced.is_none() && finding.rule.severity == severity)
+            .count()
+    };
+    let plural = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    for (number, noun) in [
+        (count(Severity::Error) + file.unresolved.len(), "error"),
+        (count(Severity::Warning), "warning"),
+        (count(Severity::Note), "note"),
+    ] {
+        if number > 0 {
+            parts.push(plural(number, noun));
+        }
+    }
+    let silenced = file.findings.iter().filter(|finding| finding.silenced.is_some()).count();
+    if silenced > 0 {
+        parts.push(format!("{silenced} silenced"));
+    }
+    let nodes = file.project.as_ref().map_or(0, |(_, plan)| plan.nodes.len());
+    if parts.is_empty() {
+        format!("{}nothing wrong{} with {}", style::GOOD, style::GOOD.render_reset(), plural(nodes, "node"))
+    } else {
+        format!("{}; {}", parts.join(", "), plural(nodes, "node"))
+    }
+}
+
+fn print_json(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+    let problems: Vec<_> = files
+        .iter()
+        .flat_map(|file| file.problems.iter().map(|problem| report::problem_json(&file.sources, problem)))
+        .collect();
+    let findings: Vec<_> = files
+        .iter()
+        .flat_map(|file| file.findings.iter().map(|finding| report::finding_json(&file.sources, finding)))
+        .collect();
+    let unresolved: Vec<_> = files
+        .iter()
+        .flat_map(|file| {
+            file.unresolved.iter().map(|(path, reason)| json!({"path": path, "message": reason}))
+        })
+        .collect();
+    let answer = json!({
+        "ok": status(files, args) == 0,
+        "problems": problems,
+        "findings": findings,
+        "unresolved": unresolved,
+    });
+    serde_json::to_writer_pretty(&mut *out, &answer)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `explain`: what a rule is about.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use ichor_core::cluster::nearest::nearest;
+use ichor_core::rules::{self, Rule};
+use serde_json::json;
+
+use crate::{style, table};
+
+/// Explain a rule of `ichor check`: what it finds, what it prevents, what to do
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Id of the rule, such as asn-public; all of them when left out
+    rule: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    match &args.rule {
+        Some(id) => {
+            let Some(rule) = rules::find(id) else {
+                let near = nearest(id, rules::all().map(|rule| rule.id));
+                bail!(
+                    "no rule `{id}`{}",
+                    near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+                );
+            };
+            explain(rule, args.json, out)?;
+        }
+        None => list(args.json, out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explain(rule: &Rule, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    if as_json {
+        writeln!(out, "{:#}", object(rule))?;
+        return Ok(());
+    }
+    let colour = style::severity(rule.severity);
+    writeln!(out, "{colour}{}[{}]{}: {}\n", rule.severity, rule.id, colour.render_reset(), rule.summary)?;
+    writeln!(out, "{}\n", rule.story)?;
+    writeln!(out, "fix: {}", rule.fix)?;
+    Ok(())
+}
+
+fn object(rule: &Rule) -> serde_json::Value {
+    json!({
+        "rule": rule.id,
+        "severity": rule.severity.to_string(),
+        "summary": rule.summary,
+        "story": rule.story,
+        "fix": rule.fix,
+    })
+}
+
+fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    if as_json {
+        let all: Vec<_> = rules::all().map(object).collect();
+        writeln!(out, "{:#}", serde_json::Value::Array(all))?;
+        return Ok(());
+    }
+    let rows: Vec<_> = rules::all()
+        .map(|rule| vec![rule.id.to_owned(), rule.severity.to_string(), rule.summary.to_owned()])
+        .collect();
+    Ok(table::print(out, &["RULE", "SEVERITY", "WHAT IT FINDS"], &rows)?)
+}

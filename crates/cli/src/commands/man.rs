@@ -1,0 +1,39 @@
+//! `man`: manual pages.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+/// Print a manual page, or write all of them to a folder
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ichor man | man -l -\n  ichor man check | man -l -\n  ichor man -o /usr/local/share/man/man1"
+)]
+pub(crate) struct Args {
+    /// The command it is about; ichor itself when left out
+    command: Option<String>,
+    /// Write all pages to this folder
+    #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    program.build();
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        clap_mangen::generate_to(program.clone(), folder)
+            .with_context(|| format!("cannot write to {}", folder.display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = match &args.command {
+        None => program.clone(),
+        Some(name) => match program.find_subcommand(name) {
+            Some(command) => command.clone(),
+            None => bail!("no command `{name}`"),
+        },
+    };
+    clap_mangen::Man::new(page).render(out)?;
+    Ok(ExitCode::SUCCESS)
+}

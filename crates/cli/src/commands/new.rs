@@ -1,0 +1,75 @@
+//! `new`: start a cluster folder from an example.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use crate::disk;
+
+/// Start a cluster folder from an example
+///
+/// Writes a commented ichor.yaml that passes `ichor check`. Nothing that exists is overwritten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: ichor new sol --like metallb && cd sol && ichor check && ichor show")]
+pub(crate) struct Args {
+    /// Folder to make
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The example to start from
+    #[arg(long, value_enum, default_value = "metallb")]
+    like: Like,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Like {
+    /// Leaf-spine fabric, MetalLB behind a VRF on every node
+    Metallb,
+    /// Numbered gateways, Cilium over a veth pair, boot by CIDATA ISO on Proxmox
+    Cilium,
+    /// MetalLB behind a network namespace, GoBGP as the routing daemon
+    Gobgp,
+    /// One Proxmox host, a VIP, no routing
+    Homelab,
+    /// Cloud and edge nodes that meet in a Tailscale network
+    Edge,
+}
+
+impl Like {
+    /// The files of the example, by their path in the folder.
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        macro_rules! example {
+            ($name:literal $(, $more:literal)*) => {
+                &[
+                    ("ichor.yaml", include_str!(concat!("../../../../examples/", $name, "/ichor.yaml"))),
+                    $( ($more, include_str!(concat!("../../../../examples/", $name, "/", $more))), )*
+                ]
+            };
+        }
+        match self {
+            Self::Metallb => example!("metallb"),
+            Self::Cilium => example!("cilium"),
+            Self::Gobgp => example!("gobgp"),
+            Self::Homelab => example!("homelab"),
+            Self::Edge => example!("edge"),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let files = args.like.files();
+    // Looked at first, all of them: a folder is made whole or not at all.
+    if let Some((name, _)) = files.iter().find(|(name, _)| args.folder.join(name).exists()) {
+        bail!("{} exists already; choose another folder", args.folder.join(name).display());
+    }
+    for (name, contents) in files {
+        let path = args.folder.join(name);
+        let folder = path.parent().expect("joined to a folder");
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        disk::replace(&path, contents.as_bytes())?;
+        writeln!(out, "{}", path.display())?;
+    }
+    anstream::eprintln!("next: cd {} && ichor check && ichor show", args.folder.display());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,21 @@
+//! `schema`: the JSON Schema of the cluster file.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ichor_core::cluster::File;
+use ichor_core::cluster::read::Read;
+use ichor_core::cluster::schema::json_schema;
+
+/// Print the JSON Schema of the cluster file, for completion in editors
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Write it beside the file and name it in the first line:\n  \
+                        ichor schema > ichor.schema.json\n  \
+                        # yaml-language-server: $schema=ichor.schema.json")]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    serde_json::to_writer_pretty(&mut *out, &json_schema(&File::shape()))?;
+    writeln!(out)?;
+    Ok(ExitCode::SUCCESS)
+}

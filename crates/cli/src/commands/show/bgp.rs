@@ -1,0 +1,161 @@
+//! `show bgp`: who peers with whom, and the link to the service speaker.
+
+use std::io::Write;
+
+use ichor_core::cluster::value::Asn;
+use ichor_core::plan::{Decided, NeighborPlan, NodePlan, Origin, Peer, RoutingPlan, WorkloadPlan};
+use serde_json::{Value, json};
+
+use super::{lines, text, write_list};
+use crate::project::Project;
+use crate::table;
+
+pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let routed = || project.plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)));
+    if as_json {
+        return write_list(out, routed().map(|(node, routing)| object(node, routing)));
+    }
+    if routed().next().is_none() {
+        writeln!(out, "no node routes: the file has no `routing`")?;
+        return Ok(());
+    }
+    let rows: Vec<_> = routed().flat_map(|(node, routing)| sessions(node, routing)).collect();
+    table::print(out, &["NODE", "ASN", "BACKEND", "PEER", "PEER ASN", "BFD", "TIMERS", ""], &rows)?;
+    let speakers = speakers(routed().filter_map(|(node, routing)| Some((node, routing.workload.as_ref()?))));
+    if !speakers.is_empty() {
+        writeln!(out)?;
+        table::print(out, &["NODES", "SPEAKER", "ISOLATION", "OURS", "THEIRS", "TAKEN"], &speakers)?;
+    }
+    Ok(())
+}
+
+/// One row for all nodes whose speaker is the same.
+fn speakers<'p>(workloads: impl Iterator<Item = (&'p NodePlan, &'p WorkloadPlan)>) -> Vec<Vec<String>> {
+    let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for (node, workload) in workloads {
+        let row = speaker(workload);
+        match groups.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, nodes)) => nodes.push(node.name.as_str()),
+            None => groups.push((row, vec![node.name.as_str()])),
+        }
+    }
+    groups.into_iter().map(|(row, nodes)| [vec![table::names(nodes)], row].concat()).collect()
+}
+
+/// Which backend, and whether anybody chose it.
+fn backend(routing: &RoutingPlan) -> String {
+    let why = match routing.backend.origin {
+        Origin::Written(_) => "",
+        Origin::Derived(..) | Origin::Default(_) => " (chosen)",
+    };
+    format!("{}{why}", routing.backend.value)
+}
+
+fn sessions(node: &NodePlan, routing: &RoutingPlan) -> Vec<Vec<String>> {
+    let asn = text(node.asn.as_ref().map(|asn| asn.value));
+    let head = |nth: usize, text: String| if nth == 0 { text } else { String::new() };
+    let mut rows: Vec<_> = routing
+        .neighbors
+        .iter()
+        .enumerate()
+        .map(|(nth, neighbor)| {
+            let mut row =
+                vec![head(nth, node.name.to_string()), head(nth, asn.clone()), head(nth, backend(routing))];
+            row.extend(session(neighbor));
+            row
+        })
+        .collect();
+    if rows.is_empty() {
+        rows.push(vec![node.name.to_string(), asn, backend(routing)]);
+    }
+    rows
+}
+
+fn session(neighbor: &NeighborPlan) -> [String; 5] {
+    let peer = match &neighbor.peer {
+        Peer::Link(link) => format!("on {link}"),
+        Peer::Address(address) => address.to_string(),
+    };
+    let bfd = neighbor.bfd.map(|(interval, multiplier)| format!("{interval} ms × {multiplier}"));
+    let notes = [("passive", neighbor.passive), ("password", neighbor.password)];
+    let notes: Vec<_> = notes.into_iter().filter(|(_, is)| *is).map(|(word, _)| word).collect();
+    [
+        [text(neighbor.router.as_ref()), peer].join(" ").trim_start().to_owned(),
+        neighbor.asn.map_or_else(|| "external".to_owned(), |asn| asn.to_string()),
+        text(bfd),
+        format!("{}/{}", neighbor.timers.0, neighbor.timers.1),
+        notes.join(", "),
+    ]
+}
+
+fn speaker(workload: &WorkloadPlan) -> Vec<String> {
+    let end = |end: Option<&Decided<std::net::IpAddr>>, name: &str, asn: &Decided<Asn>| {
+        lines([
+            text(end.map(|end| format!("{}/{}", end.value, workload.prefix))),
+            name.to_owned(),
+            format!("AS {}", asn.value),
+        ])
+    };
+    let domain = text(workload.domain.as_ref().map(|domain| &domain.value));
+    let table = workload.table.as_ref().map(|table| format!("table {}", table.value));
+    let taken: Vec<_> = workload.allow.iter().map(ToString::to_string).collect();
+    vec![
+        workload.speaker.to_string(),
+        lines([format!("{} {domain}", workload.isolation.value).trim_end().to_owned(), text(table)]),
+        end(workload.link.as_ref().map(|link| &link.0), &workload.names.0, &workload.asn.0),
+        end(workload.link.as_ref().map(|link| &link.1), &workload.names.1, &workload.asn.1),
+        if taken.is_empty() { "everything".to_owned() } else { taken.join("\n") },
+    ]
+}
+
+fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
+    let neighbors: Vec<_> = routing
+        .neighbors
+        .iter()
+        .map(|neighbor| {
+            let (link, address) = match &neighbor.peer {
+                Peer::Link(link) => (Some(link.as_str()), None),
+                Peer::Address(address) => (None, Some(address.to_string())),
+            };
+            json!({
+                "router": neighbor.router.as_ref().map(|router| router.as_str()),
+                "link": link,
+                "address": address,
+                "asn": neighbor.asn.map(|asn| asn.0),
+                "bfd": neighbor.bfd.map(|(interval, multiplier)| json!({"interval": interval, "multiplier": multiplier})),
+                "timers": [neighbor.timers.0, neighbor.timers.1],
+                "passive": neighbor.passive,
+                "password": neighbor.password,
+            })
+        })
+        .collect();
+    let advertise: Vec<_> = routing.advertise.value.iter().map(|kind| kind.word()).collect();
+    json!({
+        "node": node.name.as_str(),
+        "asn": node.asn.as_ref().map(|asn| asn.value.0),
+        "router_id": node.router_id.as_ref().map(|id| id.value.to_string()),
+        "backend": routing.backend.value.word(),
+        "carrier": routing.carrier.as_ref().map(|carrier| carrier.value.word()),
+        "advertise": advertise,
+        "neighbors": neighbors,
+        "workload": routing.workload.as_ref().map(workload),
+    })
+}
+
+fn workload(workload: &WorkloadPlan) -> Value {
+    let allow: Vec<_> = workload.allow.iter().map(ToString::to_string).collect();
+    json!({
+        "speaker": workload.speaker.word(),
+        "isolation": workload.isolation.value.word(),
+        "domain": workload.domain.as_ref().map(|domain| &domain.value),
+        "table": workload.table.as_ref().map(|table| table.value),
+        "link": workload.link.as_ref().map(|(ours, theirs)| json!({
+            "ours": ours.value.to_string(),
+            "theirs": theirs.value.to_string(),
+            "prefix": workload.prefix,
+            "names": {"ours": workload.names.0, "theirs": workload.names.1},
+        })),
+        "asn": {"ours": workload.asn.0.value.0, "theirs": workload.asn.1.value.0},
+        "allow": allow,
+    })
+}

@@ -1,0 +1,58 @@
+//! `show boot`: what each machine boots, from where, and where it installs.
+
+use std::io::Write;
+
+use ichor_core::plan::NodePlan;
+use serde_json::{Value, json};
+
+use super::{lines, text, write_list};
+use crate::project::Project;
+use crate::table;
+
+pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    if as_json {
+        return write_list(out, project.plan.nodes.iter().map(object));
+    }
+    let rows: Vec<_> = project.plan.nodes.iter().map(row).collect();
+    Ok(table::print(
+        out,
+        &["NODE", "TALOS", "PLATFORM", "IMAGE", "FIRST CONFIG", "INSTALLS TO", "PORTS"],
+        &rows,
+    )?)
+}
+
+fn extensions(node: &NodePlan) -> Vec<String> {
+    node.settings.extensions.values().map(ToString::to_string).collect()
+}
+
+fn row(node: &NodePlan) -> Vec<String> {
+    let ports = node.ports.iter().map(|port| {
+        format!("{} {}", port.name, text(port.mac.as_ref().map(|mac| mac.value))).trim_end().to_owned()
+    });
+    let server = node.settings.boot.get().and_then(|boot| boot.server.get());
+    vec![
+        node.name.to_string(),
+        node.talos.value.to_string(),
+        format!("{} {}", node.platform.value, node.arch.value),
+        node.boot.image.value.to_string(),
+        lines([node.boot.from.value.to_string(), text(server)]),
+        text(node.boot.disk.as_ref().map(|disk| &disk.value)),
+        lines(ports),
+    ]
+}
+
+fn object(node: &NodePlan) -> Value {
+    let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false);
+    json!({
+        "node": node.name.as_str(),
+        "talos": node.talos.value.to_string(),
+        "platform": node.platform.value.word(),
+        "arch": node.arch.value.word(),
+        "image": node.boot.image.value.to_string(),
+        "secure_boot": secure,
+        "from": node.boot.from.value.word(),
+        "server": node.settings.boot.get().and_then(|boot| boot.server.get()).map(|server| server.as_str()),
+        "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
+        "extensions": extensions(node),
+    })
+}

@@ -1,0 +1,157 @@
+//! `show`: the plan as tables, JSON or a picture.
+
+mod bgp;
+mod boot;
+mod nodes;
+mod overview;
+mod vms;
+mod why;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use ichor_core::cluster::print::Printed;
+use ichor_core::cluster::read::{Read, Record};
+use ichor_core::render::topology;
+use serde_json::Value;
+
+use crate::project::{self, Project, Refused};
+use crate::{disk, report};
+
+/// Show what a cluster file means: every address, AS number, session, disk and machine
+///
+/// What the file does not say is derived; --why tells from what.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Views:\n  \
+        nodes  names, roles, addresses, AS numbers\n  \
+        bgp    who peers with whom, and the link to the service speaker\n  \
+        boot   what each machine boots, from where, and where it installs\n  \
+        vms    virtual machines\n  \
+        file   the cluster file as one, with all includes and tables\n\n\
+        Examples:\n  ichor show\n  ichor show bgp sites/berlin.yaml\n  ichor show nodes --json\n  \
+        ichor show --why nodes.solcp01.routing.asn\n  ichor show --svg topology.svg")]
+pub(crate) struct Args {
+    /// What to show (nodes, bgp, boot, vms, file; everything in short when left out) and the cluster file
+    #[arg(value_name = "VIEW | FILE", num_args = 0..=2)]
+    view_and_file: Vec<String>,
+    /// Say where a value came from, such as nodes.solcp01.routing.asn
+    #[arg(long, value_name = "PATH", conflicts_with = "svg")]
+    why: Option<String>,
+    /// Draw the topology to this file
+    #[arg(long, value_name = "OUT")]
+    svg: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum View {
+    Nodes,
+    Bgp,
+    Boot,
+    Vms,
+    File,
+}
+
+impl Args {
+    /// The view, where the first word is one, and the file.
+    fn view_and_file(&self) -> anyhow::Result<(Option<View>, PathBuf)> {
+        let words: Vec<&str> = self.view_and_file.iter().map(String::as_str).collect();
+        let view = |word: &str| View::from_str(word, false).ok();
+        Ok(match words.as_slice() {
+            [] => (None, PathBuf::from("ichor.yaml")),
+            [word] => match view(word) {
+                Some(view) => (Some(view), PathBuf::from("ichor.yaml")),
+                None => (None, PathBuf::from(word)),
+            },
+            [word, file, ..] => {
+                let view = view(word)
+                    .with_context(|| format!("no view `{word}`; there are nodes, bgp, boot, vms and file"))?;
+                (Some(view), PathBuf::from(file))
+            }
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let (view, path) = args.view_and_file()?;
+    let project = match project::open(&path)? {
+        Ok(project) => project,
+        Err(Refused { sources, problems }) => {
+            let mut stderr = anstream::stderr().lock();
+            report::problems(&mut stderr, &path.display().to_string(), &sources, &problems)?;
+            return Ok(ExitCode::from(if problems.iter().any(|problem| problem.unreadable) { 2 } else { 1 }));
+        }
+    };
+    if let Some(path) = &args.why {
+        return why::run(&project, path, args.json, out);
+    }
+    if let Some(path) = &args.svg {
+        disk::replace(path, topology::render(&project.cluster, &project.plan).as_bytes())?;
+        anstream::eprintln!("drew {}", path.display());
+        if view.is_none() && !args.json {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    match view {
+        None => overview::print(&project, args.json, out),
+        Some(View::Nodes) => nodes::print(&project, args.json, out),
+        Some(View::Bgp) => bgp::print(&project, args.json, out),
+        Some(View::Boot) => boot::print(&project, args.json, out),
+        Some(View::Vms) => vms::print(&project, args.json, out),
+        Some(View::File) => file(&project, args.json, out),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cluster file as one.
+fn file(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut entries = project.cluster.file.entries();
+    let nodes = project.cluster.nodes().iter().map(|node| node.value.print()).collect();
+    entries.push(("nodes".to_owned(), Printed::List(nodes)));
+    let whole = Printed::Map(entries);
+    if as_json {
+        serde_json::to_writer_pretty(&mut *out, &plain(&whole))?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", whole.to_yaml())?;
+    }
+    Ok(())
+}
+
+/// A printed value as JSON; words stay text, as their keys read them.
+fn plain(value: &Printed) -> Value {
+    match value {
+        Printed::Null => Value::Null,
+        Printed::Scalar(text) | Printed::Quoted(text) => Value::String(text.clone()),
+        Printed::List(items) => Value::Array(items.iter().map(plain).collect()),
+        Printed::Map(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (key.clone(), plain(value))).collect())
+        }
+    }
+}
+
+/// Writes a list of objects, one at a time: a hundred thousand nodes are not held as one value.
+fn write_list(out: &mut dyn Write, items: impl Iterator<Item = Value>) -> anyhow::Result<()> {
+    let mut separator = "[\n";
+    for item in items {
+        write!(out, "{separator}  {item}")?;
+        separator = ",\n";
+    }
+    writeln!(out, "{}", if separator == "[\n" { "[]" } else { "\n]" })?;
+    Ok(())
+}
+
+/// Text of something that may not be there.
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Lines of a cell, without those that are empty.
+fn lines(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}

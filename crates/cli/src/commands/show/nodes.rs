@@ -1,0 +1,98 @@
+//! `show nodes`: names, roles, addresses, AS numbers.
+
+use std::io::Write;
+
+use ichor_core::cluster::section::Addressing;
+use ichor_core::plan::{NodePlan, Prefixes};
+use serde_json::{Value, json};
+
+use super::{lines, text, write_list};
+use crate::project::Project;
+use crate::table;
+
+pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    if as_json {
+        return write_list(out, project.plan.nodes.iter().map(object));
+    }
+    let rows: Vec<_> = project.plan.nodes.iter().map(row).collect();
+    Ok(table::print(out, HEADING, &rows)?)
+}
+
+/// What [`row`] holds.
+pub(super) const HEADING: &[&str] = &["NODE", "ROLE", "INDEX", "ADDRESS", "LOOPBACK", "ASN", "ROUTER ID"];
+
+/// One row, also of the overview.
+pub(super) fn row(node: &NodePlan) -> Vec<String> {
+    vec![
+        node.name.to_string(),
+        lines([node.role.to_string(), text(node.site.as_ref())]),
+        text(node.index),
+        lines(addresses(node)),
+        lines(node.loopback.iter().map(|(net, _)| net.addr().to_string())),
+        text(node.asn.as_ref().filter(|_| node.routing.is_some()).map(|asn| asn.value)),
+        text(node.router_id.as_ref().filter(|_| node.routing.is_some()).map(|id| id.value)),
+    ]
+}
+
+/// What it will have, and what it has at other stages.
+fn addresses(node: &NodePlan) -> Vec<String> {
+    let mut lines: Vec<_> = node.address.iter().map(|(net, _)| net.to_string()).collect();
+    if lines.is_empty() && node.addressing.value != Addressing::Static {
+        lines.push(node.addressing.value.to_string());
+    }
+    if let Some(stages) = node.settings.address.get() {
+        let known = [("dhcp", &stages.dhcp), ("external", &stages.external), ("overlay", &stages.overlay)];
+        lines.extend(
+            known.into_iter().filter_map(|(stage, address)| Some(format!("{stage} {}", address.get()?))),
+        );
+    }
+    lines
+}
+
+pub(super) fn families(prefixes: &Prefixes) -> Value {
+    json!({
+        "v4": prefixes.v4.as_ref().map(|v4| v4.value.to_string()),
+        "v6": prefixes.v6.as_ref().map(|v6| v6.value.to_string()),
+    })
+}
+
+fn object(node: &NodePlan) -> Value {
+    let ports: Vec<_> = node
+        .ports
+        .iter()
+        .map(|port| json!({"name": port.name.as_str(), "mac": port.mac.as_ref().map(|mac| mac.value.to_string())}))
+        .collect();
+    let dummies: Vec<_> = node
+        .dummies
+        .iter()
+        .map(|dummy| json!({"link": dummy.name.as_str(), "anycast": dummy.anycast, "address": families(&dummy.address)}))
+        .collect();
+    let stages = node.settings.address.get();
+    let stage = |address: Option<std::net::IpAddr>| address.map(|address| address.to_string());
+    json!({
+        "name": node.name.as_str(),
+        "role": node.role.word(),
+        "index": node.index,
+        "site": node.site.as_ref().map(|site| site.as_str()),
+        "platform": node.platform.value.word(),
+        "arch": node.arch.value.word(),
+        "talos": node.talos.value.to_string(),
+        "address": families(&node.address),
+        "addressing": node.addressing.value.word(),
+        "link": node.link.value.as_str(),
+        "gateway": {
+            "v4": node.gateway.v4.as_ref().map(|v4| v4.value.to_string()),
+            "v6": node.gateway.v6.as_ref().map(|v6| v6.value.to_string()),
+        },
+        "stages": {
+            "dhcp": stage(stages.and_then(|stages| stages.dhcp.value())),
+            "external": stage(stages.and_then(|stages| stages.external.value())),
+            "overlay": stage(stages.and_then(|stages| stages.overlay.value())),
+        },
+        "loopback": families(&node.loopback),
+        "dummies": dummies,
+        "ports": ports,
+        "asn": node.asn.as_ref().map(|asn| asn.value.0),
+        "router_id": node.router_id.as_ref().map(|id| id.value.to_string()),
+    })
+}

@@ -1,0 +1,75 @@
+//! `show --why`: where a value came from.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use ichor_core::cluster::Place;
+use ichor_core::plan::why::{Cause, Why, why};
+use serde_json::{Value, json};
+
+use crate::project::Project;
+use crate::style;
+
+pub(super) fn run(
+    project: &Project,
+    path: &str,
+    as_json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let why = why(&project.cluster, &project.plan, path).map_err(|reason| anyhow!(reason))?;
+    if as_json {
+        writeln!(out, "{:#}", object(project, &why))?;
+    } else {
+        print(project, &why, out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(project: &Project, why: &Why, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (bold, reset) = (style::BOLD, style::BOLD.render_reset());
+    writeln!(out, "{} = {bold}{}{reset}", why.path, why.value.as_deref().unwrap_or("(not set)"))?;
+    match &why.cause {
+        Cause::Line(place) => {
+            writeln!(out, "  written at {}", project.sources.locate(*place))?;
+            quote(project, *place, out)?;
+        }
+        Cause::Default(reason) => writeln!(out, "  not in the file; what holds then: {reason}")?,
+        Cause::Rule { rule, inputs } => {
+            writeln!(out, "  by the rule: {rule}")?;
+            let width =
+                inputs.iter().map(|input| input.name.len() + input.value.len()).max().unwrap_or(0) + 3;
+            for input in inputs {
+                let pair = format!("{} = {}", input.name, input.value);
+                let from =
+                    input.place.map_or_else(|| "derived".to_owned(), |place| project.sources.locate(place));
+                writeln!(out, "    {pair:width$}  {from}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn quote(project: &Project, place: Place, out: &mut dyn Write) -> anyhow::Result<()> {
+    if let Some(line) = project.sources.line(place) {
+        let line: String = line.trim().chars().take(100).collect();
+        writeln!(out, "    {}{line}{}", style::DIM, style::DIM.render_reset())?;
+    }
+    Ok(())
+}
+
+fn object(project: &Project, why: &Why) -> Value {
+    let located = |place: Option<Place>| place.map(|place| project.sources.locate(place));
+    let from = match &why.cause {
+        Cause::Line(place) => json!({"line": located(Some(*place))}),
+        Cause::Default(reason) => json!({"default": reason}),
+        Cause::Rule { rule, inputs } => {
+            let inputs: Vec<_> = inputs
+                .iter()
+                .map(|input| json!({"name": input.name, "value": input.value, "at": located(input.place)}))
+                .collect();
+            json!({"rule": rule, "inputs": inputs})
+        }
+    };
+    json!({"path": why.path, "value": why.value, "from": from})
+}

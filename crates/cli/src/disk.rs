@@ -1,0 +1,63 @@
+//! The files a cluster is made of, on disk.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use ichor_core::cluster::Files;
+use tempfile::NamedTempFile;
+
+/// Reads and finds files by their path.
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let meta = fs::metadata(path).map_err(|error| reason(&error))?;
+        if meta.is_dir() {
+            return Err("it is a folder".to_owned());
+        }
+        fs::read(path).map_err(|error| reason(&error))
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        let paths = glob::glob(pattern).map_err(|error| error.to_string())?;
+        let mut found = Vec::new();
+        for path in paths {
+            let path = path.map_err(|error| error.to_string())?;
+            if path.is_file() {
+                found.push(path.to_str().ok_or("a file name that is not UTF-8")?.to_owned());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// Why a file could not be read, in the words of the system.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", path.display())]
+pub(crate) struct WriteError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    let attempt = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut temp = NamedTempFile::new_in(folder)?;
+        temp.write_all(contents)?;
+        temp.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        temp.as_file().sync_all()?;
+        temp.persist(path)?;
+        Ok(())
+    };
+    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+}

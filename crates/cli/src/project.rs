@@ -1,0 +1,58 @@
+//! A cluster on disk: its file, its plan and what is wrong with it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use ichor_core::cluster::load::beside;
+use ichor_core::cluster::{Files, Problem, Sources, load};
+use ichor_core::model::{self, Cluster};
+use ichor_core::plan::{self, Plan};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context, Finding};
+
+use crate::disk::Disk;
+
+/// A cluster file that was understood.
+pub(crate) struct Project {
+    /// The texts it was read from.
+    pub sources: Sources,
+    pub cluster: Cluster,
+    pub plan: Plan,
+    name: String,
+}
+
+/// A cluster file that was not.
+pub(crate) struct Refused {
+    pub sources: Sources,
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the cluster file at `path` and decides everything about it.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
+    let name = path.to_str().context("a path that is not UTF-8")?.to_owned();
+    let loaded = load(&name, &mut Disk);
+    let sources = loaded.sources;
+    Ok(match model::validate(loaded.file, loaded.problems) {
+        Ok(cluster) => {
+            let plan = plan::plan(&cluster);
+            Ok(Project { sources, cluster, plan, name })
+        }
+        Err(problems) => Err(Refused { sources, problems }),
+    })
+}
+
+impl Project {
+    /// Applies every rule.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let attachments = Attachments::gather(&self.cluster, |path| {
+            let bytes = Disk.read(&beside(&self.name, path))?;
+            String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+        });
+        rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments: &attachments })
+    }
+
+    /// The cluster file's own name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}

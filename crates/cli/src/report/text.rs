@@ -1,0 +1,91 @@
+//! Problems and findings for people.
+
+use std::io::{self, Write};
+
+use ichor_core::cluster::{Place, Problem, Sources};
+use ichor_core::rules::Finding;
+
+use super::excerpt::excerpt;
+use crate::style;
+
+/// Prints every problem with the place it is at.
+pub(crate) fn problems(
+    out: &mut dyn Write,
+    name: &str,
+    sources: &Sources,
+    problems: &[Problem],
+) -> io::Result<()> {
+    if let [Problem { path, message, unreadable: true, .. }] = problems
+        && path.is_empty()
+    {
+        return writeln!(out, "{}error:{} {message}", style::ERROR, style::ERROR.render_reset());
+    }
+    let count =
+        if problems.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", problems.len()) };
+    writeln!(out, "{}error:{} {name} has {count}", style::ERROR, style::ERROR.render_reset())?;
+    let hidden: Vec<Place> = problems.iter().filter_map(|problem| problem.hidden).collect();
+    for problem in problems {
+        writeln!(out)?;
+        if problem.place == Place::default() {
+            writeln!(out, "  {}", problem.message)?;
+        } else {
+            writeln!(out, "  {}  {}", sources.locate(problem.place), problem.path)?;
+            quote(out, sources, problem.place, &problem.message, &hidden)?;
+        }
+        if let Some((place, note)) = &problem.also {
+            writeln!(out, "     {}: {note}", sources.locate(*place))?;
+        }
+        if let Some(want) = &problem.want {
+            writeln!(out, "     {want}")?;
+        }
+    }
+    Ok(())
+}
+
+fn quote(
+    out: &mut dyn Write,
+    sources: &Sources,
+    place: Place,
+    message: &str,
+    hidden: &[Place],
+) -> io::Result<()> {
+    let Some(excerpt) = excerpt(sources, place, hidden) else {
+        return writeln!(out, "     {message}");
+    };
+    let number = place.line.to_string();
+    let (dim, reset) = (style::DIM, style::DIM.render_reset());
+    writeln!(out, "     {dim}{number} |{reset} {}", excerpt.line)?;
+    let (red, plain) = (style::ERROR, style::ERROR.render_reset());
+    writeln!(out, "     {dim}{} |{reset} {red}{} {message}{plain}", " ".repeat(number.len()), excerpt.marks)
+}
+
+/// Prints every finding: what, where, why, and what to do.
+pub(crate) fn findings(out: &mut dyn Write, sources: &Sources, findings: &[Finding]) -> io::Result<()> {
+    for finding in findings.iter().filter(|finding| finding.silenced.is_none()) {
+        let rule = finding.rule;
+        let colour = style::severity(rule.severity);
+        let reset = colour.render_reset();
+        writeln!(
+            out,
+            "{colour}{}[{}]{reset}: {}: {}",
+            rule.severity, rule.id, finding.path, finding.message
+        )?;
+        if finding.place != Place::default() {
+            let (dim, plain) = (style::DIM, style::DIM.render_reset());
+            writeln!(out, "  {}", sources.locate(finding.place))?;
+            if let Some(excerpt) = excerpt(sources, finding.place, &[]) {
+                let number = finding.place.line.to_string();
+                writeln!(out, "     {dim}{number} |{plain} {}", excerpt.line)?;
+                writeln!(
+                    out,
+                    "     {dim}{} |{plain} {colour}{}{reset}",
+                    " ".repeat(number.len()),
+                    excerpt.marks
+                )?;
+            }
+        }
+        writeln!(out, "hint: {}; `ichor explain {}` says more", rule.fix, rule.id)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}

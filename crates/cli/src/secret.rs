@@ -1,0 +1,77 @@
+//! Secrets that a cluster file refers to, fetched when a command needs them and never shown.
+
+use std::process::{Command, Stdio};
+
+use ichor_core::cluster::load::beside;
+use ichor_core::cluster::value::Secret;
+
+use crate::disk::reason;
+
+/// Why a secret cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SecretError {
+    #[error("the environment variable {0} is not set")]
+    NoVariable(String),
+    #[error("the environment variable {0} is empty or not text")]
+    BadVariable(String),
+    #[error("cannot read {path}: {reason}")]
+    Unreadable { path: String, reason: String },
+    #[error("{0} is empty")]
+    Empty(String),
+    #[error("cannot run `{program}`: {reason}")]
+    NotRun { program: String, reason: String },
+    #[error("`{program}` failed with {status}")]
+    Failed { program: String, status: String },
+}
+
+/// Fetches a secret; paths are seen from the folder of the cluster file `from`.
+pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError> {
+    match secret {
+        Secret::Env(name) => match std::env::var(name.as_str()) {
+            Ok(value) if !value.is_empty() => Ok(value),
+            Err(std::env::VarError::NotPresent) => Err(SecretError::NoVariable(name.to_string())),
+            _ => Err(SecretError::BadVariable(name.to_string())),
+        },
+        Secret::File(path) => file(&beside(from, path.as_str())),
+        Secret::Sops { file, key } => {
+            // The key path in the form of sops' own --extract.
+            let extract: String = key.as_str().split('.').map(|step| format!("[{step:?}]")).collect();
+            run("sops", &["--decrypt", "--extract", &extract, &beside(from, file.as_str())])
+        }
+        Secret::Command(words) => {
+            let words: Vec<&str> = words.values().map(|word| word.as_str()).collect();
+            match words.split_first() {
+                Some((program, args)) => run(program, args),
+                None => Err(SecretError::Empty("the command".to_owned())),
+            }
+        }
+    }
+}
+
+fn file(path: &str) -> Result<String, SecretError> {
+    let unreadable = |reason| SecretError::Unreadable { path: path.to_owned(), reason };
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(reason(&error)))?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.is_empty() { Err(SecretError::Empty(path.to_owned())) } else { Ok(text.to_owned()) }
+}
+
+fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
+    let not_run = |reason| SecretError::NotRun { program: program.to_owned(), reason };
+    // What the program says may hold the secret: it is kept from our output.
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::inherit())
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| not_run(reason(&error)))?;
+    if !output.status.success() {
+        return Err(SecretError::Failed { program: program.to_owned(), status: output.status.to_string() });
+    }
+    let text = String::from_utf8(output.stdout).map_err(|_| not_run("its output is not text".to_owned()))?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.is_empty() {
+        Err(SecretError::Empty(format!("the output of `{program}`")))
+    } else {
+        Ok(text.to_owned())
+    }
+}

@@ -1,0 +1,20 @@
+//! Colours. They reach terminals only: `anstream` takes them off everywhere else.
+
+use anstyle::{AnsiColor, Style};
+use ichor_core::rules::Severity;
+
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// The colour of a finding.
+pub(crate) fn severity(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => ERROR,
+        Severity::Warning => WARNING,
+        Severity::Note => NOTE,
+    }
+}

@@ -1,0 +1,3 @@
+//! Plans as bytes.
+
+pub mod topology;

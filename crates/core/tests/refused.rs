@@ -1,0 +1,30 @@
+//! Every folder under `refused/` is a case: `ichor.yaml` in, `problems.txt` out.
+//!
+//! `UPDATE_GOLDEN=1 cargo nextest run --test refused` rewrites `problems.txt`; the diff is reviewed.
+
+mod common;
+
+use std::fmt::Write;
+
+use ichor_core::model;
+
+#[test]
+fn every_refused_file_has_its_problems() {
+    for case in common::cases("refused") {
+        let loaded = common::load_case(&case, "ichor.yaml");
+        let problems = model::validate(loaded.file, loaded.problems).expect_err(&case.display().to_string());
+        let mut told = String::new();
+        for problem in &problems {
+            let place = loaded.sources.locate(problem.place);
+            let _ = writeln!(told, "{place} {}: {}", problem.path, problem.message);
+            if let Some((place, note)) = &problem.also {
+                let _ = writeln!(told, "  {}: {note}", loaded.sources.locate(*place));
+            }
+            if let Some(want) = &problem.want {
+                let _ = writeln!(told, "  {want}");
+            }
+        }
+
+        common::assert_same(&case.join("problems.txt"), &told);
+    }
+}
