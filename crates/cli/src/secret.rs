@@ -35,8 +35,8 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
         Secret::File(path) => file(&beside(from, path.as_str())),
         Secret::Sops { file, key } => {
             // The key path in the form of sops' own --extract.
-            let extract: String = key.as_str().split('.').map(|step| format!("[{step:?}]")).collect();
-            run("sops", &["--decrypt", "--extract", &extract, &beside(from, file.as_str())])
+            let steps: Vec<_> = key.as_str().split('.').map(|step| format!("[{step:?}]")).collect();
+            run("sops", &["--decrypt", "--extract", &steps.concat(), &beside(from, file.as_str())])
         }
         Secret::Command(words) => {
             let words: Vec<&str> = words.values().map(|word| word.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Decides everything ichor does, and touches nothing.
 //!
 //! The folders are the flow, left to right: [`cluster`] reads the file as typed, [`model`] resolves it, [`plan`] decides
-//! every value, [`rules`] judges the result. [`talos`] holds what is known of Talos itself.
+//! every value, [`rules`] judges the result, [`render`] turns it into bytes. [`talos`] holds what is known of Talos itself.
 
 pub mod cluster;
 pub mod model;

@@ -80,7 +80,7 @@ fn after_secret_keys(line: &[char]) -> Vec<(usize, usize)> {
                 continue;
             }
             let from = text[..text.len() - value.len()].chars().count();
-            let end = value.find([',', '}']).map_or_else(|| value.trim_end().len(), |end| end);
+            let end = value.find([',', '}']).unwrap_or_else(|| value.trim_end().len());
             found.push((from, value[..end].chars().count()));
         }
     }

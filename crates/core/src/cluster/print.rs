@@ -124,7 +124,10 @@ fn word(text: &str) -> String {
 pub fn is_word(text: &str) -> bool {
     let safe =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | ':' | '=');
-    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_'));
+    let signed =
+        text.strip_prefix(['-', '+']).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let starts_well =
+        signed || text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_'));
     let null = matches!(text, "null" | "Null" | "NULL");
     starts_well && text.chars().all(safe) && !text.ends_with(':') && !null && text != "..."
 }
@@ -146,4 +149,19 @@ fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_negative_number_keeps_its_sign_without_quotes() {
+        for text in ["-1", "+5", "-0.5"] {
+            assert!(is_word(text), "{text}");
+        }
+        for text in ["-", "- 1", "-a", "--1", "+"] {
+            assert!(!is_word(text), "{text}");
+        }
+    }
 }

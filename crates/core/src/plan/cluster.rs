@@ -95,8 +95,8 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
     let contract = contract(cluster, nodes);
     let kubernetes = match section.kubernetes.at() {
         Some(at) => Some(Decided::written(at.value.clone(), at.place)),
-        None => release::default_kubernetes(&cluster.talos)
-            .map(|version| Decided::derived(version, Rule::TalosDefault, section.talos.place())),
+        None => release::default_kubernetes(&contract.value)
+            .map(|version| Decided::derived(version, Rule::TalosDefault, contract.place())),
     };
     let api = network.and_then(|network| network.api.get());
     let vip = match api.and_then(|api| api.vip.at()) {

@@ -8,6 +8,7 @@ pub mod backend;
 mod boot;
 mod cluster;
 pub mod derive;
+mod kind;
 mod node;
 mod route;
 mod routing;
@@ -29,6 +30,7 @@ use crate::cluster::value::{
 };
 use crate::model::Cluster;
 use derive::Rule;
+pub use kind::Kind;
 pub use route::RoutedNodes;
 
 /// Where a value came from.
@@ -83,6 +85,8 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// Those that route, by how they do.
     pub routed: Vec<RoutedNodes>,
+    /// The nodes again, sorted into those that are alike.
+    pub kinds: Vec<Kind>,
     /// What should have been derived and could not.
     pub gaps: Vec<Gap>,
 }
@@ -416,5 +420,6 @@ pub fn plan(cluster: &Cluster) -> Plan {
     let nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, routed: routes.planned, gaps }
+    let kinds = kind::kinds(&nodes);
+    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, routed: routes.planned, gaps }
 }

@@ -102,7 +102,11 @@ pub fn plan(
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
     let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
-    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, index, &mut gaps)));
+    let arch = match settings.arch.at() {
+        Some(arch) => Decided::written(*arch.value, arch.place),
+        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
+    };
+    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, arch.value, index, &mut gaps)));
     let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
     NodePlan {
         name: node.name.get().expect("checked: required").clone(),
@@ -111,10 +115,7 @@ pub fn plan(
         index,
         site: node.site.get().cloned(),
         platform,
-        arch: match settings.arch.at() {
-            Some(arch) => Decided::written(*arch.value, arch.place),
-            None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
-        },
+        arch,
         talos,
         ports,
         address,

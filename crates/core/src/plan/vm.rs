@@ -4,7 +4,7 @@ use super::derive::Rule;
 use super::node::Gaps;
 use super::{Decided, GapReason, VmPlan};
 use crate::cluster::key::Key;
-use crate::cluster::section::{BootDevice, Firmware, Machine, Vm};
+use crate::cluster::section::{Arch, BootDevice, Firmware, Machine, Vm};
 use crate::cluster::value::{Size, Word};
 use crate::model::Cluster;
 
@@ -35,7 +35,7 @@ fn or<T: Clone>(key: &Key<T>, default: T, reason: &'static str) -> Decided<T> {
 }
 
 /// Decides everything about a virtual machine.
-pub fn plan(cluster: &Cluster, vm: &Vm, index: Option<u32>, gaps: &mut Gaps<'_>) -> VmPlan {
+pub fn plan(cluster: &Cluster, vm: &Vm, arch: Arch, index: Option<u32>, gaps: &mut Gaps<'_>) -> VmPlan {
     let size = |text: &str| Size::parse(text).expect("a size");
     let hypervisor = hypervisor(cluster, vm);
     let id = match (vm.id.at(), vm.first_id.at()) {
@@ -73,7 +73,10 @@ pub fn plan(cluster: &Cluster, vm: &Vm, index: Option<u32>, gaps: &mut Gaps<'_>)
         disk: or(&vm.disk, size("32GiB"), "room for Talos and its workloads"),
         bridge,
         vlan: vm.vlan.at().map(|at| Decided::written(*at.value, at.place)),
-        machine: or(&vm.machine, Machine::Q35, "with PCI Express"),
+        machine: match arch {
+            Arch::Amd64 => or(&vm.machine, Machine::Q35, "with PCI Express"),
+            Arch::Arm64 => or(&vm.machine, Machine::Virt, "the only one for arm64"),
+        },
         firmware: or(&vm.firmware, Firmware::Ovmf, "UEFI"),
         boot: match vm.boot.at() {
             Some(at) => Decided::written(at.value.values().copied().collect(), at.place),

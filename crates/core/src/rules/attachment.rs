@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::patch::Patches;
 use crate::cluster::Place;
 use crate::cluster::key::Key;
 use crate::cluster::section::{Routing, Rung};
@@ -13,6 +14,8 @@ use crate::model::Cluster;
 pub struct Attachments {
     /// By the path as written: the text, or why it could not be read.
     pub texts: BTreeMap<String, Result<String, String>>,
+    /// The patches among them, and those in the cluster file itself.
+    pub patches: Patches,
 }
 
 impl Attachments {
@@ -22,7 +25,9 @@ impl Attachments {
         for named in named(cluster) {
             texts.entry(named.path.clone()).or_insert_with(|| read(&named.path));
         }
-        Self { texts }
+        let mut attachments = Self { texts, patches: Patches::default() };
+        attachments.patches = Patches::read(cluster, &attachments);
+        attachments
     }
 }
 

@@ -9,14 +9,28 @@ mod asn;
 pub mod attachment;
 mod backend;
 mod bfd;
+mod boot;
+mod cni;
 mod daemon;
+mod dhcp;
+mod drain;
+mod group;
+mod image;
 mod inline;
+mod install;
+mod link;
+mod link_name;
 mod listen;
 mod listener;
+mod mtu;
 mod mtu_ipv6;
 mod neighbor;
 mod nexthop;
 mod origin;
+mod overlay;
+pub mod patch;
+mod schematic;
+mod secret;
 mod session;
 mod silence;
 mod speaker;
@@ -124,7 +138,7 @@ pub const GROUPS: &[(&str, &[Rule])] = &[
     ("Listen ranges", listen::RULES),
     ("Next hops", nexthop::RULES),
     ("BFD", bfd::RULES),
-    ("MTU", mtu_ipv6::RULES),
+    ("MTU for IPv6", mtu_ipv6::RULES),
     ("The speaker", speaker::RULES),
     ("Prefixes from the speaker", allow::RULES),
     ("Aggregates", aggregate::RULES),
@@ -132,6 +146,19 @@ pub const GROUPS: &[(&str, &[Rule])] = &[
     ("Daemons", daemon::RULES),
     ("Listeners", listener::RULES),
     ("Backends", backend::RULES),
+    ("Links", link::RULES),
+    ("DHCP", dhcp::RULES),
+    ("Installation", install::RULES),
+    ("Boot", boot::RULES),
+    ("Images", image::RULES),
+    ("Schematics", schematic::RULES),
+    ("Patches", patch::FORM),
+    ("What patches bring", patch::CONTENT),
+    ("Secrets", secret::RULES),
+    ("Overlay", overlay::RULES),
+    ("Pod network", cni::RULES),
+    ("MTU", mtu::RULES),
+    ("Draining", drain::RULES),
     ("Silencing", silence::RULES),
 ];
 

@@ -1,3 +1,6 @@
 //! What is known of Talos itself: releases, and what each brings.
 
+pub mod document;
+pub mod kind;
+pub mod link;
 pub mod release;

@@ -30,7 +30,7 @@ record! {
         /// VLAN of its ports.
         vlan: VlanId = "none", "101";
         /// Machine type.
-        machine: Machine = "q35", "q35";
+        machine: Machine = "q35, virt on arm64", "q35";
         /// Firmware.
         firmware: Firmware = "ovmf", "ovmf";
         /// Model of its ports.

@@ -1,0 +1,168 @@
+//! `ichor check`, as a user runs it.
+
+mod common;
+
+use common::{GOOD, folder, ichor, ichor_with};
+
+#[test]
+fn a_good_file_is_said_to_be_good() {
+    let folder = folder(&[("ichor.yaml", GOOD)]);
+    let run = ichor(folder.path(), "check");
+
+    assert_eq!(
+        (run.code, run.stdout.as_str(), run.stderr.as_str()),
+        (0, "ichor.yaml: nothing wrong with 3 nodes\n", "")
+    );
+}
+
+#[test]
+fn every_problem_is_shown_with_its_place_and_a_fix() {
+    let bad =
+        GOOD.replace("role: controlplane, index: 13", "rol: controlplane, index: 13, macs: [\"00:11:22\"]");
+    let folder = folder(&[("ichor.yaml", &bad)]);
+    let run = ichor(folder.path(), "check");
+
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.starts_with("error: ichor.yaml has 2 problems\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("  ichor.yaml:7:21  nodes.solcp03.rol\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("^^^ unknown key; did you mean `role`?"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("^^^^^^^^^^ not a MAC address\n     want six two-digit hex octets"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_the_same_as_a_bad_one() {
+    let folder = folder(&[]);
+    let run = ichor(folder.path(), "check");
+
+    assert_eq!(run.code, 2);
+    assert_eq!(run.stdout, "error: cannot read ichor.yaml: no such file or directory\n");
+    assert_eq!(ichor(folder.path(), "check .").code, 2);
+}
+
+#[test]
+fn json_has_every_problem_and_finding_with_its_place() {
+    let folder =
+        folder(&[("bad.yaml", "cluster: {nam: sol, talos: v1.13.9}\nnodes: []\n"), ("even.yaml", &even())]);
+    let bad = ichor(folder.path(), "check bad.yaml --json");
+    let even = ichor(folder.path(), "check even.yaml --json");
+
+    assert_eq!((bad.code, even.code), (1, 0));
+    let problem = &bad.json()["problems"][0];
+    assert_eq!(
+        (&problem["path"], &problem["line"], &problem["column"]),
+        (&"cluster.nam".into(), &1.into(), &11.into())
+    );
+    let even = even.json();
+    assert_eq!((&even["ok"], &even["findings"][0]["rule"]), (&true.into(), &"even-control-planes".into()));
+}
+
+/// A cluster that works, with one warning.
+fn even() -> String {
+    GOOD.replace("  - {name: solcp03, role: controlplane, index: 13}\n", "")
+}
+
+#[test]
+fn warnings_are_wrong_only_when_they_are_denied() {
+    let folder = folder(&[("ichor.yaml", &even())]);
+
+    assert_eq!(ichor(folder.path(), "check").code, 0);
+    assert_eq!(ichor(folder.path(), "check --deny warnings").code, 1);
+}
+
+#[test]
+fn a_silenced_finding_is_not_wrong_and_an_unused_silence_is_said() {
+    let silenced = format!("{}silence: [{{rule: even-control-planes, why: a test}}]\n", even());
+    let unused = format!("{GOOD}silence: [{{rule: even-control-planes, why: a test}}]\n");
+    let folder = folder(&[("silenced.yaml", &silenced), ("unused.yaml", &unused)]);
+    let run = ichor(folder.path(), "check --deny warnings silenced.yaml");
+
+    assert_eq!((run.code, run.stdout.as_str()), (0, "silenced.yaml: 1 silenced; 2 nodes\n"));
+    let run = ichor(folder.path(), "check --deny warnings unused.yaml");
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("warning[silence-unused]"), "{}", run.stdout);
+}
+
+#[test]
+fn a_junit_report_names_every_rule() {
+    let folder = folder(&[("ichor.yaml", &even())]);
+    let run = ichor(folder.path(), "check --deny warnings --junit report.xml");
+    let report = std::fs::read_to_string(folder.path().join("report.xml")).unwrap();
+
+    assert_eq!(run.code, 1);
+    let document = roxmltree::Document::parse(&report).unwrap();
+    let failed = document.descendants().filter(|node| node.has_tag_name("failure"));
+    let failed: Vec<_> = failed.filter_map(|node| node.parent()?.attribute("name")).collect();
+    assert_eq!(failed, ["even-control-planes"]);
+    assert!(document.descendants().filter(|node| node.has_tag_name("testcase")).count() > 50);
+}
+
+#[test]
+fn clusters_that_are_checked_together_must_not_clash() {
+    let folder = folder(&[("a.yaml", GOOD), ("b.yaml", &GOOD.replace("name: sol,", "name: luna,"))]);
+    let run = ichor(folder.path(), "check a.yaml b.yaml");
+
+    assert_eq!(run.code, 1);
+    for rule in ["clash-id", "clash-prefix", "clash-name"] {
+        assert!(run.stdout.contains(rule), "{rule}: {}", run.stdout);
+    }
+    assert_eq!(ichor(folder.path(), "check a.yaml").code, 0);
+}
+
+#[test]
+fn a_secret_in_the_file_is_refused_and_never_repeated() {
+    let bad = format!(
+        "{GOOD}overlay: {{tailscale: {{key: hunter2}}}}\nrouting:\n  neighbors: [{{address: 10.0.0.1, asn: 65001, pasword: hunter2}}]\n"
+    );
+    let folder = folder(&[("ichor.yaml", &bad)]);
+
+    for words in ["check", "check --json", "check --junit report.xml", "show", "show nodes"] {
+        let run = ichor(folder.path(), words);
+        assert_eq!(run.code, 1, "{words}");
+        assert!(!run.all().contains("hunter2"), "{words}: {}", run.all());
+    }
+    assert!(!std::fs::read_to_string(folder.path().join("report.xml")).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn references_to_secrets_are_tried_only_when_asked_and_never_shown() {
+    let file = format!(
+        "{GOOD}hypervisors:\n  a: {{proxmox: {{url: \"https://pve:8006\", token: {{env: ICHOR_TEST_TOKEN}}}}}}\n  \
+         b: {{proxmox: {{url: \"https://pve:8006\", token: {{file: token.txt}}}}}}\n  \
+         c: {{proxmox: {{url: \"https://pve:8006\", token: {{command: [echo, hunter2]}}}}}}\n  \
+         d: {{proxmox: {{url: \"https://pve:8006\", token: {{command: [\"false\"]}}}}}}\n"
+    );
+    let folder = folder(&[("ichor.yaml", &file), ("token.txt", "hunter2\n")]);
+
+    assert_eq!(ichor(folder.path(), "check").code, 0);
+    let run = ichor(folder.path(), "check --resolve");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout
+            .contains("hypervisors.a.proxmox.token: the environment variable ICHOR_TEST_TOKEN is not set"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("hypervisors.d.proxmox.token: `false` failed"), "{}", run.stdout);
+    assert!(!run.all().contains("hunter2"), "{}", run.all());
+    let run = ichor_with(folder.path(), "check --resolve", &[("ICHOR_TEST_TOKEN", "hunter2")]);
+    assert_eq!(run.stdout.matches("error:").count(), 1, "{}", run.stdout);
+}
+
+#[test]
+fn includes_and_tables_are_read_from_the_folder_of_the_file() {
+    let folder = folder(&[
+        (
+            "c/ichor.yaml",
+            "include: [sites/*.yaml]\ncluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}\ndefaults: {install: {disk: /dev/sda}}\nnodes: {csv: nodes.csv}\n",
+        ),
+        ("c/nodes.csv", "name,role,index\nsolcp01,controlplane,11\n"),
+        ("c/sites/a.yaml", "sites: {berlin: {}}\nnodes: [{name: solwk01, index: 21, site: berlin}]\n"),
+    ]);
+    let run = ichor(folder.path(), "check c/ichor.yaml");
+
+    assert_eq!((run.code, run.stdout.as_str()), (0, "c/ichor.yaml: nothing wrong with 2 nodes\n"));
+}

@@ -1,0 +1,78 @@
+//! The real binary in a fresh folder.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// What a run gave.
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// Standard output as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
+    /// Everything it said.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// A fresh folder with files in it.
+pub fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Runs `ichor` there, with words parted by spaces.
+pub fn ichor(folder: &Path, words: &str) -> Run {
+    ichor_with(folder, words, &[])
+}
+
+/// Runs `ichor` with more in its environment.
+pub fn ichor_with(folder: &Path, words: &str, env: &[(&str, &str)]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(words.split_whitespace())
+        .current_dir(folder)
+        .envs(env.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Run {
+        code: output.status.code().expect("not killed"),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The names of the examples.
+pub const EXAMPLES: [&str; 5] = ["metallb", "cilium", "gobgp", "homelab", "edge"];
+
+/// A small cluster with nothing wrong.
+pub const GOOD: &str = "\
+cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
+network: {api: {vip: 10.101.0.10}}
+defaults: {install: {disk: /dev/sda}}
+nodes:
+  - {name: solcp01, role: controlplane, index: 11}
+  - {name: solcp02, role: controlplane, index: 12}
+  - {name: solcp03, role: controlplane, index: 13}
+";

@@ -1,0 +1,81 @@
+//! Everything that is there to be read: examples, explanations, schema, completions, manuals, documents.
+
+mod common;
+
+use common::{EXAMPLES, folder, ichor, root};
+
+#[test]
+fn every_example_starts_a_folder_that_passes_check() {
+    for example in EXAMPLES {
+        let folder = folder(&[]);
+        let made = ichor(folder.path(), &format!("new sol --like {example}"));
+        let checked = ichor(&folder.path().join("sol"), "check --deny warnings");
+
+        assert_eq!((made.code, made.stdout.as_str()), (0, "sol/ichor.yaml\n"), "{example}");
+        assert_eq!(checked.code, 0, "{example}: {}", checked.stdout);
+    }
+}
+
+#[test]
+fn a_folder_is_not_started_twice() {
+    let folder = folder(&[("sol/ichor.yaml", "mine\n")]);
+    let run = ichor(folder.path(), "new sol");
+
+    assert_eq!(run.code, 2);
+    assert_eq!(run.stderr, "error: sol/ichor.yaml exists already; choose another folder\n");
+    assert_eq!(std::fs::read_to_string(folder.path().join("sol/ichor.yaml")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_rule_is_explained_and_a_misspelt_one_is_recognised() {
+    let folder = folder(&[]);
+    let known = ichor(folder.path(), "explain asn-public");
+    let misspelt = ichor(folder.path(), "explain asn-publik");
+
+    assert!(known.stdout.starts_with("warning[asn-public]: "), "{}", known.stdout);
+    assert!(known.stdout.contains("\nfix: "), "{}", known.stdout);
+    assert_eq!(
+        (misspelt.code, misspelt.stderr.as_str()),
+        (2, "error: no rule `asn-publik`; did you mean `asn-public`?\n")
+    );
+    assert!(ichor(folder.path(), "explain --json").json().as_array().unwrap().len() > 50);
+}
+
+#[test]
+fn the_schema_is_json() {
+    let folder = folder(&[]);
+
+    assert_eq!(ichor(folder.path(), "schema").json()["title"], "ichor cluster file");
+}
+
+#[test]
+fn completions_and_manuals_name_the_commands() {
+    let folder = folder(&[]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(ichor(folder.path(), &format!("completions {shell}")).stdout.contains("check"), "{shell}");
+    }
+    assert!(ichor(folder.path(), "man").stdout.contains(".TH ichor 1"));
+    assert!(ichor(folder.path(), "man check").stdout.contains("junit"));
+    assert_eq!(ichor(folder.path(), "man -o pages").code, 0);
+    assert!(folder.path().join("pages/ichor-check.1").exists());
+}
+
+#[test]
+fn clusters_in_the_documents_pass_check() {
+    let mut found = 0;
+    for document in ["README.md", "docs/cluster-file.md", "docs/ARCHITECTURE.md"] {
+        let text = std::fs::read_to_string(root().join(document)).unwrap();
+        for block in
+            text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block)
+        {
+            if block.starts_with("cluster:") {
+                let folder = folder(&[("ichor.yaml", block)]);
+                let run = ichor(folder.path(), "check --deny warnings");
+
+                assert_eq!(run.code, 0, "{document}: {}", run.stdout);
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 3, "only {found} clusters in the documents");
+}

@@ -1,0 +1,115 @@
+//! `ichor show`, as a user runs it.
+
+mod common;
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use common::{EXAMPLES, GOOD, folder, ichor, root};
+
+#[test]
+fn every_view_of_every_example_fits_a_hundred_columns_and_has_json() {
+    for example in EXAMPLES {
+        for view in ["", "nodes", "bgp", "boot", "vms"] {
+            let words = format!("show {view} examples/{example}/ichor.yaml");
+            let run = ichor(&root(), &words);
+            let widest = run.stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+
+            assert_eq!(run.code, 0, "{words}: {}", run.stderr);
+            assert!((1..=100).contains(&widest), "{words} is {widest} columns wide");
+            assert!(!ichor(&root(), &format!("{words} --json")).json().is_null(), "{words}");
+        }
+    }
+}
+
+#[test]
+fn the_plan_has_the_numbers_of_the_first_design() {
+    let run = ichor(&root(), "show nodes examples/cilium/ichor.yaml --json");
+    let node = &run.json()[0];
+
+    assert_eq!(node["name"], "solcp01");
+    assert_eq!(node["asn"], 4_210_101_011_u32);
+    assert_eq!(node["router_id"], "10.255.101.11");
+    assert_eq!(node["address"]["v6"], "fd00:101::11/64");
+    assert_eq!(node["loopback"]["v4"], "10.101.254.11/32");
+    assert_eq!(node["loopback"]["v6"], "fd00:101:fe::11/128");
+    assert_eq!(node["gateway"]["v6"], "fd00:101::fffe");
+}
+
+#[test]
+fn why_names_the_rule_and_its_inputs_or_the_line() {
+    let folder = folder(&[("ichor.yaml", GOOD)]);
+    let rule = ichor(folder.path(), "show --why nodes.solcp01.routing.asn");
+    let line = ichor(folder.path(), "show --why network.api.vip");
+    let default = ichor(folder.path(), "show --why cluster.kubeprism");
+    let wrong = ichor(folder.path(), "show --why nodes.solcp01.routing.asm");
+
+    assert_eq!(
+        rule.stdout,
+        "nodes.solcp01.routing.asn = 4210101011\n  by the rule: 4210000000 + id·1000 + index\n    \
+         id = 101    ichor.yaml:1:26\n    index = 11  ichor.yaml:5:48\n"
+    );
+    assert_eq!(
+        line.stdout,
+        "network.api.vip = 10.101.0.10\n  written at ichor.yaml:2:22\n    network: {api: {vip: 10.101.0.10}}\n"
+    );
+    assert_eq!(default.stdout, "cluster.kubeprism = (not set)\n  not in the file; what holds then: 7445\n");
+    assert_eq!((wrong.code, wrong.stderr.contains("did you mean `asn`?")), (2, true), "{}", wrong.stderr);
+}
+
+#[test]
+fn the_file_is_shown_as_one_and_means_the_same() {
+    let parts = folder(&[
+        ("ichor.yaml", "include: [more.yaml]\ncluster: {name: sol, id: 101, talos: v1.13.9}\nnodes: []\n"),
+        ("more.yaml", "nodes: [{name: solcp01, role: controlplane, index: 11}]\n"),
+    ]);
+    let whole = ichor(parts.path(), "show file");
+    let one = folder(&[("ichor.yaml", &whole.stdout)]);
+
+    assert!(!whole.stdout.contains("include"), "{}", whole.stdout);
+    assert_eq!(ichor(one.path(), "show nodes").stdout, ichor(parts.path(), "show nodes").stdout);
+    assert_eq!(ichor(one.path(), "show file").stdout, whole.stdout);
+}
+
+#[test]
+fn the_topology_is_drawn_to_a_file() {
+    for example in EXAMPLES {
+        let folder = folder(&[(
+            "ichor.yaml",
+            &std::fs::read_to_string(root().join("examples").join(example).join("ichor.yaml")).unwrap(),
+        )]);
+        let run = ichor(folder.path(), "show --svg topology.svg");
+        let picture = std::fs::read_to_string(folder.path().join("topology.svg")).unwrap();
+
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+        assert!(picture.starts_with("<svg") || picture.starts_with("<?xml"), "{example}");
+    }
+}
+
+#[test]
+fn a_view_that_does_not_exist_is_named() {
+    let folder = folder(&[("ichor.yaml", GOOD)]);
+    let run = ichor(folder.path(), "show nods ichor.yaml");
+
+    assert_eq!(run.code, 2);
+    assert_eq!(run.stderr, "error: no view `nods`; there are nodes, bgp, boot, vms and file\n");
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let nodes: String = (1..5000).map(|index| format!("  - {{name: n{index}, index: {index}}}\n")).collect();
+    let folder =
+        folder(&[("ichor.yaml", &format!("cluster: {{name: sol, talos: v1.13.9}}\nnodes:\n{nodes}"))]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(["show", "nodes", "--json"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}

@@ -1,0 +1,39 @@
+//! The cables that the file lists.
+
+use std::collections::BTreeMap;
+
+use crate::model::Cluster;
+
+/// One end of a cable: node or router, and port.
+pub type End<'a> = (&'a str, &'a str);
+
+/// Cables by what they connect.
+pub struct Cables<'a> {
+    /// Between two routers.
+    pub routers: Vec<(End<'a>, End<'a>)>,
+    /// From a node, by its number and port, to a router.
+    pub nodes: BTreeMap<(usize, &'a str), End<'a>>,
+}
+
+impl<'a> Cables<'a> {
+    pub fn of(cluster: &'a Cluster) -> Self {
+        let mut cables = Self { routers: Vec::new(), nodes: BTreeMap::new() };
+        let fabric = cluster.file.fabric.get();
+        for pair in fabric.into_iter().flat_map(|fabric| fabric.cables.values()) {
+            let (one, other) = (pair.0.value.parts(), pair.1.value.parts());
+            match (cluster.node(one.0), cluster.node(other.0)) {
+                (Some(node), None) => drop(cables.nodes.insert((node, one.1), other)),
+                (None, Some(node)) => drop(cables.nodes.insert((node, other.1), one)),
+                (None, None) => cables.routers.push((one, other)),
+                // Between two nodes there is no hub to draw it to.
+                (Some(_), Some(_)) => {}
+            }
+        }
+        cables
+    }
+
+    /// The cables of node `nth`: its port and the far end.
+    pub fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, End<'a>)> {
+        self.nodes.range((nth, "")..(nth + 1, "")).map(|((_, port), far)| (*port, *far))
+    }
+}

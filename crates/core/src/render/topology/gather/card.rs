@@ -1,0 +1,133 @@
+//! What the box of one node says.
+
+use super::crowd::Detail;
+use super::links::tailscale;
+use super::speaker::speaker;
+use super::wires::wires;
+use super::{Sources, title};
+use crate::cluster::section::{Arch, Role};
+use crate::plan::{NodePlan, Prefixes};
+use crate::render::topology::scene::{Card, Fact, Hub, spoken};
+
+/// The box of node `nth`.
+pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
+    let node = &sources.plan.nodes[nth];
+    let all = facts(sources, node);
+    let drain = node.settings.drain.value() == Some(true);
+    let caption = match (drain, detail, node.role) {
+        (true, ..) => "drained",
+        (_, Detail::Full, role) => title::role(role),
+        (_, Detail::Compact, _) if bears_vip(sources, node) => "VIP",
+        (_, Detail::Compact, _) => "",
+    };
+    Card {
+        name: node.name.to_string(),
+        role: node.role,
+        caption: caption.to_owned(),
+        detail: format!("{}, {}\n{}", node.name, title::role(node.role), spoken(&all)),
+        facts: if detail == Detail::Full { all } else { short(node) },
+        speaker: node.routing.as_ref().and_then(|routing| routing.workload.as_ref()).map(|workload| {
+            let mut speaker = speaker(workload);
+            speaker.lines.truncate(if detail == Detail::Full { 3 } else { 1 });
+            speaker
+        }),
+        wires: wires(sources, nth, hubs),
+        count: 1,
+    }
+}
+
+fn bears_vip(sources: &Sources<'_>, node: &NodePlan) -> bool {
+    node.role == Role::Controlplane && sources.plan.cluster.vip.is_some()
+}
+
+fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if let Some(routing) = &node.routing {
+        facts.extend(node.asn.iter().map(|asn| Fact::new("AS", asn.value.to_string())));
+        facts.extend(node.router_id.iter().map(|id| Fact::new("router id", id.value.to_string())));
+        facts.push(Fact::new("BGP by", routing.backend.value.to_string()));
+    }
+    facts.extend(address_facts(node));
+    if node.routing.is_some() {
+        facts.extend(prefixes("lo", &node.loopback, false));
+    }
+    for dummy in &node.dummies {
+        let label = if dummy.anycast { "anycast" } else { dummy.name.as_str() };
+        facts.extend(
+            prefixes(label, &dummy.address, false).map(|fact| Fact { accent: dummy.anycast, ..fact }),
+        );
+    }
+    if bears_vip(sources, node) {
+        facts.extend(sources.plan.cluster.vip.iter().map(|vip| Fact::accent("VIP", vip.value.to_string())));
+    }
+    for port in &node.ports {
+        facts.extend(
+            port.mac
+                .iter()
+                .map(|mac| Fact::new(format!("MAC {}", port.name.as_str()), mac.value.to_string())),
+        );
+    }
+    facts.push(Fact::new("runs on", machine(node)));
+    if node.talos.value != sources.cluster.talos {
+        facts.push(Fact::accent("Talos", node.talos.value.to_string()));
+    }
+    facts
+}
+
+/// The addresses of every stage the node is known to have.
+fn address_facts(node: &NodePlan) -> Vec<Fact> {
+    let mut facts: Vec<_> = prefixes(node.link.value.as_str(), &node.address, true).collect();
+    let stage = node.settings.address.get();
+    if facts.is_empty() {
+        let given = stage.and_then(|stage| stage.dhcp.get()).map(ToString::to_string);
+        facts.push(Fact::new(
+            node.link.value.as_str(),
+            given.map_or_else(|| "by DHCP".to_owned(), |given| given + " by DHCP"),
+        ));
+    }
+    if let Some(external) = stage.and_then(|stage| stage.external.get()) {
+        facts.push(Fact::new("external", external.to_string()));
+    }
+    if tailscale(node).is_some() {
+        let given = stage.and_then(|stage| stage.overlay.get()).map(ToString::to_string);
+        facts.push(Fact::new("overlay", given.unwrap_or_else(|| "after joining".to_owned())));
+    }
+    facts
+}
+
+/// Both families, the label only once.
+fn prefixes(label: &str, prefixes: &Prefixes, length: bool) -> impl Iterator<Item = Fact> {
+    prefixes.iter().enumerate().map(move |(nth, (prefix, _))| {
+        let value = if length { prefix.to_string() } else { prefix.addr().to_string() };
+        Fact::new(if nth == 0 { label } else { "" }, value)
+    })
+}
+
+fn machine(node: &NodePlan) -> String {
+    let mut words = vec![node.platform.value.to_string()];
+    if node.arch.value != Arch::Amd64 {
+        words.push(node.arch.value.to_string());
+    }
+    if let Some(vm) = &node.vm {
+        let id = vm.id.as_ref().map_or_else(String::new, |id| format!(" {}", id.value));
+        words.push(format!("VM{id}"));
+        words.extend(vm.hypervisor.iter().map(|name| format!("on {}", name.value.as_str())));
+    }
+    words.join(" ")
+}
+
+/// For a small box: the numbers people look for.
+fn short(node: &NodePlan) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if node.routing.is_some() {
+        facts.extend(node.asn.iter().map(|asn| Fact::new("AS", asn.value.to_string())));
+    }
+    facts.extend(address_facts(node).into_iter().map(|fact| match fact.value.split_once('/') {
+        Some((address, _)) => Fact::new("", address),
+        None => fact,
+    }));
+    if node.routing.is_some() {
+        facts.extend(prefixes("lo", &node.loopback, false).take(1));
+    }
+    facts
+}

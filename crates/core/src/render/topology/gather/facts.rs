@@ -1,0 +1,67 @@
+//! What the boxes of hubs say.
+
+use super::hubs::{Network, kind};
+use crate::cluster::section::{Router, Tailscale};
+use crate::render::topology::scene::{Fact, Hub, HubKind};
+
+/// `values` with commas between them.
+pub fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
+    values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A router of the file.
+pub fn router_hub(router: &Router) -> Hub {
+    let mut facts = Vec::new();
+    let mut fact = |label: &str, value: String| {
+        if !value.is_empty() {
+            facts.push(Fact::new(label, value));
+        }
+    };
+    fact("AS", list(router.asn.value()));
+    fact("address", list(router.addresses.values()));
+    fact("VRF", list(router.vrf.get()));
+    fact("listens", list(router.listen.get()));
+    let software = router.software.get().map(ToString::to_string);
+    fact("runs", software.into_iter().chain(list_of(router.version.get())).collect::<Vec<_>>().join(" "));
+    Hub { kind: kind(router.role.value()), name: list(router.name.get()), facts, count: 1 }
+}
+
+fn list_of<T: ToString>(value: Option<&T>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
+/// A network that nodes share.
+pub fn network_hub(network: &Network) -> Hub {
+    let prefixes: Vec<_> = network
+        .v4
+        .iter()
+        .map(ToString::to_string)
+        .chain(network.v6.iter().map(ToString::to_string))
+        .collect();
+    let name = match (prefixes.is_empty(), network.dhcp) {
+        (false, _) => prefixes.join(", "),
+        (true, true) => "network with DHCP".to_owned(),
+        (true, false) => "network".to_owned(),
+    };
+    let mut facts = Vec::new();
+    if network.gateway.iter().any(Option::is_some) {
+        facts.push(Fact::new("gateway", list(network.gateway.iter().flatten())));
+    }
+    if network.dhcp && !prefixes.is_empty() {
+        facts.push(Fact::new("addresses", "by DHCP"));
+    }
+    Hub { kind: HubKind::Network, name, facts, count: 1 }
+}
+
+/// A network over the network.
+pub fn overlay_hub(tailscale: &Tailscale, prefix: Option<String>) -> Hub {
+    let mut facts = Vec::new();
+    facts.extend(prefix.map(|prefix| Fact::new("prefix", prefix)));
+    facts.extend(tailscale.server.get().map(|server| Fact::new("server", server.to_string())));
+    let tags = list(tailscale.tags.values());
+    if !tags.is_empty() {
+        facts.push(Fact::new("tags", tags));
+    }
+    let name = if tailscale.server.is_set() { "Headscale overlay" } else { "Tailscale overlay" };
+    Hub { kind: HubKind::Overlay, name: name.to_owned(), facts, count: 1 }
+}

@@ -1,0 +1,103 @@
+//! What nodes are connected to: the routers of the file, other neighbours, shared networks and overlays.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::facts::{network_hub, overlay_hub, router_hub};
+use crate::cluster::section::{RouterRole, Tailscale};
+use crate::cluster::value::Asn;
+use crate::model::Cluster;
+use crate::plan::{NeighborPlan, Peer};
+use crate::render::topology::scene::{Fact, Hub, HubKind};
+
+/// What makes two hubs the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key<'a> {
+    Router(&'a str),
+    Address(IpAddr, Option<u32>),
+    Link(&'a str, Option<u32>),
+    Network(Network),
+    Overlay(Option<&'a str>),
+}
+
+/// A network that nodes share.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Network {
+    pub v4: Option<ipnet::Ipv4Net>,
+    pub v6: Option<ipnet::Ipv6Net>,
+    pub gateway: [Option<IpAddr>; 2],
+    pub dhcp: bool,
+}
+
+/// The hubs found so far.
+pub struct Hubs<'a> {
+    known: BTreeMap<Key<'a>, usize>,
+    /// Routers by their addresses, for neighbours that name only one.
+    addresses: BTreeMap<IpAddr, usize>,
+    /// With their AS numbers.
+    pub found: Vec<(Hub, Option<u32>)>,
+}
+
+impl<'a> Hubs<'a> {
+    /// The routers of the file.
+    pub fn of(cluster: &'a Cluster) -> Self {
+        let mut hubs = Self { known: BTreeMap::new(), addresses: BTreeMap::new(), found: Vec::new() };
+        for router in cluster.routers().map(|router| &router.value) {
+            let name = router.name.get().map_or("", |name| name.as_str());
+            let asn = router.asn.value().map(|asn| asn.0);
+            let hub = hubs.insert(Key::Router(name), || (router_hub(router), asn));
+            hubs.addresses.extend(router.addresses.values().map(|address| (*address, hub)));
+        }
+        hubs
+    }
+
+    fn insert(&mut self, key: Key<'a>, make: impl FnOnce() -> (Hub, Option<u32>)) -> usize {
+        *self.known.entry(key).or_insert_with(|| {
+            self.found.push(make());
+            self.found.len() - 1
+        })
+    }
+
+    /// The router called `name`.
+    pub fn router(&self, name: &str) -> Option<usize> {
+        self.known.get(&Key::Router(name)).copied()
+    }
+
+    /// The far end of a session.
+    pub fn neighbor(&mut self, neighbor: &'a NeighborPlan) -> usize {
+        if let Some(known) = neighbor.router.as_ref().and_then(|name| self.router(name.as_str())) {
+            return known;
+        }
+        let asn = neighbor.asn.map(|Asn(asn)| asn);
+        let facts =
+            vec![Fact::new("AS", asn.map_or_else(|| "any external".to_owned(), |asn| asn.to_string()))];
+        let make = |name: String| (Hub { kind: HubKind::Neighbor, name, facts, count: 1 }, asn);
+        match &neighbor.peer {
+            Peer::Address(address) => match self.addresses.get(address) {
+                Some(router) => *router,
+                None => self.insert(Key::Address(*address, asn), || make(address.to_string())),
+            },
+            Peer::Link(link) => {
+                self.insert(Key::Link(link.as_str(), asn), || make(format!("on {}", link.as_str())))
+            }
+        }
+    }
+
+    pub fn network(&mut self, network: Network) -> usize {
+        self.insert(Key::Network(network), || (network_hub(&network), None))
+    }
+
+    pub fn overlay(&mut self, tailscale: &'a Tailscale, prefix: Option<String>) -> usize {
+        let server = tailscale.server.get().map(|server| server.as_str());
+        self.insert(Key::Overlay(server), || (overlay_hub(tailscale, prefix), None))
+    }
+}
+
+/// What a role is called in the picture.
+pub fn kind(role: Option<RouterRole>) -> HubKind {
+    match role.unwrap_or(RouterRole::Leaf) {
+        RouterRole::Leaf => HubKind::Leaf,
+        RouterRole::Spine => HubKind::Spine,
+        RouterRole::Gateway => HubKind::Gateway,
+    }
+}

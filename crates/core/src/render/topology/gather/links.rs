@@ -1,0 +1,98 @@
+//! How each node is connected: sessions, cables without one, and else the network it shares.
+
+use std::net::IpAddr;
+
+use super::cables::Cables;
+use super::hubs::{Hubs, Network};
+use crate::cluster::section::{Addressing, Tailscale};
+use crate::plan::derive::Rule;
+use crate::plan::{NeighborPlan, NodePlan, Origin, Peer, Plan};
+use crate::render::topology::scene::WireKind;
+
+/// A node's way to a hub; becomes a wire when its node is drawn.
+#[derive(Clone, Debug)]
+pub struct Link<'a> {
+    pub hub: usize,
+    pub kind: WireKind,
+    pub port: &'a str,
+    pub neighbor: Option<&'a NeighborPlan>,
+}
+
+impl<'a> Hubs<'a> {
+    /// Finds everything `node` is connected to.
+    pub fn links(
+        &mut self,
+        plan: &Plan,
+        nth: usize,
+        node: &'a NodePlan,
+        cables: &Cables<'a>,
+    ) -> Vec<Link<'a>> {
+        let neighbors = node.routing.as_ref().map(|routing| routing.neighbors.as_slice()).unwrap_or_default();
+        let mut links: Vec<_> = neighbors.iter().map(|neighbor| self.session(node, neighbor)).collect();
+        for (port, far) in cables.of_node(nth) {
+            if let Some(hub) = self.router(far.0)
+                && !links.iter().any(|link| link.hub == hub)
+            {
+                links.push(Link { hub, kind: WireKind::Cable, port, neighbor: None });
+            }
+        }
+        if let Some(tailscale) = tailscale(node) {
+            let hub = self.overlay(tailscale, overlay_prefix(plan));
+            links.push(Link { hub, kind: WireKind::Tunnel, port: "tailscale0", neighbor: None });
+        }
+        if links.is_empty() {
+            let hub = self.network(network(plan, node));
+            links.push(Link {
+                hub,
+                kind: WireKind::Attached,
+                port: node.link.value.as_str(),
+                neighbor: None,
+            });
+        }
+        links
+    }
+
+    fn session(&mut self, node: &'a NodePlan, neighbor: &'a NeighborPlan) -> Link<'a> {
+        let hub = self.neighbor(neighbor);
+        let (kind, port) = match &neighbor.peer {
+            Peer::Link(link) => (WireKind::Unnumbered, link.as_str()),
+            Peer::Address(address) if is_near(node, *address) => {
+                (WireKind::Numbered, node.link.value.as_str())
+            }
+            Peer::Address(_) => (WireKind::Numbered, "routed"),
+        };
+        Link { hub, kind, port, neighbor: Some(neighbor) }
+    }
+}
+
+/// The node's overlay, if it joins one.
+pub fn tailscale(node: &NodePlan) -> Option<&Tailscale> {
+    node.settings.overlay.get()?.tailscale.get()
+}
+
+fn is_near(node: &NodePlan, address: IpAddr) -> bool {
+    node.address.iter().any(|(net, _)| net.contains(&address))
+}
+
+fn overlay_prefix(plan: &Plan) -> Option<String> {
+    let subnets = &plan.cluster.kubelet_subnets;
+    let derived = matches!(subnets.origin, Origin::Derived(Rule::OverlayPrefix, _));
+    derived.then(|| subnets.value.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// The network a node shares with others; with DHCP the one that was written for all.
+fn network(plan: &Plan, node: &NodePlan) -> Network {
+    let dhcp = node.addressing.value == Addressing::Dhcp;
+    let prefixes = if dhcp { &plan.cluster.node } else { &node.address };
+    let written = |origin: &Origin| !dhcp || matches!(origin, Origin::Written(_));
+    let v4 = prefixes.v4.as_ref().filter(|v4| v4.value.prefix_len() < 32 && written(&v4.origin));
+    let v6 = prefixes.v6.as_ref().filter(|v6| v6.value.prefix_len() < 128 && written(&v6.origin));
+    let gateway4 = node.gateway.v4.as_ref().map(|gateway| IpAddr::V4(gateway.value));
+    let gateway6 = node.gateway.v6.as_ref().map(|gateway| IpAddr::V6(gateway.value));
+    Network {
+        v4: v4.map(|v4| v4.value.trunc()),
+        v6: v6.map(|v6| v6.value.trunc()),
+        gateway: [gateway4, gateway6],
+        dhcp,
+    }
+}

@@ -1,0 +1,52 @@
+//! Reads cluster and plan into a scene.
+//!
+//! [`hubs`] finds what there is to connect to, [`links`] how each node is connected, [`settle`] which hubs are drawn,
+//! [`crowd`] which nodes share a box, [`card`] and [`stack`] what the boxes say, [`frames`] which stand together,
+//! [`title`] what holds for all.
+
+mod cables;
+mod card;
+mod crowd;
+mod facts;
+mod frames;
+mod hubs;
+mod links;
+mod settle;
+mod speaker;
+mod stack;
+mod title;
+mod wires;
+
+use super::scene::Scene;
+use crate::model::Cluster;
+use crate::plan::Plan;
+use cables::Cables;
+use hubs::Hubs;
+use links::Link;
+
+/// What the boxes are made from.
+struct Sources<'a> {
+    cluster: &'a Cluster,
+    plan: &'a Plan,
+    cables: &'a Cables<'a>,
+    /// The links of every node.
+    links: Vec<Vec<Link<'a>>>,
+}
+
+/// Everything in the picture of `cluster`.
+pub fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
+    let cables = Cables::of(cluster);
+    let mut hubs = Hubs::of(cluster);
+    let nodes = plan.nodes.iter().enumerate();
+    let mut links: Vec<_> = nodes.map(|(nth, node)| hubs.links(plan, nth, node, &cables)).collect();
+    let (hubs, moved, between) = hubs.settle(&cables);
+    for link in links.iter_mut().flatten() {
+        link.hub = moved[link.hub];
+    }
+    for links in &mut links {
+        links.sort_by_key(|link| (link.hub, link.kind));
+    }
+    let sources = Sources { cluster, plan, cables: &cables, links };
+    let frames = frames::frames(&sources, &hubs);
+    Scene { title: title::title(cluster, plan), hubs, cables: between, frames }
+}

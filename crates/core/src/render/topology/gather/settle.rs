@@ -1,0 +1,86 @@
+//! Which hubs are drawn: all of them, or one for all of a kind when they are many; and the cables between them.
+
+use std::collections::BTreeMap;
+
+use super::cables::Cables;
+use super::hubs::Hubs;
+use crate::render::topology::scene::{Cable, Fact, Hub, HubKind};
+
+/// More hubs of one kind than this are drawn as one.
+const MOST: usize = 12;
+/// More bars than this are drawn as one.
+const MOST_BANDS: usize = 4;
+
+impl Hubs<'_> {
+    /// All hubs from top to bottom, where each one went, and the cables between routers.
+    pub fn settle(self, cables: &Cables<'_>) -> (Vec<Hub>, Vec<usize>, Vec<Cable>) {
+        let pairs = self.pairs(cables);
+        let mut by_kind: BTreeMap<HubKind, Vec<usize>> = BTreeMap::new();
+        for (nth, (hub, _)) in self.found.iter().enumerate() {
+            by_kind.entry(hub.kind).or_default().push(nth);
+        }
+        let mut found: Vec<_> = self.found.into_iter().map(Some).collect();
+        let mut moved = vec![0; found.len()];
+        let mut hubs = Vec::new();
+        for (kind, members) in by_kind {
+            let most = if kind.is_band() { MOST_BANDS } else { MOST };
+            let mut taken = members.iter().map(|nth| found[*nth].take().expect("each is of one kind"));
+            let first = hubs.len();
+            if members.len() > most {
+                hubs.push(one_for_all(kind, &taken.collect::<Vec<_>>()));
+                for nth in &members {
+                    moved[*nth] = first;
+                }
+            } else {
+                for (place, nth) in members.iter().enumerate() {
+                    moved[*nth] = first + place;
+                }
+                hubs.extend(taken.by_ref().map(|(hub, _)| hub));
+            }
+        }
+        (hubs, moved.clone(), joined(pairs, &moved))
+    }
+
+    /// The routers that are connected: as the file lists it, else every leaf with every spine.
+    fn pairs(&self, cables: &Cables<'_>) -> Vec<(usize, usize, String)> {
+        if !cables.routers.is_empty() {
+            let listed = cables.routers.iter().filter_map(|(one, other)| {
+                let ends = (self.router(one.0)?, self.router(other.0)?);
+                Some((ends.0, ends.1, format!("{} {} – {} {}", one.0, one.1, other.0, other.1)))
+            });
+            return listed.collect();
+        }
+        let of = |kind| self.found.iter().enumerate().filter(move |(_, (hub, _))| hub.kind == kind);
+        let detail = |leaf: &Hub, spine: &Hub| format!("{} – {}", leaf.name, spine.name);
+        of(HubKind::Leaf)
+            .flat_map(|(leaf, (one, _))| {
+                of(HubKind::Spine).map(move |(spine, (other, _))| (leaf, spine, detail(one, other)))
+            })
+            .collect()
+    }
+}
+
+fn one_for_all(kind: HubKind, members: &[(Hub, Option<u32>)]) -> Hub {
+    let names = format!("{} … {}", members[0].0.name, members[members.len() - 1].0.name);
+    let numbers = || members.iter().filter_map(|(_, asn)| *asn);
+    let mut facts = vec![Fact::new("", names)];
+    if let (Some(least), Some(most)) = (numbers().min(), numbers().max()) {
+        let range = if least == most { least.to_string() } else { format!("{least} … {most}") };
+        facts.push(Fact::new("AS", range));
+    }
+    Hub { kind, name: format!("{} {}s", members.len(), kind.word()), facts, count: members.len() }
+}
+
+/// One cable for all between the same two hubs.
+fn joined(pairs: Vec<(usize, usize, String)>, moved: &[usize]) -> Vec<Cable> {
+    let mut between: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+    for (one, other, detail) in pairs {
+        let ends = (moved[one], moved[other]);
+        if ends.0 != ends.1 {
+            between.entry((ends.0.min(ends.1), ends.0.max(ends.1))).or_default().push(detail);
+        }
+    }
+    let detail =
+        |all: Vec<String>| if all.len() > MOST { format!("{} cables", all.len()) } else { all.join("\n") };
+    between.into_iter().map(|(ends, all)| Cable { ends, detail: detail(all) }).collect()
+}

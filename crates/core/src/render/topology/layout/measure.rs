@@ -1,0 +1,112 @@
+//! How large the boxes must be for what they say.
+
+use super::int;
+use crate::render::topology::scene::{Card, Fact, Hub, Scene, Wire};
+use crate::render::topology::text::{Face, width};
+
+/// Inside a box, at its sides.
+pub const PAD: i32 = 12;
+/// The head of a card, with the node's name.
+pub const HEAD: i32 = 30;
+/// From one line of text to the next.
+pub const LINE: i32 = 18;
+/// Height of the mark where a wire meets a card.
+pub const PORT: i32 = 16;
+/// A bar across the picture.
+pub const BAND: i32 = 44;
+
+/// Sizes that hold for the whole picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Measures {
+    pub card: (i32, i32),
+    /// Width of a router.
+    pub hub: i32,
+    /// Room for the labels in cards.
+    pub label: i32,
+    /// Room for the labels in hubs.
+    pub hub_label: i32,
+    /// Whether there is room for the names of ports.
+    pub ports_named: bool,
+}
+
+impl Measures {
+    pub fn of(scene: &Scene) -> Self {
+        let label = labels(scene.cards().flat_map(|card| &card.facts));
+        let boxes = || scene.hubs.iter().filter(|hub| !hub.kind.is_band());
+        let hub_label = labels(boxes().flat_map(|hub| &hub.facts));
+        let hub = boxes().map(|hub| hub_width(hub, hub_label)).max().unwrap_or(0);
+        let card_width = scene.cards().map(|card| card_width(card, label)).max().unwrap_or(0).clamp(150, 330);
+        let ports =
+            scene.cards().map(|card| card.wires.iter().map(port_width).sum::<i32>()).max().unwrap_or(0);
+        Self {
+            card: (card_width, scene.cards().map(card_height).max().unwrap_or(0)),
+            hub: hub.clamp(180, 340).max(far_width(scene)),
+            label,
+            hub_label,
+            ports_named: ports <= card_width,
+        }
+    }
+}
+
+fn labels<'f>(facts: impl Iterator<Item = &'f Fact>) -> i32 {
+    let widest = facts.map(|fact| width(&fact.label, Face::Plain, 11)).max().unwrap_or(0);
+    if widest == 0 { 0 } else { widest.min(90) + 10 }
+}
+
+fn facts_width(facts: &[Fact], label: i32) -> i32 {
+    facts.iter().map(|fact| label + width(&fact.value, Face::Mono, 12)).max().unwrap_or(0)
+}
+
+fn card_width(card: &Card, label: i32) -> i32 {
+    let head = width(&card.name, Face::Bold, 14) + width(&card.caption, Face::Plain, 11) + 12;
+    let ports = card.wires.iter().map(port_width).sum::<i32>();
+    let speaker = card.speaker.as_ref().map_or(0, |speaker| {
+        let name = width(&speaker.name, Face::Bold, 11) + 8;
+        let lines = speaker.lines.iter().enumerate();
+        let line =
+            |(nth, line): (usize, &String)| width(line, Face::Plain, 11) + if nth == 0 { name } else { 0 };
+        lines.map(line).max().unwrap_or(0) + 2 * 8
+    });
+    (head.max(facts_width(&card.facts, label)).max(speaker) + 2 * PAD).max(ports)
+}
+
+/// Room for the known ports of the router that has most, as long as they are few.
+fn far_width(scene: &Scene) -> i32 {
+    let ports = |hub: usize| {
+        let wires = || scene.wires().filter(move |wire| wire.hub == hub);
+        let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max();
+        widest.map(|widest| (int(wires().count()) + 1) * (widest + 6))
+    };
+    (0..scene.hubs.len()).filter_map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
+}
+
+/// A mark with a port's name in it.
+pub fn mark_width(name: &str) -> i32 {
+    width(name, Face::Plain, 11) + 12
+}
+
+/// Room for a port's name and what is around it.
+pub fn port_width(wire: &Wire) -> i32 {
+    mark_width(&wire.port) + 8
+}
+
+fn card_height(card: &Card) -> i32 {
+    let speaker = card.speaker.as_ref().map_or(0, |speaker| 8 + speaker_height(speaker.lines.len()));
+    HEAD + 8 + LINE * int(card.facts.len()) + speaker + 8
+}
+
+/// A speaker's box, its name and first line beside each other.
+pub fn speaker_height(lines: usize) -> i32 {
+    10 + 16 * int(lines.max(1))
+}
+
+/// A router's height, with room for the marks of its ports where they are known.
+pub fn hub_height(scene: &Scene, hub: usize) -> i32 {
+    let ports = scene.wires().any(|wire| wire.hub == hub && wire.far.is_some());
+    HEAD + LINE * int(scene.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
+}
+
+fn hub_width(hub: &Hub, label: i32) -> i32 {
+    let head = width(&hub.name, Face::Bold, 14) + width(hub.kind.word(), Face::Plain, 11) + 16;
+    head.max(facts_width(&hub.facts, label)) + 2 * PAD
+}

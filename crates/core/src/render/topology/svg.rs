@@ -1,0 +1,175 @@
+//! SVG as text: few shapes, every style on the shape itself, because viewers differ in what else they understand.
+
+use std::fmt::Write;
+
+use super::palette::MUTED;
+use super::text::{self, Face};
+
+/// A rectangle in pixels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Area {
+    pub x: i32,
+    pub y: i32,
+    pub width: i32,
+    pub height: i32,
+}
+
+impl Area {
+    pub fn right(self) -> i32 {
+        self.x + self.width
+    }
+
+    pub fn bottom(self) -> i32 {
+        self.y + self.height
+    }
+
+    pub fn middle(self) -> i32 {
+        self.x + self.width / 2
+    }
+}
+
+/// One line of text: where its base line starts, how it looks and how much room it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'t> {
+    pub at: (i32, i32),
+    pub text: &'t str,
+    pub face: Face,
+    pub size: i32,
+    pub fill: &'t str,
+    pub room: i32,
+    pub anchor: Anchor,
+}
+
+/// Which part of a line is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl<'t> Line<'t> {
+    /// Small and muted.
+    pub fn label(at: (i32, i32), text: &'t str, room: i32) -> Self {
+        Self { at, text, face: Face::Plain, size: 11, fill: MUTED, room, anchor: Anchor::Start }
+    }
+}
+
+/// A document that grows from front to end.
+#[derive(Debug, Default)]
+pub struct Svg(String);
+
+impl Svg {
+    /// A rectangle with rounded corners; `style` is attributes.
+    pub fn rectangle(&mut self, area: Area, round: i32, style: &str) {
+        let Area { x, y, width, height } = area;
+        self.put(format_args!(
+            r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round}" {style}/>"#
+        ));
+    }
+
+    /// A path; `style` is attributes.
+    pub fn path(&mut self, path: &str, style: &str) {
+        self.put(format_args!(r#"<path d="{path}" {style}/>"#));
+    }
+
+    /// A disc.
+    pub fn disc(&mut self, (x, y): (i32, i32), radius: i32, fill: &str) {
+        self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{fill}"/>"#));
+    }
+
+    /// A text, cut to its room; then the whole text shows when the pointer rests on it.
+    pub fn text(&mut self, line: &Line<'_>) {
+        let Line { at: (x, y), face, size, fill, .. } = *line;
+        let shown = text::fit(line.text, face, size, line.room);
+        let family = match face {
+            Face::Mono => r#" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace""#,
+            Face::Bold => r#" font-weight="bold""#,
+            Face::Plain => "",
+        };
+        let anchor = match line.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => r#" text-anchor="middle""#,
+            Anchor::End => r#" text-anchor="end""#,
+        };
+        let title = if shown == line.text { String::new() } else { title(line.text) };
+        let shown = escape(&shown);
+        self.put(format_args!(
+            r#"<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{family}{anchor}>{title}{shown}</text>"#
+        ));
+    }
+
+    /// What follows belongs together, until [`close`](Self::close).
+    pub fn open(&mut self, class: &str, hover: &str) {
+        let title = if hover.is_empty() { String::new() } else { title(hover) };
+        self.put(format_args!(r#"<g class="{class}">{title}"#));
+    }
+
+    /// Ends what [`open`](Self::open) began.
+    pub fn close(&mut self) {
+        self.put(format_args!("</g>"));
+    }
+
+    /// The whole document.
+    pub fn document(self, (width, height): (i32, i32), name: &str, paper: &str) -> String {
+        let title = title(name);
+        let body = self.0;
+        format!(
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="system-ui, 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif">
+{title}
+<rect width="{width}" height="{height}" fill="{paper}"/>
+{body}</svg>
+"#
+        )
+    }
+
+    fn put(&mut self, piece: std::fmt::Arguments<'_>) {
+        self.0.write_fmt(piece).expect("a string takes everything");
+        self.0.push('\n');
+    }
+}
+
+fn title(text: &str) -> String {
+    format!("<title>{}</title>", escape(text))
+}
+
+/// `text` as XML character data or attribute value.
+///
+/// XML 1.0 has no way at all to write most control characters: they become U+FFFD.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(letter),
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_a_text_stays_text() {
+        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;'");
+        assert_eq!(escape("a\0b\u{1b}c\u{ffff}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
+    }
+
+    #[test]
+    fn a_text_that_was_cut_is_whole_in_its_title() {
+        let mut svg = Svg::default();
+
+        svg.text(&Line::label((0, 0), "much too long", 40));
+
+        assert!(svg.0.contains("<title>much too long</title>"), "{}", svg.0);
+        assert!(svg.0.contains("…</text>"), "{}", svg.0);
+    }
+}

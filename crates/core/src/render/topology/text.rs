@@ -1,0 +1,84 @@
+//! How wide a text is, without asking a font.
+//!
+//! The estimate is that of the widest common fonts (DejaVu Sans and its mono), so that text stays inside its box
+//! wherever the picture is opened.
+
+use std::borrow::Cow;
+
+/// The kinds of letters in the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    Plain,
+    Bold,
+    Mono,
+}
+
+/// Width of `text` in pixels, rounded up.
+pub fn width(text: &str, face: Face, size: i32) -> i32 {
+    // No box is wider than this many letters.
+    let sum: i32 = text.chars().take(10_000).map(|letter| thousandths(letter, face)).sum();
+    (sum * size + 999) / 1000
+}
+
+fn thousandths(letter: char, face: Face) -> i32 {
+    let wide = match letter {
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 1000,
+        'A'..='Z' | '&' | '<' | '>' | '=' | '+' | '·' => 760,
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 360,
+        ' '..='~' => 640,
+        _ => 1050,
+    };
+    match face {
+        Face::Plain => wide,
+        Face::Bold => wide * 11 / 10,
+        // Letters beyond ASCII may come from another font.
+        Face::Mono => {
+            if letter.is_ascii() || letter == '…' {
+                605
+            } else {
+                1050
+            }
+        }
+    }
+}
+
+/// `text`, with an ellipsis for what does not fit into `room` pixels.
+pub fn fit(text: &str, face: Face, size: i32, room: i32) -> Cow<'_, str> {
+    if width(text, face, size) <= room {
+        return Cow::Borrowed(text);
+    }
+    let mut left = room * 1000 - thousandths('…', face) * size;
+    let kept: String = text
+        .chars()
+        .take_while(|letter| {
+            left -= thousandths(*letter, face) * size;
+            left >= 0
+        })
+        .collect();
+    Cow::Owned(kept + "…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_left_alone_and_what_does_not_is_cut() {
+        let room = width("10.101.254.11", Face::Mono, 12);
+
+        assert_eq!(fit("10.101.254.11", Face::Mono, 12, room), "10.101.254.11");
+        assert_eq!(fit("10.101.254.112", Face::Mono, 12, room), "10.101.254.1…");
+    }
+
+    #[test]
+    fn what_is_cut_fits() {
+        for text in ["a-very-long-name-of-a-node", "mmmmmmmmmmmmmmmmmm", "長い名前のノードがここにある"]
+        {
+            for face in [Face::Plain, Face::Bold, Face::Mono] {
+                let cut = fit(text, face, 13, 100);
+
+                assert!(cut.ends_with('…') && width(&cut, face, 13) <= 100, "{cut}");
+            }
+        }
+    }
+}

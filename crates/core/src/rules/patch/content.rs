@@ -1,0 +1,142 @@
+//! What patches bring: virtual addresses on workers, and host names.
+
+use serde_json::Value;
+
+use super::{Patch, nodes_of, used};
+use crate::cluster::section::Role;
+use crate::plan::Kind;
+use crate::rules::group::{self, Groups};
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::{document, release};
+
+pub(in crate::rules) const RULES: &[Rule] = &[VIP_ON_WORKER, HOSTNAME_TWICE];
+
+const VIP_ON_WORKER: Rule = Rule {
+    id: "patch-vip-on-worker",
+    severity: Severity::Error,
+    summary: "a patch gives a worker a virtual IP",
+    story: "The VIP is held by whoever wins an election in etcd, and workers have no etcd. Talos refuses a worker's \
+            configuration with `vip` in it; with a Layer2VIPConfig it never claims the address, and nobody says why.",
+    fix: "move the patch to `roles.controlplane.patches`, or write the address as `network.api.vip`",
+    look: vip_on_worker,
+};
+
+const HOSTNAME_TWICE: Rule = Rule {
+    id: "hostname-twice",
+    severity: Severity::Error,
+    summary: "a node's host name is given a second time",
+    story: "From 1.12 on the host name stands in a HostnameConfig. A patch with `machine.network.hostname` beside it makes \
+            Talos refuse the whole configuration; one that several nodes share gives them all one name, and each joins \
+            Kubernetes in place of the one before.",
+    fix: "leave the host name out of patches and kernel arguments: it is the node's name",
+    look: hostname_twice,
+};
+
+fn vip_on_worker(context: &Context<'_>, found: &mut Found) {
+    for (patch, kinds) in used(context) {
+        let is_worker = |kind: &&&Kind| context.plan.nodes[kind.first()].role == Role::Worker;
+        let workers = nodes_of(kinds.iter().filter(is_worker));
+        if workers.is_empty() {
+            continue;
+        }
+        let names = group::names(context, &workers);
+        for key in patch.documents().iter().flat_map(vips) {
+            let message = format!("{key} on workers: {names}");
+            found.at(&patch.key, patch.place, patch.says(message));
+        }
+    }
+}
+
+/// The keys of a document that ask for a virtual IP.
+fn vips(document: &Value) -> Vec<String> {
+    let mut keys = Vec::new();
+    if matches!(document::kind(document), Some("Layer2VIPConfig" | "HCloudVIPConfig")) {
+        keys.push(document::kind(document).unwrap_or_default().to_owned());
+    }
+    for (nth, interface) in document::items(document, "/machine/network/interfaces") {
+        let key = format!("machine.network.interfaces[{nth}]");
+        if document::at(interface, "/vip").is_some() {
+            keys.push(format!("{key}.vip"));
+        }
+        let vlans = document::items(interface, "/vlans");
+        keys.extend(
+            vlans
+                .filter(|(_, vlan)| document::at(vlan, "/vip").is_some())
+                .map(|(vlan, _)| format!("{key}.vlans[{vlan}].vip")),
+        );
+    }
+    keys
+}
+
+fn hostname_twice(context: &Context<'_>, found: &mut Found) {
+    for (patch, kinds) in used(context) {
+        let nodes = nodes_of(&kinds);
+        for document in patch.documents() {
+            if let Some(why) = hostname_fault(context, document, &nodes) {
+                found.at(&patch.key, patch.place, patch.says(why));
+            }
+        }
+    }
+    kernel_hostnames(context, found);
+}
+
+/// What is wrong with the host name in a document that `nodes` share.
+fn hostname_fault(context: &Context<'_>, document: &Value, nodes: &[usize]) -> Option<String> {
+    let first = &context.plan.nodes[*nodes.first()?];
+    let documents = release::at_least(&context.plan.cluster.contract.value, 12);
+    let legacy = document::at(document, "/machine/network/hostname").and_then(Value::as_str);
+    if legacy.is_some() && documents {
+        return Some(
+            "machine.network.hostname stands beside the HostnameConfig of every configuration".to_owned(),
+        );
+    }
+    let stable = document::at(document, "/machine/features/stableHostname");
+    if documents && stable == Some(&Value::Bool(true)) {
+        return Some("machine.features.stableHostname stands beside the HostnameConfig".to_owned());
+    }
+    let of_kind = (document::kind(document) == Some("HostnameConfig")).then_some(document);
+    let auto = of_kind.and_then(|document| document::at(document, "/auto")).and_then(Value::as_str);
+    if auto == Some("stable") {
+        return Some(
+            "HostnameConfig with `auto: stable`, and the node's name is a host name already".to_owned(),
+        );
+    }
+    let given = of_kind.and_then(|document| document::at(document, "/hostname")).and_then(Value::as_str);
+    let name = legacy.or(given)?;
+    if nodes.len() > 1 {
+        return Some(format!("the host name {name} for several nodes: {}", group::names(context, nodes)));
+    }
+    (name != first.name.as_str()).then(|| format!("the host name {name} for {}", first.name))
+}
+
+fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
+    let mut groups = Groups::new(context);
+    for (node, kind) in group::kinds(context) {
+        let Some(kernel) = node.settings.kernel.get() else { continue };
+        for arg in kernel.args.items() {
+            let Some(name) = arg.value.as_str().strip_prefix("talos.hostname=") else { continue };
+            let others: Vec<_> = kind
+                .nodes
+                .iter()
+                .copied()
+                .filter(|&nth| context.plan.nodes[nth].name.as_str() != name)
+                .collect();
+            if !others.is_empty() {
+                let message = format!("talos.hostname={name} for nodes of another name");
+                groups.add("kernel.args", Some(arg.place), message, &others);
+            }
+        }
+    }
+    groups.report(found);
+}
+
+impl Patch {
+    /// Whether it decides where Talos is installed.
+    pub(in crate::rules) fn names_a_disk(&self) -> bool {
+        let install = ["/machine/install/disk", "/machine/install/diskSelector"];
+        self.documents().iter().any(|document| {
+            install.iter().any(|pointer| document::at(document, pointer).is_some())
+                || document::kind(document) == Some("UnattendedInstallConfig")
+        })
+    }
+}

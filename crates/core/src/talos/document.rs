@@ -1,0 +1,178 @@
+//! Talos' own documents, read the way Talos reads them.
+//!
+//! [`read`] turns a YAML stream into values; [`from_any`] does the same with a piece that stands in the cluster file.
+//! Talos reads with go-yaml, for which `on` is text and `0644` is octal: another language than the cluster file's. The
+//! other functions find their way in a value.
+//!
+//! Not here: what the documents mean, and which a release has ([`kind`](super::kind)).
+
+use serde_json::{Map, Value};
+
+use crate::cluster::value::Any;
+
+/// The longest stream that is read.
+const LONGEST: usize = 16 << 20;
+
+/// Why a stream could not be read. The text of the stream is not repeated: it may hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct DocumentError {
+    /// The line, counted from 1.
+    pub line: Option<u64>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
+pub fn read(text: &str) -> Result<Vec<Value>, DocumentError> {
+    if text.len() > LONGEST {
+        let reason = format!("longer than {} MiB", LONGEST >> 20);
+        return Err(DocumentError { line: None, reason });
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
+        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+        let reason = error.without_snippet().to_string();
+        DocumentError { line, reason: first_line(&reason).to_owned() }
+    })
+}
+
+/// The reader's own limits on depth, aliases and values hold: they let through 500 machine configurations at once.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        strict_booleans: true,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    }
+}
+
+/// The reason alone: the place is told apart.
+fn first_line(reason: &str) -> &str {
+    let line = reason.lines().next().unwrap_or("not YAML");
+    line.split_once(" at line ").map_or(line, |(reason, _)| reason)
+}
+
+/// A piece of a document that stands in the cluster file.
+pub fn from_any(any: &Any) -> Value {
+    match any {
+        Any::Null => Value::Null,
+        Any::Scalar(text, true) => plain(text),
+        Any::Scalar(text, false) => Value::String(text.clone()),
+        Any::List(items) => Value::Array(items.iter().map(from_any).collect()),
+        Any::Map(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (key.clone(), from_any(value))).collect())
+        }
+    }
+}
+
+/// What a word without quotes is to go-yaml: most are text, and only the others are worth a parser.
+fn plain(text: &str) -> Value {
+    let may_differ = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
+        || ["true", "false"].contains(&text.to_ascii_lowercase().as_str());
+    let value = may_differ.then(|| serde_saphyr::from_str_with_options(text, options()).ok()).flatten();
+    value.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// The kind of a document; none for the one with `machine` and `cluster`.
+pub fn kind(document: &Value) -> Option<&str> {
+    document.get("kind")?.as_str()
+}
+
+/// The name of a document.
+pub fn name(document: &Value) -> Option<&str> {
+    document.get("name")?.as_str()
+}
+
+/// Whether it is the document with `machine` and `cluster`.
+pub fn is_machine_config(document: &Value) -> bool {
+    ["machine", "cluster", "debug", "persist"].iter().any(|key| document.get(key).is_some())
+}
+
+/// Whether a map of a patch takes away what it names, instead of setting it.
+pub fn deletes(map: &Map<String, Value>) -> bool {
+    map.get("$patch").is_some_and(|word| word == "delete")
+}
+
+/// The value at a JSON pointer such as `/machine/network`, unless it or what is above it is deleted there.
+pub fn at<'v>(document: &'v Value, pointer: &str) -> Option<&'v Value> {
+    let mut value = document;
+    for step in pointer.split('/').skip(1) {
+        value = set(value)?.get(step)?;
+    }
+    set(value)
+}
+
+fn set(value: &Value) -> Option<&Value> {
+    (!value.is_null() && !value.as_object().is_some_and(deletes)).then_some(value)
+}
+
+/// The items of the list at a JSON pointer, those that are deleted left out, each with its number.
+pub fn items<'v>(document: &'v Value, pointer: &str) -> impl Iterator<Item = (usize, &'v Value)> {
+    let list = at(document, pointer).and_then(Value::as_array);
+    list.into_iter().flatten().enumerate().filter(|(_, item)| set(item).is_some())
+}
+
+/// The texts of the list at a JSON pointer.
+pub fn texts<'v>(document: &'v Value, pointer: &str) -> impl Iterator<Item = &'v str> {
+    items(document, pointer).filter_map(|(_, item)| item.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_mean_what_they_mean_to_go() {
+        let text = "a: on\nb: yes\nc: 0644\nd: 1.10\ne: true\nf: ~\ng: 12:34:56\nh: '1'\ni: off\nj: -1\n";
+
+        let documents = read(text).unwrap();
+
+        let want = json!({"a": "on", "b": "yes", "c": 420, "d": 1.1, "e": true, "f": null, "g": "12:34:56", "h": "1",
+            "i": "off", "j": -1});
+        assert_eq!(documents, [want]);
+    }
+
+    #[test]
+    fn a_word_means_the_same_in_the_cluster_file_and_in_a_patch() {
+        for word in
+            ["on", "0644", "1.10", "true", "12:34:56", "eth0", "0x1f", "1_000", "10.0.0.1", "-1", "1e3"]
+        {
+            let from_file = read(&format!("key: {word}")).unwrap().remove(0)["key"].clone();
+
+            assert_eq!(from_any(&Any::Scalar(word.to_owned(), true)), from_file, "{word}");
+            assert_eq!(from_any(&Any::Scalar(word.to_owned(), false)), json!(word));
+        }
+    }
+
+    #[test]
+    fn a_stream_is_read_without_its_empty_documents() {
+        let documents =
+            read("\u{feff}---\nmachine: {}\n---\n# nothing\n---\nkind: LinkConfig\nname: eth0\n").unwrap();
+
+        assert_eq!(documents.len(), 2);
+        assert!(is_machine_config(&documents[0]));
+        assert_eq!((kind(&documents[1]), name(&documents[1])), (Some("LinkConfig"), Some("eth0")));
+    }
+
+    #[test]
+    fn an_error_names_the_line_and_not_the_text() {
+        let error = read("machine:\n  token: hunter2.secret\n  token: [hunter2\n").unwrap_err();
+
+        assert!(error.line.is_some_and(|line| line > 1), "{error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+        assert!(read("a: 1\na: 2\n").is_err());
+    }
+
+    #[test]
+    fn what_a_patch_deletes_is_not_there() {
+        let document = json!({"machine": {"network": {"hostname": {"$patch": "delete"}, "interfaces": [
+            {"interface": "eth0", "$patch": "delete"}, {"interface": "eth1"}]}}});
+
+        let left: Vec<_> = items(&document, "/machine/network/interfaces").map(|(nth, _)| nth).collect();
+
+        assert_eq!(at(&document, "/machine/network/hostname"), None);
+        assert_eq!(left, [1]);
+    }
+}

@@ -1,0 +1,127 @@
+//! What holds for any file: it is understood or has problems, never both, never a panic; and printed, it reads the same.
+
+mod common;
+
+use ichor_core::cluster::read::Read;
+use ichor_core::cluster::schema::{FieldShape, Shape};
+use ichor_core::cluster::{File, Files, Loaded, load};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context};
+use ichor_core::{model, plan};
+use proptest::prelude::*;
+
+/// One text, whatever it is called.
+struct One(Vec<u8>);
+
+impl Files for One {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err("not here".to_owned()) }
+    }
+
+    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
+fn read(text: impl Into<Vec<u8>>) -> Loaded {
+    load("ichor.yaml", &mut One(text.into()))
+}
+
+/// Goes through everything a command would do with a text.
+fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
+    let loaded = read(text);
+    let understood = loaded.problems.is_empty();
+    prop_assert!(loaded.file.is_some() || !understood, "neither a file nor a problem");
+    if understood {
+        let file = loaded.file.as_ref().expect("asserted above");
+        let printed = file.print().to_yaml();
+        let again = read(printed.as_str());
+        prop_assert!(again.problems.is_empty(), "{printed}: {:?}", again.problems);
+        prop_assert_eq!(again.file.as_ref(), Some(file), "{}", printed);
+    }
+    match model::validate(loaded.file, loaded.problems) {
+        Err(problems) => prop_assert!(!problems.is_empty()),
+        Ok(cluster) => {
+            let plan = plan::plan(&cluster);
+            let attachments = Attachments::gather(&cluster, |_| Err("not here".to_owned()));
+            rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+        }
+    }
+    Ok(())
+}
+
+/// Decisions of a test, one byte each; when they run out, the smallest is taken.
+struct Dice<'d>(std::slice::Iter<'d, u8>);
+
+impl Dice<'_> {
+    fn roll(&mut self, sides: u8) -> u8 {
+        self.0.next().map_or(0, |byte| byte % sides)
+    }
+}
+
+/// A record with some of its keys, each with its example or with keys of its own.
+fn record(fields: &[FieldShape], dice: &mut Dice<'_>, depth: u8) -> String {
+    let mut entries = Vec::new();
+    for field in fields.iter().filter(|field| !field.example.is_empty() && field.name != "include") {
+        if dice.roll(3) == 1 {
+            entries.push(format!("{}: {}", field.name, value(field, dice, depth)));
+        }
+    }
+    format!("{{{}}}", entries.join(", "))
+}
+
+fn value(field: &FieldShape, dice: &mut Dice<'_>, depth: u8) -> String {
+    match ((field.shape)(), dice.roll(8)) {
+        (_, 7) => "null".to_owned(),
+        (Shape::Record { fields, .. }, 1..) if depth > 0 => record(&fields(), dice, depth - 1),
+        _ => field.example.to_owned(),
+    }
+}
+
+fn whole_file(dice: &mut Dice<'_>) -> String {
+    let Shape::Record { fields, .. } = File::shape() else { unreachable!("a file is a record") };
+    record(&fields(), dice, 4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_combination_of_keys_is_read_and_reads_the_same_when_printed(seed in prop::collection::vec(any::<u8>(), 0..600)) {
+        let text = whole_file(&mut Dice(seed.iter()));
+        let loaded = read(text.as_str());
+
+        prop_assert!(loaded.problems.is_empty(), "{}: {:?}", text, loaded.problems);
+        use_it(text.as_bytes())?;
+    }
+
+    #[test]
+    fn any_text_is_understood_or_has_problems(text in "[a-z:{}\\[\\],\"'&*!#|>%@`~<\\- \n\t0-9]{0,200}") {
+        use_it(text.as_bytes())?;
+    }
+
+    #[test]
+    fn any_bytes_are_understood_or_have_problems(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        use_it(&bytes)?;
+    }
+
+    #[test]
+    fn a_damaged_example_is_understood_or_has_problems(
+        which in 0_usize..5,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
+    ) {
+        let example = &common::cases("../../../examples")[which];
+        let mut bytes = common::Below(example.clone()).read("ichor.yaml").unwrap();
+        for (at, byte, kind) in edits {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte % 128),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+
+        use_it(&bytes)?;
+    }
+}

@@ -1,0 +1,85 @@
+//! The schema and the reference say what the types say.
+
+mod common;
+
+use ichor_core::cluster::read::Read;
+use ichor_core::cluster::schema::{json_schema, records, reference};
+use ichor_core::cluster::{File, Files, load};
+use ichor_core::rules;
+
+struct Text(String);
+
+impl Files for Text {
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone().into_bytes())
+    }
+
+    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Replaces what stands between two marks of a document, or compares it.
+fn assert_section(document: &str, section: &str, want: &str) {
+    let path = common::folder("../../..").join(document);
+    let text = String::from_utf8(common::Below(common::folder("../../..")).read(document).unwrap()).unwrap();
+    let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
+    let from = text.find(&begin).unwrap_or_else(|| panic!("{document} has no mark {begin}")) + begin.len();
+    let to = text.find(&end).unwrap_or_else(|| panic!("{document} has no mark {end}"));
+
+    common::assert_same(&path, &format!("{}\n{want}\n{}", &text[..from], &text[to..]));
+}
+
+#[test]
+fn the_reference_lists_every_key() {
+    assert_section("docs/cluster-file.md", "reference", reference(&File::shape()).trim_end());
+}
+
+#[test]
+fn the_rules_are_all_explained() {
+    let mut want = String::new();
+    for (group, rules) in rules::GROUPS {
+        want += &format!("\n## {group}\n");
+        for rule in *rules {
+            want += &format!(
+                "\n### {}\n\n*{}*: {}.\n\n{}\n\n**Fix:** {}.\n",
+                rule.id, rule.severity, rule.summary, rule.story, rule.fix
+            );
+        }
+    }
+
+    assert_section("docs/rules.md", "rules", want.trim());
+}
+
+#[test]
+fn every_example_of_a_key_can_stand_behind_it() {
+    let mut checked = 0;
+    for (record, fields) in records(&File::shape()) {
+        for field in fields.iter().filter(|field| record.name == "File" && field.name != "include") {
+            let loaded = load("ichor.yaml", &mut Text(format!("{}: {}\n", field.name, field.example)));
+
+            assert!(loaded.problems.is_empty(), "{}: {:?}", field.name, loaded.problems);
+            checked += 1;
+        }
+        for field in fields.iter().filter(|field| !field.example.is_empty()) {
+            assert!(!field.doc.is_empty(), "{}.{} has no comment", record.name, field.name);
+            assert!(!field.default.is_empty(), "{}.{} says nothing of its default", record.name, field.name);
+        }
+    }
+    assert!(checked > 10);
+}
+
+#[test]
+fn the_schema_accepts_every_example_and_refuses_an_unknown_key() {
+    let schema = json_schema(&File::shape());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for case in common::cases("../../../examples") {
+        let text = String::from_utf8(common::Below(case.clone()).read("ichor.yaml").unwrap()).unwrap();
+        let mut value: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", case.display());
+
+        value["netwrok"] = serde_json::json!({});
+        assert!(!validator.is_valid(&value), "{}", case.display());
+    }
+}
