@@ -113,8 +113,9 @@ proptest! {
         let example = &common::cases("../../../examples")[which];
         let mut bytes = common::Below(example.clone()).read("ichor.yaml").unwrap();
         for (at, byte, kind) in edits {
-            let at = at.index(bytes.len());
+            let at = at.index(bytes.len().max(1));
             match kind {
+                _ if bytes.is_empty() => bytes.push(byte),
                 0 => bytes[at] = byte,
                 1 => drop(bytes.remove(at)),
                 2 => bytes.insert(at, byte % 128),

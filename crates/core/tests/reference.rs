@@ -5,6 +5,9 @@ mod common;
 use ichor_core::cluster::read::Read;
 use ichor_core::cluster::schema::{json_schema, records, reference};
 use ichor_core::cluster::{File, Files, load};
+use ichor_core::model;
+use ichor_core::plan::plan;
+use ichor_core::render::topology;
 use ichor_core::rules;
 
 struct Text(String);
@@ -33,6 +36,16 @@ fn assert_section(document: &str, section: &str, want: &str) {
 #[test]
 fn the_reference_lists_every_key() {
     assert_section("docs/cluster-file.md", "reference", reference(&File::shape()).trim_end());
+}
+
+#[test]
+fn the_picture_in_the_readme_is_of_the_metallb_example() {
+    let loaded = common::load_case(&common::folder("../../../examples/metallb"), "ichor.yaml");
+    let cluster = model::validate(loaded.file, loaded.problems).unwrap();
+
+    let picture = topology::render(&cluster, &plan(&cluster));
+
+    common::assert_same(&common::folder("../../../docs").join("topology.svg"), &picture);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The cluster file as typed: texts in, [`File`] or [`Problem`]s out.
 //!
-//! [`load`] reads the file and what it includes into trees ([`tree`]), joins them, and reads the result into the
+//! [`load()`] reads the file and what it includes into trees ([`tree`]), joins them, and reads the result into the
 //! records of [`section`]. Every value remembers its [`Place`]. Nothing is derived and nothing is judged here.
 
 pub mod key;

@@ -18,8 +18,8 @@ impl Files for Text<'_> {
 
 /// The picture of a cluster that was read.
 pub fn drawn(loaded: Loaded) -> String {
-    let file = loaded.file.unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let cluster = model::validate(file).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let cluster =
+        model::validate(loaded.file, loaded.problems).unwrap_or_else(|problems| panic!("{problems:#?}"));
     topology::render(&cluster, &plan::plan(&cluster))
 }
 

@@ -87,11 +87,13 @@ pub fn card(svg: &mut Svg, card: &Card, area: Area, measures: &Measures) {
         &format!("M{x} {}V{}a8 8 0 0 1 8 -8H{}a8 8 0 0 1 8 8V{}Z", y + HEAD, y + 8, x + wide - 8, y + HEAD),
         &format!(r#"fill="{head}""#),
     );
-    let beside = width(&card.caption, Face::Plain, 11);
     let room = wide - 2 * PAD;
-    let name = Line::label((x + PAD, y + 23), &card.name, room - beside);
+    let beside = width(&card.caption, Face::Plain, 11);
+    // A long name needs the whole head; its colour tells the role too.
+    let caption = !card.caption.is_empty() && width(&card.name, Face::Bold, 14) <= room - beside;
+    let name = Line::label((x + PAD, y + 23), &card.name, if caption { room - beside } else { room });
     svg.text(&Line { face: Face::Bold, size: 14, fill: PAPER, ..name });
-    if !card.caption.is_empty() {
+    if caption {
         let caption = Line::label((area.right() - PAD, y + 23), &card.caption, beside);
         svg.text(&Line { anchor: Anchor::End, fill: PAPER, ..caption });
     }

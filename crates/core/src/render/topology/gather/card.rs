@@ -5,7 +5,7 @@ use super::links::tailscale;
 use super::speaker::speaker;
 use super::wires::wires;
 use super::{Sources, title};
-use crate::cluster::section::{Arch, Role};
+use crate::cluster::section::{Addressing, Arch, Role};
 use crate::plan::{NodePlan, Prefixes};
 use crate::render::topology::scene::{Card, Fact, Hub, spoken};
 
@@ -78,7 +78,7 @@ fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
 fn address_facts(node: &NodePlan) -> Vec<Fact> {
     let mut facts: Vec<_> = prefixes(node.link.value.as_str(), &node.address, true).collect();
     let stage = node.settings.address.get();
-    if facts.is_empty() {
+    if facts.is_empty() && node.addressing.value != Addressing::Static {
         let given = stage.and_then(|stage| stage.dhcp.get()).map(ToString::to_string);
         facts.push(Fact::new(
             node.link.value.as_str(),
