@@ -16,7 +16,7 @@ const CANNOT: Rule = Rule {
     summary: "the file asks something of the backend that it cannot do",
     story: "A cluster was moved to Talos' own BGP. Its configuration has no field for communities, so they were left out, \
             and the border no longer knew which routes to keep inside.",
-    fix: "choose a backend that can, or do without it; `ichor show backends` compares them",
+    fix: "choose a backend that can, or do without it",
     look: |context, found| report(context, found, &[LackKind::Other]),
 };
 
