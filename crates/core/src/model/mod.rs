@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::cluster::key::At;
 use crate::cluster::read::{Read, Reference};
-use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Routing, Rung};
+use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
 use crate::cluster::value::{NodeName, TalosVersion};
 use crate::cluster::{Place, Problem};
 
@@ -88,22 +88,6 @@ impl Cluster {
     pub fn routes(&self) -> bool {
         let mut rungs = self.bases.iter().chain(self.nodes.iter().map(|node| &node.value.rung));
         rungs.any(|rung| rung.routing.is_set())
-    }
-
-    /// Which base the routing of node `nth` comes from, if the node itself sets only its AS number and router id and
-    /// nothing that sessions depend on.
-    pub fn shared_routing(&self, nth: usize) -> Option<u32> {
-        let own = &self.nodes[nth].value.rung;
-        let plain = |routing: &Routing| {
-            let numbers = Routing {
-                asn: routing.asn.clone(),
-                router_id: routing.router_id.clone(),
-                ..Routing::default()
-            };
-            numbers == *routing
-        };
-        let shared = !own.routing.is_written() || own.routing.get().is_some_and(plain);
-        (shared && !own.talos.is_written()).then(|| self.base_of[nth])
     }
 
     /// The routers of the fabric.

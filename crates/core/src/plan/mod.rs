@@ -10,6 +10,7 @@ mod cluster;
 pub mod derive;
 mod kind;
 mod node;
+mod route;
 mod routing;
 mod vm;
 pub mod why;
@@ -30,7 +31,7 @@ use crate::cluster::value::{
 use crate::model::Cluster;
 use derive::Rule;
 pub use kind::Kind;
-use routing::Sessions;
+pub use route::RoutedNodes;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub struct Plan {
     pub cluster: ClusterPlan,
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
+    /// Those that route, by how they do.
+    pub routed: Vec<RoutedNodes>,
     /// The nodes again, sorted into those that are alike.
     pub kinds: Vec<Kind>,
     /// What should have been derived and could not.
@@ -237,7 +240,7 @@ pub struct NodePlan {
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
     pub router_id: Option<Decided<Ipv4Addr>>,
-    /// BGP, where the node routes.
+    /// BGP, where the node routes; shared by all that route alike.
     pub routing: Option<Arc<RoutingPlan>>,
     /// How it starts.
     pub boot: BootPlan,
@@ -293,6 +296,8 @@ pub struct RoutingPlan {
     pub backend: Decided<Backend>,
     /// What brings it onto the node; none for the native backend.
     pub carrier: Option<Decided<Carrier>>,
+    /// What the file asks of it that it cannot do.
+    pub lacks: Vec<backend::Lack>,
     /// Which addresses are announced.
     pub advertise: Decided<Vec<Advertise>>,
     /// Whom it peers with.
@@ -308,6 +313,8 @@ pub struct NeighborPlan {
     pub place: Place,
     /// The router of the fabric.
     pub router: Option<Word>,
+    /// Its number among the routers of the fabric.
+    pub router_nth: Option<usize>,
     /// How it is found.
     pub peer: Peer,
     /// Its AS number; none when any external one will do.
@@ -323,7 +330,7 @@ pub struct NeighborPlan {
 }
 
 /// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// By its router advertisements on a link.
     Link(LinkName),
@@ -408,11 +415,11 @@ pub struct VmPlan {
 /// Decides everything about `cluster`.
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
+    let mut routes = route::Routes::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let mut sessions = Sessions::default();
     let nodes: Vec<_> = (0..cluster.nodes().len())
-        .map(|nth| node::plan(cluster, &prefixes, nth, &mut sessions, &mut gaps))
+        .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
     let kinds = kind::kinds(&nodes);
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, gaps }
+    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, routed: routes.planned, gaps }
 }

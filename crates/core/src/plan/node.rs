@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 
 use super::derive::{self, Rule};
-use super::routing::Sessions;
+use super::route::Routes;
 use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, boot, vm};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{Addressing, Arch, Digits, Network, Node, Platform, Role, RouterId, Rung};
@@ -36,7 +36,7 @@ pub fn plan(
     cluster: &Cluster,
     ground: &Ground,
     nth: usize,
-    sessions: &mut Sessions,
+    planner: &mut Routes,
     gaps: &mut Vec<Gap>,
 ) -> NodePlan {
     let written = &cluster.nodes()[nth];
@@ -105,7 +105,7 @@ pub fn plan(
         Some(talos) => Decided::written(talos.value.clone(), talos.place),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
-    let routing = sessions.plan(cluster, nth, &settings, &ports, &talos.value);
+    let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
     let arch = match settings.arch.at() {
         Some(arch) => Decided::written(*arch.value, arch.place),
         None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),

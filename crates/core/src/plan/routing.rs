@@ -1,60 +1,44 @@
 //! BGP on one node: sessions with the fabric and with the speaker.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::backend::Ask;
 use super::derive::{self, Rule};
 use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, backend};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{
-    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Router, RouterRole, Routing, Rung,
+    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Rung,
     Speaker, Workload,
 };
-use crate::cluster::value::{Asn, LinkName, TalosVersion, Toggle};
+use crate::cluster::value::{Asn, TalosVersion, Toggle};
 use crate::model::Cluster;
 
 /// Keepalive and hold time when nobody says otherwise.
 const TIMERS: (u16, u16) = (3, 9);
 
-/// The BGP plans made so far: nodes that differ in AS number and router id alone share one.
-#[derive(Debug, Default)]
-pub struct Sessions(HashMap<(u32, Box<[LinkName]>), Arc<RoutingPlan>>);
-
-impl Sessions {
-    /// The BGP plan of node `nth`, if it routes.
-    pub fn plan(
-        &mut self,
-        cluster: &Cluster,
-        nth: usize,
-        settings: &Rung,
-        ports: &[Port],
-        talos: &TalosVersion,
-    ) -> Option<Arc<RoutingPlan>> {
-        let routing = settings.routing.get()?;
-        let Some(base) = cluster.shared_routing(nth) else {
-            return Some(Arc::new(plan(cluster, routing, ports, talos)));
-        };
-        let ports_key = ports.iter().map(|port| port.name.clone()).collect();
-        let known = self.0.entry((base, ports_key));
-        Some(known.or_insert_with(|| Arc::new(plan(cluster, routing, ports, talos))).clone())
-    }
-}
-
-fn plan(cluster: &Cluster, routing: &Routing, ports: &[Port], talos: &TalosVersion) -> RoutingPlan {
+/// Decides everything about a node's BGP.
+pub fn plan(
+    cluster: &Cluster,
+    settings: &Rung,
+    role: Role,
+    ports: &[Port],
+    talos: &TalosVersion,
+) -> Option<RoutingPlan> {
+    let routing = settings.routing.get()?;
     let neighbors = match routing.neighbors.get() {
         Some(list) => list.0.iter().filter_map(|neighbor| neighbor_plan(cluster, neighbor)).collect(),
         None => from_fabric(cluster, ports),
     };
-    let workload = routing.workload.at().and_then(|workload| workload_plan(cluster, &workload));
+    let gobgp = routing.backend.value() == Some(Backend::Gobgp);
+    let workload = routing.workload.at().and_then(|workload| workload_plan(cluster, &workload, gobgp));
+    let health = backend::watches_health(settings, role);
+    let ask = Ask { cluster, talos, routing, neighbors: &neighbors, workload: workload.as_ref(), health };
     let backend = match routing.backend.at() {
         Some(at) => Decided::written(*at.value, at.place),
         None => {
-            let native =
-                backend::lacks(Backend::Native, None, talos, routing, &neighbors, workload.as_ref(), cluster)
-                    .is_empty();
+            let native = backend::lacks(Backend::Native, None, &ask).is_empty();
             Decided::derived(if native { Backend::Native } else { Backend::Frr }, Rule::FirstBackend, None)
         }
     };
@@ -62,11 +46,12 @@ fn plan(cluster: &Cluster, routing: &Routing, ports: &[Port], talos: &TalosVersi
         Some(at) => Decided::written(*at.value, at.place),
         None => Decided::default(Carrier::Ichor, "ichor's extension, with the agent"),
     });
+    let lacks = backend::lacks(backend.value, carrier.as_ref().map(|carrier| carrier.value), &ask);
     let advertise = match routing.advertise.at() {
         Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
         None => Decided::default(Advertise::ALL.to_vec(), "everything the node has for others"),
     };
-    RoutingPlan { backend, carrier, advertise, neighbors, workload }
+    Some(RoutingPlan { backend, carrier, lacks, advertise, neighbors, workload })
 }
 
 fn bfd_of(bfd: &Key<Toggle<Bfd>>, default: bool) -> Option<(u32, u8)> {
@@ -79,8 +64,8 @@ fn bfd_of(bfd: &Key<Toggle<Bfd>>, default: bool) -> Option<(u32, u8)> {
 
 fn neighbor_plan(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
     let neighbor = &at.value;
-    let router =
-        neighbor.router.get().and_then(|name| cluster.router(name.as_str())).map(|router| &router.value);
+    let found = router_of(cluster, neighbor);
+    let router = found.map(|(_, router)| router);
     let peer = match (neighbor.address.get(), neighbor.link.get()) {
         (Some(address), _) => Peer::Address(*address),
         (None, Some(link)) => Peer::Link(link.clone()),
@@ -89,7 +74,8 @@ fn neighbor_plan(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
     let unnumbered = matches!(peer, Peer::Link(_));
     Some(NeighborPlan {
         place: at.place,
-        router: neighbor.router.get().cloned(),
+        router: router.and_then(|router| router.name.get().cloned()),
+        router_nth: found.map(|(nth, _)| nth),
         peer,
         asn: neighbor.asn.value().or_else(|| router?.asn.value()),
         bfd: bfd_of(
@@ -102,15 +88,29 @@ fn neighbor_plan(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
     })
 }
 
+/// The router a neighbour names, or else the one that has its address.
+fn router_of<'c>(cluster: &'c Cluster, neighbor: &Neighbor) -> Option<(usize, &'c Router)> {
+    let mut routers = cluster.routers().map(|router| &router.value).enumerate();
+    match (neighbor.router.get(), neighbor.address.get()) {
+        (Some(name), _) => routers.find(|(_, router)| router.name.get() == Some(name)),
+        (None, Some(address)) => {
+            routers.find(|(_, router)| router.addresses.values().any(|at| at == address))
+        }
+        (None, None) => None,
+    }
+}
+
 /// Where no neighbours are written: the n-th port to the n-th leaf, and every gateway by its address.
 fn from_fabric(cluster: &Cluster, ports: &[Port]) -> Vec<NeighborPlan> {
     let of_role = |role| {
         cluster
             .routers()
-            .filter(move |router: &&At<Router>| router.value.role.value().unwrap_or(RouterRole::Leaf) == role)
+            .enumerate()
+            .filter(move |(_, router)| router.value.role.value().unwrap_or(RouterRole::Leaf) == role)
     };
-    let session = |router: &At<Router>, peer: Peer| NeighborPlan {
+    let session = |nth: usize, router: &At<Router>, peer: Peer| NeighborPlan {
         place: router.place,
+        router_nth: Some(nth),
         router: router.value.name.get().cloned(),
         bfd: bfd_of(&router.value.bfd, matches!(peer, Peer::Link(_))),
         peer,
@@ -119,13 +119,13 @@ fn from_fabric(cluster: &Cluster, ports: &[Port]) -> Vec<NeighborPlan> {
         passive: false,
         password: router.value.password.is_set(),
     };
-    let leafs = of_role(RouterRole::Leaf).zip(ports).map(|(router, port)| {
+    let leafs = of_role(RouterRole::Leaf).zip(ports).map(|((nth, router), port)| {
         let address = router.value.addresses.get().and_then(|list| list.values().next().copied());
-        session(router, address.map_or_else(|| Peer::Link(port.name.clone()), Peer::Address))
+        session(nth, router, address.map_or_else(|| Peer::Link(port.name.clone()), Peer::Address))
     });
-    let gateways = of_role(RouterRole::Gateway).filter_map(|router| {
+    let gateways = of_role(RouterRole::Gateway).filter_map(|(nth, router)| {
         let address = router.value.addresses.get()?.values().next().copied()?;
-        Some(session(router, Peer::Address(address)))
+        Some(session(nth, router, Peer::Address(address)))
     });
     leafs.chain(gateways).collect()
 }
@@ -168,10 +168,14 @@ fn or<T: Copy>(key: Option<&Key<T>>, default: T, reason: &'static str) -> Decide
     }
 }
 
-fn workload_plan(cluster: &Cluster, at: &At<&Workload>) -> Option<WorkloadPlan> {
+fn workload_plan(cluster: &Cluster, at: &At<&Workload>, gobgp: bool) -> Option<WorkloadPlan> {
     let workload = at.value;
     let speaker = workload.speaker.value().filter(|speaker| *speaker != Speaker::None)?;
-    let isolation = or(Some(&workload.isolation), Isolation::Vrf, "what was shown to work on every daemon");
+    let isolation = if gobgp {
+        or(Some(&workload.isolation), Isolation::None, "gobgpd listens in the default domain only")
+    } else {
+        or(Some(&workload.isolation), Isolation::Vrf, "what was shown to work on every other daemon")
+    };
     let known = defaults(speaker, isolation.value);
     let vrf = workload.vrf.get();
     let domain = match isolation.value {

@@ -3,12 +3,18 @@
 //! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules that
 //! belong together share a file. [`check`] applies all of them to one cluster.
 
+mod aggregate;
+mod allow;
+mod asn;
 pub mod attachment;
+mod backend;
+mod bfd;
 mod boot;
 pub mod clash;
 mod cni;
 mod compare;
 mod control_plane;
+mod daemon;
 mod dhcp;
 mod drain;
 mod duplicate;
@@ -18,11 +24,18 @@ mod gap;
 mod group;
 mod holder;
 mod image;
+mod inline;
 mod install;
 mod link;
 mod link_name;
+mod listen;
+mod listener;
 mod mac;
 mod mtu;
+mod mtu_ipv6;
+mod neighbor;
+mod nexthop;
+mod origin;
 mod overlap;
 mod overlay;
 pub mod patch;
@@ -31,10 +44,14 @@ mod roll;
 mod rung;
 mod schematic;
 mod secret;
+mod session;
 mod silence;
+mod speaker;
+mod tally;
 mod version;
 mod vip;
 mod vm_id;
+mod vrf;
 
 use std::fmt;
 
@@ -142,6 +159,19 @@ pub const GROUPS: &[(&str, &[Rule])] = &[
     ("VIP", vip::RULES),
     ("Endpoints", endpoint::RULES),
     ("Releases", version::RULES),
+    ("AS numbers", asn::RULES),
+    ("Neighbours", neighbor::RULES),
+    ("Listen ranges", listen::RULES),
+    ("Next hops", nexthop::RULES),
+    ("BFD", bfd::RULES),
+    ("MTU for IPv6", mtu_ipv6::RULES),
+    ("The speaker", speaker::RULES),
+    ("Prefixes from the speaker", allow::RULES),
+    ("Aggregates", aggregate::RULES),
+    ("VRFs", vrf::RULES),
+    ("Daemons", daemon::RULES),
+    ("Listeners", listener::RULES),
+    ("Backends", backend::RULES),
     ("Links", link::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),

@@ -197,7 +197,7 @@ record! {
         /// Settings of MetalLB.
         metallb: Metallb = "none", "{mode: frr-k8s}";
         /// What keeps its routes apart from the node's.
-        isolation: Isolation = "vrf", "vrf";
+        isolation: Isolation = "vrf; none with GoBGP", "vrf";
         /// The VRF.
         vrf: Vrf = "metallb, table 88; Cilium: cilium, table 89", "{name: metallb, table: 88}";
         /// Name of the network namespace.
