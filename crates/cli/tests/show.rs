@@ -97,9 +97,11 @@ fn a_view_that_does_not_exist_is_named() {
 
 #[test]
 fn a_reader_that_stops_early_is_no_error() {
-    let nodes: String = (1..5000).map(|index| format!("  - {{name: n{index}, index: {index}}}\n")).collect();
-    let folder =
-        folder(&[("ichor.yaml", &format!("cluster: {{name: sol, talos: v1.13.9}}\nnodes:\n{nodes}"))]);
+    let nodes: Vec<_> = (1..5000).map(|index| format!("  - {{name: n{index}, index: {index}}}\n")).collect();
+    let folder = folder(&[(
+        "ichor.yaml",
+        &format!("cluster: {{name: sol, talos: v1.13.9}}\nnodes:\n{}", nodes.concat()),
+    )]);
     let mut child = Command::new(env!("CARGO_BIN_EXE_ichor"))
         .args(["show", "nodes", "--json"])
         .current_dir(folder.path())
