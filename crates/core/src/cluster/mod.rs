@@ -3,9 +3,11 @@
 //! [`load()`] reads the file and what it includes into trees ([`tree`]), joins them, and reads the result into the
 //! records of [`section`]. Every value remembers its [`Place`]. Nothing is derived and nothing is judged here.
 
+mod full;
 pub mod key;
 pub mod load;
 pub mod nearest;
+mod plain;
 pub mod print;
 pub mod problem;
 pub mod read;

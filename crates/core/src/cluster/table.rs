@@ -156,14 +156,12 @@ fn plant(branch: Branch, place: Place, forest: &mut Forest<'_>) -> u32 {
             forest.list(place, items)
         }
         Branch::Map(entries) => {
-            let entries: Vec<_> = entries
-                .into_iter()
-                .map(|(key, at, value)| {
-                    let value = plant(value, at, forest);
-                    (forest.scalar(at, key, false), value)
-                })
-                .collect();
-            forest.map(place, entries)
+            let mut parts = Vec::new();
+            for (key, at, value) in entries {
+                let value = plant(value, at, forest);
+                parts.extend([forest.scalar(at, key, false), value]);
+            }
+            forest.map(place, parts)
         }
     }
 }

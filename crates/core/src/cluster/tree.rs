@@ -1,22 +1,17 @@
 //! YAML as a tree that remembers where everything stood.
 //!
 //! One [`Forest`] holds the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] lays two
-//! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key.
+//! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key, and
+//! nothing here knows YAML: that is for `full` and, where that is enough, the faster `plain`.
 //!
 //! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
-
 use super::problem::Problem;
 use super::source::Place;
+use super::{full, plain};
 
 /// Deeper nesting than any cluster file has.
-const DEEPEST: usize = 64;
-/// What aliases and merge keys may add beyond the values that stand in the file.
-const LARGEST_EXPANSION: u64 = 1_000_000;
+pub(super) const DEEPEST: usize = 64;
 
 /// All values of all files of a cluster.
 ///
@@ -24,7 +19,7 @@ const LARGEST_EXPANSION: u64 = 1_000_000;
 /// them: a value is 24 bytes, and texts stay where they were read.
 #[derive(Debug, Default)]
 pub struct Forest<'s> {
-    values: Vec<(Place, Kind)>,
+    pub(super) values: Vec<(Place, Kind)>,
     children: Vec<u32>,
     /// The files, in the order they were parsed.
     files: Vec<&'s str>,
@@ -33,7 +28,7 @@ pub struct Forest<'s> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     /// A part of a file.
     Slice { file: u16, plain: bool, from: u32, length: u32 },
     /// One of the texts.
@@ -154,16 +149,16 @@ impl<'f> Tree<'f> {
 }
 
 impl<'s> Forest<'s> {
-    fn slice(&self, from: u32, to: u32) -> &[u32] {
+    pub(super) fn slice(&self, from: u32, to: u32) -> &[u32] {
         &self.children[from as usize..to as usize]
     }
 
-    fn add(&mut self, place: Place, kind: Kind) -> u32 {
+    pub(super) fn add(&mut self, place: Place, kind: Kind) -> u32 {
         self.values.push((place, kind));
         u32::try_from(self.values.len() - 1).expect("a file under 4 GiB has fewer values")
     }
 
-    fn hang(&mut self, ids: impl IntoIterator<Item = u32>) -> (u32, u32) {
+    pub(super) fn hang(&mut self, ids: impl IntoIterator<Item = u32>) -> (u32, u32) {
         let from = u32::try_from(self.children.len()).expect("fewer links than values and expansions");
         self.children.extend(ids);
         (from, u32::try_from(self.children.len()).expect("as above"))
@@ -176,20 +171,12 @@ impl<'s> Forest<'s> {
         self.add(place, Kind::Text { plain, text })
     }
 
-    /// Adds a scalar as the parser gave it: by its place in the newest file where it stands there as it is.
-    fn parsed(&mut self, place: Place, text: Cow<'s, str>, plain: bool) -> u32 {
-        let (file, whole) = (self.files.len() - 1, self.files[self.files.len() - 1]);
-        let offset = |part: &str| (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);
-        match text {
-            Cow::Borrowed(part) if offset(part).is_some_and(|from| from + part.len() <= whole.len()) => {
-                let from =
-                    offset(part).and_then(|from| u32::try_from(from).ok()).expect("a file under 4 GiB");
-                let length = u32::try_from(part.len()).expect("a file under 4 GiB");
-                let file = u16::try_from(file).expect("no more files than a place can name");
-                self.add(place, Kind::Slice { file, plain, from, length })
-            }
-            text => self.scalar(place, text.into_owned(), plain),
-        }
+    /// Adds a scalar that stands in the newest file as it is, from byte `from` on.
+    pub(super) fn slice_of(&mut self, place: Place, from: usize, length: usize, plain: bool) -> u32 {
+        let file = u16::try_from(self.files.len() - 1).expect("no more files than a place can name");
+        let from = u32::try_from(from).expect("a file under 4 GiB");
+        let length = u32::try_from(length).expect("a file under 4 GiB");
+        self.add(place, Kind::Slice { file, plain, from, length })
     }
 
     /// Adds a list of what was added before.
@@ -198,10 +185,21 @@ impl<'s> Forest<'s> {
         self.add(place, Kind::List { from, to })
     }
 
-    /// Adds a map of keys and values that were added before.
-    pub fn map(&mut self, place: Place, entries: impl IntoIterator<Item = (u32, u32)>) -> u32 {
-        let (from, to) = self.hang(entries.into_iter().flat_map(|(key, value)| [key, value]));
+    /// Adds a map of what was added before: key, value, key, value.
+    pub fn map(&mut self, place: Place, entries: impl IntoIterator<Item = u32>) -> u32 {
+        let (from, to) = self.hang(entries);
         self.add(place, Kind::Map { from, to })
+    }
+
+    /// How much there is, to come back to by [`reset`](Self::reset).
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.values.len(), self.children.len())
+    }
+
+    /// Forgets what was added since [`mark`](Self::mark).
+    pub(super) fn reset(&mut self, (values, children): (usize, usize)) {
+        self.values.truncate(values);
+        self.children.truncate(children);
     }
 
     /// The value `id`, to be looked at.
@@ -216,19 +214,14 @@ impl<'s> Forest<'s> {
     ///
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
+        self.open(text);
+        plain::parse(self, file, text).or_else(|| full::parse(self, file, text, problems))
+    }
+
+    /// Makes `text` the file that slices are taken from, and room for its values.
+    pub(super) fn open(&mut self, text: &'s str) {
         self.files.push(text);
         self.values.reserve(text.len() / 8);
-        Growth {
-            forest: self,
-            problems,
-            file,
-            text,
-            open: Vec::new(),
-            pending: Vec::new(),
-            anchors: HashMap::new(),
-            added: 0,
-        }
-        .grow()
     }
 
     /// Adds the YAML of one table cell; everything in it stands at `place`.
@@ -250,10 +243,8 @@ impl<'s> Forest<'s> {
                 self.list(place, items)
             }
             View::Map(entries) => {
-                let entries: Vec<_> = entries
-                    .iter()
-                    .map(|(key, value)| (self.graft(key, place), self.graft(value, place)))
-                    .collect();
+                let parts = entries.iter().flat_map(|(key, value)| [key, value]);
+                let entries: Vec<_> = parts.map(|part| self.graft(part, place)).collect();
                 self.map(place, entries)
             }
         }
@@ -307,275 +298,6 @@ impl<'s> Forest<'s> {
                 );
                 base
             }
-        }
-    }
-}
-
-/// A list or map whose end has not come yet.
-struct Open {
-    place: Place,
-    anchor: usize,
-    is_map: bool,
-    /// Where its children start among the pending ones.
-    from: usize,
-    weight: u64,
-}
-
-/// The state of one [`Forest::parse`].
-struct Growth<'a, 's> {
-    forest: &'a mut Forest<'s>,
-    problems: &'a mut Vec<Problem>,
-    file: u16,
-    text: &'s str,
-    open: Vec<Open>,
-    /// Children of what is open, the innermost last.
-    pending: Vec<u32>,
-    /// What each anchor names, and how many values that is.
-    anchors: HashMap<usize, (u32, u64)>,
-    /// Values that aliases and merge keys added.
-    added: u64,
-}
-
-impl<'s> Growth<'_, 's> {
-    fn grow(mut self) -> Option<u32> {
-        let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
-        let mut root = None;
-        let mut documents = 0;
-        for event in Parser::new_from_str(text) {
-            let (event, span) = match event {
-                Ok(event) => event,
-                Err(error) => {
-                    self.syntax(&error);
-                    return None;
-                }
-            };
-            let place = self.place(span);
-            let done = match event {
-                Event::DocumentStart(_) => {
-                    documents += 1;
-                    if documents == 2 {
-                        self.problem(
-                            place,
-                            "a second document",
-                            "one document per file; use `include` to split a cluster",
-                        );
-                        return None;
-                    }
-                    None
-                }
-                Event::Scalar(text, style, anchor, tag) => {
-                    self.refuse(place, tag.as_deref());
-                    Some((self.forest.parsed(place, text, style == ScalarStyle::Plain), anchor, 1))
-                }
-                Event::Alias(anchor) => Some(self.alias(place, anchor)?),
-                Event::SequenceStart(anchor, tag) => {
-                    self.refuse(place, tag.as_deref());
-                    self.begin(place, anchor, false)?;
-                    None
-                }
-                Event::MappingStart(anchor, tag) => {
-                    self.refuse(place, tag.as_deref());
-                    self.begin(place, anchor, true)?;
-                    None
-                }
-                Event::SequenceEnd | Event::MappingEnd => Some(self.end(span)?),
-                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => None,
-            };
-            if let Some((id, anchor, weight)) = done {
-                if anchor != 0 {
-                    self.anchors.insert(anchor, (id, weight));
-                }
-                match self.open.last_mut() {
-                    Some(open) => {
-                        self.pending.push(id);
-                        open.weight += weight;
-                    }
-                    None => root = Some(id),
-                }
-            }
-        }
-        let empty = Place { file: self.file, line: 1, column: 1, length: 0 };
-        Some(root.unwrap_or_else(|| self.forest.map(empty, [])))
-    }
-
-    fn begin(&mut self, place: Place, anchor: usize, is_map: bool) -> Option<()> {
-        if self.open.len() == DEEPEST {
-            self.problem(place, &format!("nested deeper than {DEEPEST} levels"), "a flatter file");
-            return None;
-        }
-        self.open.push(Open { place, anchor, is_map, from: self.pending.len(), weight: 1 });
-        Some(())
-    }
-
-    fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
-        let &Open { mut place, anchor, is_map, from, weight } = self.open.last()?;
-        if span.start.line() == place.line as usize {
-            let columns = span.end.col() + 1;
-            place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
-        }
-        if is_map {
-            self.check_keys(from)?;
-        }
-        self.open.pop();
-        let (from, to) = self.forest.hang(self.pending.drain(from..));
-        let kind = if is_map { Kind::Map { from, to } } else { Kind::List { from, to } };
-        Some((self.forest.add(place, kind), anchor, weight))
-    }
-
-    /// Checks the keys of the map whose entries are pending, and puts what merge keys bring behind its own entries.
-    fn check_keys(&mut self, from: usize) -> Option<()> {
-        let entries = &self.pending[from..];
-        let mut merges = false;
-        let mut twice = Vec::new();
-        let mut seen: HashMap<&str, u32> = HashMap::new();
-        for (nth, pair) in entries.chunks_exact(2).enumerate() {
-            let key = self.forest.tree(pair[0]);
-            if !key.is_scalar() {
-                let place = key.place();
-                self.problem(place, "a key must be a word", "plain text before the colon");
-                return None;
-            }
-            if key.is_plain() && key.text() == "<<" {
-                merges = true;
-                continue;
-            }
-            // A map of ordinary size is searched faster than a table of its keys is made.
-            let first = if entries.len() > 64 {
-                seen.insert(key.text(), pair[0])
-            } else {
-                entries[..nth * 2]
-                    .chunks_exact(2)
-                    .map(|old| old[0])
-                    .find(|&old| self.forest.tree(old).text() == key.text())
-            };
-            twice.extend(first.map(|first| (pair[0], first)));
-        }
-        drop(seen);
-        for (second, first) in twice {
-            let (second, first) = (self.forest.tree(second), self.forest.tree(first));
-            let path = [self.path(), second.text().to_owned()].join(".");
-            self.problems.push(
-                Problem::new(path.trim_start_matches('.'), second.place(), "key written twice")
-                    .want("one of the two; the other would be lost")
-                    .also(first.place(), "first written here"),
-            );
-        }
-        if merges { self.merge(from) } else { Some(()) }
-    }
-
-    fn merge(&mut self, from: usize) -> Option<()> {
-        let mut merged: Vec<u32> = Vec::new();
-        let mut names: HashSet<String> = HashSet::new();
-        let mut sources = Vec::new();
-        for pair in self.pending.drain(from..).collect::<Vec<_>>().chunks_exact(2) {
-            let key = self.forest.tree(pair[0]);
-            if !(key.is_plain() && key.text() == "<<") {
-                names.insert(key.text().to_owned());
-                merged.extend(pair);
-                continue;
-            }
-            match &self.forest.values[pair[1] as usize].1 {
-                Kind::List { from, to } => sources.extend_from_slice(self.forest.slice(*from, *to)),
-                _ => sources.push(pair[1]),
-            }
-        }
-        for id in sources {
-            let (place, Kind::Map { from, to }) = self.forest.values[id as usize] else {
-                let place = self.forest.values[id as usize].0;
-                self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
-                continue;
-            };
-            for pair in self.forest.slice(from, to).to_vec().chunks_exact(2) {
-                self.added += 1;
-                if names.insert(self.forest.tree(pair[0]).text().to_owned()) {
-                    merged.extend(pair);
-                }
-            }
-            self.bounded(place)?;
-        }
-        self.pending.extend(merged);
-        Some(())
-    }
-
-    fn alias(&mut self, place: Place, anchor: usize) -> Option<(u32, usize, u64)> {
-        let Some(&(id, weight)) = self.anchors.get(&anchor) else {
-            self.problem(place, "an alias of something it stands in", "an alias of a value that is complete");
-            return None;
-        };
-        self.added = self.added.saturating_add(weight);
-        self.bounded(place)?;
-        Some((id, 0, weight))
-    }
-
-    fn bounded(&mut self, place: Place) -> Option<()> {
-        if self.added > LARGEST_EXPANSION {
-            let message = format!("aliases and merge keys add more than {LARGEST_EXPANSION} values");
-            self.problem(place, &message, "values written out, or `defaults` and `groups`");
-            return None;
-        }
-        Some(())
-    }
-
-    fn refuse(&mut self, place: Place, tag: Option<&Tag>) {
-        if let Some(tag) = tag {
-            let name = if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
-            self.problem(place, &format!("the tag `{name}` has no meaning here"), "the value without a tag");
-        }
-    }
-
-    fn syntax(&mut self, error: &ScanError) {
-        let mark = error.marker();
-        let place = Place {
-            file: self.file,
-            line: u32::try_from(mark.line()).unwrap_or(u32::MAX),
-            column: u32::try_from(mark.col() + 1).unwrap_or(u32::MAX),
-            length: 1,
-        };
-        // The parser may stop at the end of the line before.
-        let lines = self.text.lines().enumerate().skip(mark.line().saturating_sub(1)).take(2);
-        let mut tabs = lines.filter_map(|(nth, line)| {
-            let indent = &line[..line.len() - line.trim_start().len()];
-            Some((u32::try_from(nth + 1).ok()?, u32::try_from(indent.find('\t')? + 1).ok()?))
-        });
-        if let Some((line, column)) = tabs.next() {
-            let place = Place { line, column, ..place };
-            self.problem(place, "a tab in the indentation", "spaces: YAML does not allow tabs here");
-        } else {
-            self.problem(
-                place,
-                &format!("not YAML: {}", error.info()),
-                "see the marked place; often a quote, colon or bracket is missing before it",
-            );
-        }
-    }
-
-    fn problem(&mut self, place: Place, message: &str, want: &str) {
-        self.problems.push(Problem::new(self.path(), place, message).want(want));
-    }
-
-    /// The key path of what is being read, as far as the tree knows it.
-    fn path(&self) -> String {
-        let mut path = String::new();
-        for (nth, open) in self.open.iter().enumerate() {
-            let to = self.open.get(nth + 1).map_or(self.pending.len(), |next| next.from);
-            let children = &self.pending[open.from..to];
-            if !open.is_map {
-                path += &format!("[{}]", children.len());
-            } else if children.len() % 2 == 1 {
-                let key = self.forest.tree(children[children.len() - 1]).text();
-                path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
-            }
-        }
-        path
-    }
-
-    fn place(&self, span: Span) -> Place {
-        let length = if span.start.line() == span.end.line() { span.len() } else { 0 };
-        Place {
-            file: self.file,
-            line: u32::try_from(span.start.line()).unwrap_or(u32::MAX),
-            column: u32::try_from(span.start.col() + 1).unwrap_or(u32::MAX),
-            length: u16::try_from(length).unwrap_or(u16::MAX),
         }
     }
 }

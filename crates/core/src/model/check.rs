@@ -187,7 +187,11 @@ impl Check<'_> {
                 );
             }
         }
-        self.rung(&format!("nodes.{name}"), &node.rung);
+        // Most nodes have none of these, and there may be a hundred thousand: their path is made only when it is needed.
+        let Rung { routing, links, vm, patches, .. } = &node.rung;
+        if routing.is_set() || links.is_set() || vm.is_set() || patches.is_set() {
+            self.rung(&format!("nodes.{name}"), &node.rung);
+        }
     }
 
     fn rungs(&mut self) {
@@ -211,7 +215,7 @@ impl Check<'_> {
     }
 
     fn rung(&mut self, path: &str, rung: &Rung) {
-        if rung.routing.is_set() {
+        if rung.routing.get().is_some_and(|routing| routing.neighbors.is_set()) {
             self.routing(&format!("{path}.routing"), &rung.routing);
         }
         for (nth, link) in rung.links.items().enumerate() {
