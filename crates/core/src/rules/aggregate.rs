@@ -2,9 +2,9 @@
 
 use ipnet::IpNet;
 
+use super::roll::{Roll, Rolls};
 use super::session::{alike, those};
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::section::{Advertise, Rung};
 use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
 
@@ -64,19 +64,19 @@ fn announced<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<
 }
 
 fn with_specifics(context: &Context<'_>, found: &mut Found) {
-    report(context, found, Parts::Own, |aggregate, names| {
-        format!("{aggregate} covers addresses that {names} announce as well")
+    report(context, found, Parts::Own, |aggregate, roll| {
+        format!("{aggregate} covers addresses that {roll} announce as well")
     });
 }
 
 fn foreign(context: &Context<'_>, found: &mut Found) {
-    report(context, found, Parts::Nothing, |aggregate, names| {
-        format!("{aggregate} contains nothing that {names} announce, so it never appears")
+    report(context, found, Parts::Nothing, |aggregate, roll| {
+        format!("{aggregate} contains nothing that {roll} announce, so it never appears")
     });
 }
 
-fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(IpNet, &str) -> String) {
-    let mut groups = Tally::new();
+fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(IpNet, &Roll<'_>) -> String) {
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, node, routing) in alike(context) {
         for aggregate in
             node.settings.routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
@@ -84,14 +84,14 @@ fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(Ip
             let wrong = those(context, nodes, |node| {
                 parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong
             });
-            groups.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
+            rolls.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
         }
     }
-    for ((place, aggregate), group) in groups {
+    for ((place, aggregate), roll) in rolls {
         let at = |rung: &Rung| {
             rung.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
         };
-        let path = origin::path(context.cluster, group.first(), "routing.aggregates", place, at);
-        found.at(path, place, message(aggregate, &group.names(context.plan)));
+        let path = rung::path(context.cluster, roll.first(), "routing.aggregates", place, at);
+        found.at(path, place, message(aggregate, &roll));
     }
 }

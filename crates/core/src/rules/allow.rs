@@ -2,10 +2,10 @@
 
 use ipnet::IpNet;
 
+use super::roll::Rolls;
 use super::session::those;
 use super::speaker::{self, Speaking};
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::Place;
 use crate::cluster::section::Backend;
 use crate::plan::NodePlan;
@@ -43,16 +43,14 @@ const MISSES_POOL: Rule = Rule {
 };
 
 /// The path of `allow` where it is written, else of the pools it follows from.
-fn path(context: &Context<'_>, nth: usize, place: Place) -> String {
-    let written = origin::find(context.cluster, nth, |rung| {
+fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+    let written = rung::find(context.cluster, node, |rung| {
         let allow = &rung.routing.get()?.workload.get()?.allow;
         let is_here = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
         is_here.then_some(())
     });
-    written.map_or_else(
-        || "network.services.pools".to_owned(),
-        |(rung, ())| format!("{rung}routing.workload.allow"),
-    )
+    written
+        .map_or_else(|| "network.services.pools".to_owned(), |(step, ())| step.path("routing.workload.allow"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,28 +72,28 @@ fn fabric(context: &Context<'_>, found: &mut Found) {
     let loopbacks = plan.loopback.iter().map(|(net, _)| Part::Loopback(net));
     let anycast = plan.anycast.iter().map(|net| Part::Anycast(net.value));
     let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
         for allowed in speaking.written.allow.items() {
             let (prefix, place) = (allowed.value.0, allowed.place);
             if let Some(part) = part_in(&parts, prefix) {
-                groups.add((place, prefix, part), speaking.nodes, place);
+                rolls.add((place, prefix, part), speaking.nodes, place);
                 continue;
             }
             // Nodes may have addresses of their own, outside the cluster's prefixes.
             let inside = those(context, speaking.nodes, |node| has_address_in(node, prefix));
-            groups.add((place, prefix, Part::Addresses), &inside, place);
+            rolls.add((place, prefix, Part::Addresses), &inside, place);
         }
     }
-    for ((place, allowed, part), group) in groups {
+    for ((place, allowed, part), roll) in rolls {
         let message = match part {
             Part::Default => format!("{allowed} lets the speaker announce a default route"),
             Part::Node(net) => format!("{allowed} takes in {net}, where nodes are"),
             Part::Loopback(net) => format!("{allowed} takes in {net}, where the nodes' loopbacks are"),
-            Part::Addresses => format!("{allowed} takes in addresses of {}", group.names(context.plan)),
+            Part::Addresses => format!("{allowed} takes in addresses of {roll}"),
             Part::Anycast(net) => format!("{allowed} takes in {net}, the API's anycast address"),
         };
-        found.at(path(context, group.first(), place), place, message);
+        found.at(path(context, roll.first(), place), place, message);
     }
 }
 
@@ -114,22 +112,22 @@ fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
 }
 
 fn overlap(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for speaking in
         speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
     {
         if let Some((outer, inner)) = overlapping(&speaking.workload.allow) {
             let place = imports_place(context, &speaking);
-            groups.add((place, outer, inner), speaking.nodes, place);
+            rolls.add((place, outer, inner), speaking.nodes, place);
         }
     }
-    for ((place, outer, inner), group) in groups {
+    for ((place, outer, inner), roll) in rolls {
         let message = if outer == inner {
             format!("{outer} is there twice, and Talos refuses overlapping imports")
         } else {
             format!("{outer} contains {inner}, and Talos refuses overlapping imports")
         };
-        found.at(path(context, group.first(), place), place, message);
+        found.at(path(context, roll.first(), place), place, message);
     }
 }
 
@@ -147,7 +145,7 @@ fn overlapping(prefixes: &[IpNet]) -> Option<(IpNet, IpNet)> {
 }
 
 fn misses_pool(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
         let Some(written) = speaking.written.allow.at().filter(|allow| !allow.value.0.is_empty()) else {
             continue;
@@ -155,14 +153,14 @@ fn misses_pool(context: &Context<'_>, found: &mut Found) {
         for (name, prefixes) in &context.plan.cluster.pools {
             for pool in prefixes {
                 if !written.value.values().any(|allowed| allowed.0.contains(&pool.value)) {
-                    groups.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
+                    rolls.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
                 }
             }
         }
     }
-    for ((place, name, pool), group) in groups {
+    for ((place, name, pool), roll) in rolls {
         let message = format!("{pool} of pool {name} is not allowed: its addresses never leave the node");
-        found.at(path(context, group.first(), place), place, message);
+        found.at(path(context, roll.first(), place), place, message);
     }
 }
 

@@ -1,8 +1,8 @@
 //! AS numbers: who may have which.
 
+use super::roll::{Roll, Rolls};
 use super::session::{self, Far, routed, sessions};
-use super::tally::{Group, Tally};
-use super::{Context, Found, Rule, Severity, origin, speaker};
+use super::{Context, Found, Rule, Severity, rung, speaker};
 use crate::cluster::Place;
 use crate::cluster::key::Key;
 use crate::cluster::section::{Workload, WorkloadAsn};
@@ -50,21 +50,20 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
             found.at(format!("fabric.routers.{name}.asn"), asn.place, format!("{} is reserved", asn.value));
         }
     }
-    let mut neighbors = Tally::new();
+    let mut neighbors = Rolls::new(context.plan);
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
         if let Some(asn) = session.neighbor.asn.filter(|asn| asn.is_reserved()) {
             neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
         }
     }
-    for ((asn, _), group) in neighbors {
-        let path = session::path(context, group.first(), group.place);
-        found.at(format!("{path}.asn"), group.place, format!("{asn} is reserved"));
+    for ((asn, _), roll) in neighbors {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(format!("{path}.asn"), roll.place(), format!("{asn} is reserved"));
     }
-    for (asn, group) in numbers(context, Asn::is_reserved) {
-        let names = group.names(context.plan);
-        found.at(node_path(context, &group), group.place, format!("{asn} of {names} is reserved"));
+    for (asn, roll) in numbers(context, Asn::is_reserved) {
+        found.at(node_path(context, &roll), roll.place(), format!("{asn} of {roll} is reserved"));
     }
-    let mut workloads = Tally::new();
+    let mut workloads = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
         let (ours, theirs) = &speaking.workload.asn;
         for (asn, is_ours) in [(ours, true), (theirs, false)] {
@@ -74,14 +73,10 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
             }
         }
     }
-    for ((place, asn, is_ours), group) in workloads {
+    for ((place, asn, is_ours), roll) in workloads {
         let (key, part): (_, Part) =
             if is_ours { ("ours", |asn| &asn.ours) } else { ("theirs", |asn| &asn.theirs) };
-        found.at(
-            workload_path(context, group.first(), key, part, place),
-            place,
-            format!("{asn} is reserved"),
-        );
+        found.at(workload_path(context, roll.first(), key, part, place), place, format!("{asn} is reserved"));
     }
 }
 
@@ -90,17 +85,16 @@ fn is_public(asn: Asn) -> bool {
 }
 
 fn public(context: &Context<'_>, found: &mut Found) {
-    for (asn, group) in numbers(context, is_public) {
-        let names = group.names(context.plan);
-        let message = if group.count() == 1 {
-            format!("{asn} of {names} is a public AS number and reaches the fabric")
+    for (asn, roll) in numbers(context, is_public) {
+        let message = if roll.count() == 1 {
+            format!("{asn} of {roll} is a public AS number and reaches the fabric")
         } else {
-            format!("the AS numbers of {names} are public, {asn} for one, and reach the fabric")
+            format!("the AS numbers of {roll} are public, {asn} for one, and reach the fabric")
         };
-        found.at(node_path(context, &group), group.place, message);
+        found.at(node_path(context, &roll), roll.place(), message);
     }
     // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
-    let mut workloads = Tally::new();
+    let mut workloads = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
         let theirs = &speaking.workload.asn.1;
         if is_public(theirs.value) {
@@ -108,68 +102,67 @@ fn public(context: &Context<'_>, found: &mut Found) {
             workloads.add((place, theirs.value), speaking.nodes, place);
         }
     }
-    for ((place, asn), group) in workloads {
-        let path = workload_path(context, group.first(), "theirs", |asn| &asn.theirs, place);
+    for ((place, asn), roll) in workloads {
+        let path = workload_path(context, roll.first(), "theirs", |asn| &asn.theirs, place);
         found.at(path, place, format!("{asn} is a public AS number and reaches the fabric"));
     }
 }
 
 /// The nodes' own numbers that are `wrong`: by the base they come from, else by number.
-fn numbers(context: &Context<'_>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Group)> {
-    let mut groups = Tally::new();
-    for (nth, node, _) in routed(context) {
+fn numbers<'c>(context: &Context<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Roll<'c>)> {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, _) in routed(context) {
         if let Some(asn) = node.asn.as_ref().filter(|asn| wrong(asn.value)) {
             let base = match asn.origin {
                 Origin::Derived(Derivation::AsnBase, base) => base,
                 _ => None,
             };
             let number = if base.is_some() { None } else { Some(asn.value) };
-            groups.add((base, number), &[nth], place_of(node, asn));
+            rolls.add((base, number), &[node.nth], place_of(node, asn));
         }
     }
-    let number = |group: &Group| context.plan.nodes[group.first()].asn.as_ref().map(|asn| asn.value);
-    groups.into_iter().filter_map(|(_, group)| Some((number(&group)?, group))).collect()
+    let number = |roll: &Roll<'_>| roll.first().asn.as_ref().map(|asn| asn.value);
+    rolls.into_iter().filter_map(|(_, roll)| Some((number(&roll)?, roll))).collect()
 }
 
 fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Place {
     asn.place().unwrap_or(node.place)
 }
 
-fn node_path(context: &Context<'_>, group: &Group) -> String {
-    let nth = group.first();
-    let node = &context.plan.nodes[nth];
+fn node_path(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let node = roll.first();
     if node.asn.as_ref().and_then(Decided::place).is_none() {
         return format!("nodes.{}", node.name);
     }
-    origin::routing(context.cluster, nth, "asn", group.place, |routing| routing.asn.place())
+    rung::path(context.cluster, node, "routing.asn", roll.place(), |rung| rung.routing.get()?.asn.place())
 }
 
 type Part = fn(&WorkloadAsn) -> &Key<Asn>;
 
 /// The path of a number of the speaker's session: where it is written, else the speaker itself.
-fn workload_path(context: &Context<'_>, nth: usize, key: &str, part: Part, place: Place) -> String {
+fn workload_path(context: &Context<'_>, node: &NodePlan, key: &str, part: Part, place: Place) -> String {
     let written = |workload: &Workload| part(workload.asn.get()?).place();
-    let found = origin::find(context.cluster, nth, |rung| {
+    let found = rung::find(context.cluster, node, |rung| {
         written(rung.routing.get()?.workload.get()?).filter(|found| *found == place)
     });
     match found {
-        Some((rung, _)) => format!("{rung}routing.workload.asn.{key}"),
-        None => speaker::path(context, nth),
+        Some((step, _)) => step.path(&format!("routing.workload.asn.{key}")),
+        None => speaker::path(context, node),
     }
 }
 
 fn behind_reflector(context: &Context<'_>, found: &mut Found) {
     let mut numbers: Vec<(Asn, usize)> =
-        routed(context).filter_map(|(nth, node, _)| Some((node.asn.as_ref()?.value, nth))).collect();
+        routed(context).filter_map(|(node, _)| Some((node.asn.as_ref()?.value, node.nth))).collect();
     numbers.sort_unstable();
     for same in numbers.chunk_by(|(a, _), (b, _)| a == b).filter(|same| same.len() > 1) {
-        if let Some((far, group)) = shared_router(context, same) {
-            let (asn, names) = (same[0].0, group.names(context.plan));
+        if let Some((far, roll)) = shared_router(context, same) {
+            let asn = same[0].0;
             found.at(
-                node_path(context, &group),
-                group.place,
+                node_path(context, &roll),
+                roll.place(),
                 format!(
-                    "{names} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
+                    "{roll} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
                 ),
             );
         }
@@ -177,18 +170,18 @@ fn behind_reflector(context: &Context<'_>, found: &mut Found) {
 }
 
 /// The eBGP neighbour that most of these nodes share, with those nodes.
-fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Far<'c>, Group)> {
-    let mut groups = Tally::new();
+fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Far<'c>, Roll<'c>)> {
+    let mut rolls = Rolls::new(context.plan);
     for &(asn, nth) in same {
         let node = &context.plan.nodes[nth];
         let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
         for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
             let far = Far::of(neighbor);
             if neighbor.asn != Some(asn) && !matches!(far, Far::Link(_)) {
-                groups.add(far, &[nth], place);
+                rolls.add(far, &[node.nth], place);
             }
         }
     }
-    let shared = groups.into_iter().filter(|(_, group)| group.count() > 1);
+    let shared = rolls.into_iter().filter(|(_, roll)| roll.count() > 1);
     shared.reduce(|most, other| if other.1.count() > most.1.count() { other } else { most })
 }

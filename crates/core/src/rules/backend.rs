@@ -1,8 +1,8 @@
 //! What the backend, its carrier or the Talos release cannot do.
 
+use super::roll::{Roll, Rolls};
 use super::session::{self, alike};
-use super::tally::{Group, Tally};
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Carrier, Routing, Rung};
 use crate::plan::backend::{Ask, Lack, LackKind, lacks};
@@ -52,45 +52,44 @@ const HEALTH: Rule = Rule {
 
 /// Reports what of these kinds is lacking, each once for all nodes.
 pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind]) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, _, routing) in alike(context) {
         for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
-            groups.add((routing.backend.value, lack), nodes, Place::default());
+            rolls.add((routing.backend.value, lack), nodes, Place::default());
         }
     }
-    for ((backend, lack), group) in groups {
-        let (path, place) = path(context, &group, lack);
+    for ((backend, lack), roll) in rolls {
+        let (path, place) = path(context, &roll, lack);
         let Lack { what, why, .. } = lack;
-        let names = group.names(context.plan);
-        let others = others(context, &group);
+        let others = others(context, &roll);
         let message = match lack.kind {
-            LackKind::Release => format!("{names} cannot have {what}: {why}{others}"),
-            _ => format!("{backend} on {names} cannot do {what}: {why}{others}"),
+            LackKind::Release => format!("{roll} cannot have {what}: {why}{others}"),
+            _ => format!("{backend} on {roll} cannot do {what}: {why}{others}"),
         };
         found.at(path, place, message);
     }
 }
 
 /// The key that asks for it, on the rung it is asked on.
-fn path(context: &Context<'_>, group: &Group, lack: &Lack) -> (String, Place) {
-    let nth = group.first();
-    let node = &context.plan.nodes[nth];
+fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) {
+    let node = roll.first();
     let whole = node.settings.routing.place().unwrap_or(node.place);
     if lack.kind == LackKind::Health {
         let place = node.settings.network.get().and_then(|network| network.api.get()?.health.place());
         let place = place.unwrap_or(whole);
         let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
-        return (origin::path(context.cluster, nth, lack.key, place, at), place);
+        return (rung::path(context.cluster, node, lack.key, place, at), place);
     }
     if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
-        return (session::path(context, nth, place), place);
+        return (session::path(context, node, place), place);
     }
     match node.settings.routing.get().and_then(|routing| place_of(routing, lack.key)) {
         Some(place) => {
-            let at = |routing: &Routing| place_of(routing, lack.key);
-            (origin::routing(context.cluster, nth, lack.key, place, at), place)
+            let (key, at) =
+                (format!("routing.{}", lack.key), |rung: &Rung| place_of(rung.routing.get()?, lack.key));
+            (rung::path(context.cluster, node, &key, place, at), place)
         }
-        None => (origin::path(context.cluster, nth, "routing", whole, |rung| rung.routing.place()), whole),
+        None => (rung::path(context.cluster, node, "routing", whole, |rung| rung.routing.place()), whole),
     }
 }
 
@@ -129,8 +128,8 @@ fn place_of(routing: &Routing, key: &str) -> Option<Place> {
 }
 
 /// The backends that can do all that the first of these nodes asks, in words.
-fn others(context: &Context<'_>, group: &Group) -> String {
-    let node = &context.plan.nodes[group.first()];
+fn others(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let node = roll.first();
     let Some(ask) = Ask::of(context.cluster, node) else { return String::new() };
     let chosen = node.routing.as_ref().map(|routing| routing.backend.value);
     let able = Backend::ALL.iter().filter_map(|&backend| {

@@ -1,7 +1,7 @@
 //! BFD: both ends, and releases it breaks on.
 
+use super::roll::Rolls;
 use super::session::{self, Session, is_affected, sessions};
-use super::tally::Tally;
 use super::{Context, Found, Rule, Severity, backend};
 use crate::cluster::section::Backend;
 use crate::cluster::value::Toggle;
@@ -94,54 +94,52 @@ fn is_stuck(session: &Session<'_>, end: End) -> bool {
 }
 
 fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         if let Some(end) = lone_end(&session)
             && is_stuck(&session, end) == stuck
         {
-            groups.add((session.far(), end), session.nodes, session.neighbor.place);
+            rolls.add((session.far(), end), session.nodes, session.neighbor.place);
         }
     }
-    for ((far, end), group) in groups {
-        let names = group.names(context.plan);
+    for ((far, end), roll) in rolls {
         let alone = match end {
-            End::Node => format!("BFD is on for {names} and off for {far}"),
-            End::Router => format!("BFD is on for {far} and off for {names}"),
+            End::Node => format!("BFD is on for {roll} and off for {far}"),
+            End::Router => format!("BFD is on for {far} and off for {roll}"),
         };
         let message = if stuck { format!("{alone}: BGP never starts") } else { alone };
-        found.at(session::path(context, group.first(), group.place), group.place, message);
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }
 
 fn listen_range(context: &Context<'_>, found: &mut Found) {
     backend::report(context, found, &[LackKind::BfdRange]);
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
         if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
         {
-            groups.add(session.far(), session.nodes, session.neighbor.place);
+            rolls.add(session.far(), session.nodes, session.neighbor.place);
         }
     }
-    for (far, group) in groups {
-        let names = group.names(context.plan);
+    for (far, roll) in rolls {
         found.at(
-            session::path(context, group.first(), group.place),
-            group.place,
-            format!("BFD with {far}, which accepts {names} by a range: BGP never starts on its release"),
+            session::path(context, roll.first(), roll.place()),
+            roll.place(),
+            format!("BFD with {far}, which accepts {roll} by a range: BGP never starts on its release"),
         );
     }
 }
 
 fn leaf_affected(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
         let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
         if session.neighbor.bfd.is_some() && !off {
-            groups.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
+            rolls.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
         }
     }
-    for (nth, _) in groups {
+    for (nth, _) in rolls {
         let router = nth.and_then(|nth| context.cluster.routers().nth(nth));
         if let Some(router) = router
             && let (Some(name), Some(version)) = (router.value.name.get(), router.value.version.at())

@@ -1,6 +1,6 @@
 //! What carries the first configuration to a machine, and what its hypervisor lets it have.
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::secret;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{BootFrom, ImageSource, Platform, Proxmox};
@@ -41,14 +41,14 @@ const ARGS_NEED_ROOT: Rule = Rule {
 };
 
 fn boot_carrier(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         if let Some(fault) = carrier_fault(node) {
             let message = format!("{}: {fault}", node.boot.from.value);
-            groups.add("boot.from", node.boot.from.place(), message, &kind.nodes);
+            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn carrier_fault(node: &NodePlan) -> Option<&'static str> {
@@ -73,18 +73,18 @@ fn carrier_fault(node: &NodePlan) -> Option<&'static str> {
 }
 
 fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let factory = node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
         if factory && node.boot.from.value == BootFrom::Embedded {
             let message = "the machine configuration would be part of the schematic";
-            groups.add("boot.from", node.boot.from.place(), message, &kind.nodes);
+            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         }
         let schematic = node.settings.image.get().and_then(|image| image.schematic.at());
         if let Some(schematic) = schematic {
             for key in secret::published(&document::from_any(schematic.value)) {
                 let message = format!("a secret in {key}");
-                groups.add("image.schematic", Some(schematic.place), message, &kind.nodes);
+                rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
             }
         }
         let args = node.settings.kernel.get().map(|kernel| &kernel.args);
@@ -92,16 +92,16 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
             if let Some(name) = secret::in_kernel_arg(arg.value.as_str()) {
                 let message =
                     format!("{name} holds a secret, and kernel arguments are part of the schematic");
-                groups.add("kernel.args", Some(arg.place), message, &kind.nodes);
+                rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn args_need_root(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(args) = node.settings.vm.get().and_then(|vm| vm.args.at()) else { continue };
         let Some(proxmox) = proxmox(context, node).filter(|_| !args.value.0.is_empty()) else { continue };
         let login = match proxmox.user.get() {
@@ -109,9 +109,9 @@ fn args_need_root(context: &Context<'_>, found: &mut Found) {
             Some(user) if user.as_str() != "root@pam" => "another user than root@pam",
             _ => continue,
         };
-        groups.add("vm.args", Some(args.place), format!("the login is {login}"), &kind.nodes);
+        rolls.say("vm.args", Some(args.place), format!("the login is {login}"), &kind.nodes);
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn proxmox<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Proxmox> {

@@ -1,7 +1,7 @@
 //! The pod network: the link it takes, and what it needs beside it.
 
-use super::group;
 use super::overlay::{admits_overlay, joins};
+use super::roll::Roll;
 use super::{Context, Found, Rule, Severity, link};
 use crate::cluster::Place;
 use crate::plan::{CniPlan, NodePlan};
@@ -46,7 +46,7 @@ fn cni_interface(context: &Context<'_>, found: &mut Found) {
     let Some((key, name, place)) = flannel_link(context) else { return };
     let mut wrong = Vec::new();
     let mut reason = "";
-    for (node, kind) in group::kinds(context) {
+    for (node, kind) in context.plan.by_kind() {
         if let Some(why) = interface_fault(context, node, name) {
             wrong.extend(&kind.nodes);
             reason = why;
@@ -54,7 +54,7 @@ fn cni_interface(context: &Context<'_>, found: &mut Found) {
     }
     if !wrong.is_empty() {
         wrong.sort_unstable();
-        let message = format!("{name} {reason} ({})", group::names(context, &wrong));
+        let message = format!("{name} {reason} ({})", Roll::of(context.plan, &wrong).names());
         found.at(key, place, message);
     }
 }

@@ -117,7 +117,7 @@ impl<'c> Compared<'c> {
             let node = &clusters[other.file].2.nodes[other.owner as usize];
             let whose = &clusters[one.file].2.nodes[one.owner as usize].name;
             let file = clusters[one.file].0;
-            let at = (roll::path(node, key), place(node, other.value).unwrap_or(node.place));
+            let at = (node.path(key), place(node, other.value).unwrap_or(node.place));
             let message = format!("{} belongs to {whose} in {file} too{}", what(other.value), more(count));
             self.report(rule, other.file, at, message);
         }
@@ -153,14 +153,14 @@ impl<'c> Compared<'c> {
             let node = &self.clusters[other.file].2.nodes[other.owner as usize];
             let message =
                 format!("{} has a node {} too{}", self.clusters[one.file].0, other.value, more(count));
-            self.report(&clash::NODE_NAME, other.file, (roll::path(node, "name"), node.place), message);
+            self.report(&clash::NODE_NAME, other.file, (node.path("name"), node.place), message);
         }
     }
 
     fn asns(&mut self) {
         let of = |node: &'c NodePlan| node.asn.as_ref().filter(|_| node.routing.is_some());
         let shared = self.shared(self.of_nodes(|_, node| of(node).map(|asn| (asn.value, by_id(asn.origin)))));
-        let place = |node: &NodePlan, _| node.asn.as_ref().map(|asn| roll::place(node, asn.origin));
+        let place = |node: &NodePlan, _| node.asn.as_ref().map(|asn| node.place_of(asn.origin));
         self.tell(&clash::ASN, shared, ("routing.asn", |asn| format!("AS number {asn}")), place);
     }
 
@@ -170,7 +170,7 @@ impl<'c> Compared<'c> {
         let items = self.of_nodes(|_, node| of(node).map(|mac| (mac.value, by_id(mac.origin))));
         let place = |node: &NodePlan, value| {
             let mut macs = node.ports.iter().filter_map(|port| port.mac.as_ref());
-            macs.find(|mac| mac.value == value).map(|mac| roll::place(node, mac.origin))
+            macs.find(|mac| mac.value == value).map(|mac| node.place_of(mac.origin))
         };
         self.tell(&clash::MAC, self.shared(items), ("macs", |mac: Mac| mac.to_string()), place);
     }
@@ -184,7 +184,7 @@ impl<'c> Compared<'c> {
         let shared = self.shared(self.of_nodes(of));
         let place = |node: &NodePlan, _| {
             let id = node.vm.as_ref()?.id.as_ref()?;
-            Some(roll::place(node, id.origin))
+            Some(node.place_of(id.origin))
         };
         self.tell(&clash::VM_ID, shared, ("vm.id", |(id, url)| format!("number {id} on {url}")), place);
     }
@@ -229,9 +229,9 @@ impl<'c> Compared<'c> {
                 let node = &plan.nodes[nth as usize];
                 let held = holder::own(node).find(|held| held.net.addr() == item.value);
                 let at = |held: holder::Held<'_>| {
-                    (roll::path(node, &held.purpose.key(item.value)), roll::place(node, held.origin))
+                    (node.path(&held.purpose.key(item.value)), node.place_of(held.origin))
                 };
-                held.map_or((roll::path(node, ""), node.place), at)
+                held.map_or((node.path(""), node.place), at)
             }
         }
     }
@@ -282,6 +282,6 @@ fn is_apart(node: &NodePlan, purpose: Purpose<'_>) -> bool {
 fn more(count: usize) -> String {
     match count - 1 {
         0 => String::new(),
-        more => format!(", and {} more like it", roll::grouped(more)),
+        more => format!(", and {} more like it", roll::thousands(more)),
     }
 }

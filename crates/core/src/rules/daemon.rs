@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use super::roll::Rolls;
 use super::session::alike;
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::key::List;
 use crate::cluster::section::{Backend, Isolation, Rung};
 use crate::cluster::value::Text;
@@ -72,7 +72,7 @@ fn report<'c>(
     wrong: impl Fn(&RoutingPlan, &str, &'c List<Text>) -> Option<&'c str>,
     message: impl Fn(&str, &str) -> String,
 ) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, node, routing) in
         alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
     {
@@ -81,14 +81,14 @@ fn report<'c>(
         };
         for (name, options) in daemons.iter() {
             if let Some(option) = wrong(routing, name.as_str(), options.value) {
-                groups.add((options.place, name.as_str(), option), nodes, options.place);
+                rolls.add((options.place, name.as_str(), option), nodes, options.place);
             }
         }
     }
-    for ((place, name, option), group) in groups {
+    for ((place, name, option), roll) in rolls {
         let key = format!("routing.daemons.{name}");
         let at = |rung: &Rung| Some(rung.routing.get()?.daemons.get()?.get(name)?.place);
-        found.at(origin::path(context.cluster, group.first(), &key, place, at), place, message(name, option));
+        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(name, option));
     }
 }
 

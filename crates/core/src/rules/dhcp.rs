@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::group::{self, Groups};
 use super::patch::{Patch, nodes_of, used};
+use super::roll::{Roll, Rolls};
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::Addressing;
 use crate::plan::{Kind, NodePlan};
@@ -33,8 +33,8 @@ const DHCP_SWITCHED_OFF: Rule = Rule {
 };
 
 fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.settings.links.is_set()) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
         for link in node.settings.links.values() {
             let (Some(name), Some(dhcp)) = (link.name.get(), link.dhcp.at()) else { continue };
             let own = link.addresses.items().next().is_some();
@@ -42,18 +42,18 @@ fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
             if *dhcp.value && (own || nodes) {
                 let whose = if own { "addresses of its own" } else { "the node's address" };
                 let message = format!("{name} has {whose} and `dhcp: true`");
-                groups.add(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
+                rolls.say(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
     for (patch, kinds) in used(context) {
         for (key, link) in leased(patch) {
             let fixed = has_addresses(patch, link);
             let concerned = |kind: &&&Kind| fixed || is_static(&context.plan.nodes[kind.first()], link);
             let nodes = nodes_of(kinds.iter().filter(concerned));
             if !nodes.is_empty() {
-                let names = group::names(context, &nodes);
+                let names = Roll::of(context.plan, &nodes).names();
                 let message = format!("{key}: DHCP on {link}, which has a static address ({names})");
                 found.at(&patch.key, patch.place, patch.says(message));
             }
@@ -104,7 +104,7 @@ fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
         let nodes = nodes_of(kinds.iter().filter(cut_off));
         if let Some(&first) = nodes.first() {
             let link = &context.plan.nodes[first].link.value;
-            let names = group::names(context, &nodes);
+            let names = Roll::of(context.plan, &nodes).names();
             let message =
                 format!("{kind} ends DHCP on {link}, where the node's address comes from ({names})");
             found.at(&patch.key, patch.place, patch.says(message));

@@ -1,6 +1,6 @@
 //! Nodes on their way out.
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::Role;
 
@@ -17,10 +17,10 @@ const DRAIN_ALL: Rule = Rule {
 };
 
 fn drain_all(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.role == Role::Controlplane) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.role == Role::Controlplane) {
         let Some(drain) = node.settings.drain.at().filter(|at| *at.value) else { return };
-        groups.add("drain", Some(drain.place), "not one control plane is left", &kind.nodes);
+        rolls.say("drain", Some(drain.place), "not one control plane is left", &kind.nodes);
     }
-    groups.report(found);
+    rolls.report(context, found);
 }

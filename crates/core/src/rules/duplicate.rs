@@ -93,14 +93,14 @@ pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'
     for (nth, double) in doubles.enumerate() {
         let Some((node, place)) = double.roll.later() else { continue };
         if nth < TOLD {
-            found.at(roll::path(node, &double.key), place, double.message());
+            found.at(node.path(&double.key), place, double.message());
             last = place;
         } else {
             rest += 1;
         }
     }
     if rest > 0 {
-        found.at("nodes", last, format!("and {} more such values", roll::grouped(rest)));
+        found.at("nodes", last, format!("and {} more such values", roll::thousands(rest)));
     }
 }
 
@@ -141,7 +141,7 @@ fn router_id(context: &Context<'_>, found: &mut Found) {
         if one_index(origins().map(|(node, origin)| (node.index, origin))) {
             return None;
         }
-        let roll = origins().map(|(node, origin)| (node, roll::place(node, origin))).collect();
+        let roll = origins().map(|(node, origin)| (node, node.place_of(origin))).collect();
         Some(Double { key: "routing.router_id".to_owned(), roll, what: format!("router id {id}") })
     });
     tell(found, doubles);
@@ -190,7 +190,7 @@ fn in_order(plan: &Plan) -> Vec<(IpAddr, u32)> {
 }
 
 fn roll_of<'p>(held: &[(&'p NodePlan, Held<'_>)]) -> Roll<'p> {
-    held.iter().map(|(node, held)| (*node, roll::place(node, held.origin))).collect()
+    held.iter().map(|(node, held)| (*node, node.place_of(held.origin))).collect()
 }
 
 /// Reports a gateway whose address nodes or the VIP have.

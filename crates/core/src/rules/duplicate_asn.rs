@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use super::roll::{self, Roll};
+use super::roll::Roll;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::value::Asn;
 use crate::plan::{NodePlan, Peer};
@@ -39,7 +39,7 @@ fn look(context: &Context<'_>, found: &mut Found) {
         }
         let mut roll = Roll::default();
         for node in nodes {
-            roll.add(node, node.asn.as_ref().map_or(node.place, |asn| roll::place(node, asn.origin)));
+            roll.add(node, node.asn.as_ref().map_or(node.place, |asn| node.place_of(asn.origin)));
         }
         Some(Double { key: "routing.asn".to_owned(), roll, what: format!("AS number {asn}") })
     });

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::holder;
-use super::roll::{self, Roll};
+use super::roll::Roll;
 use super::vip::is_overlay;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{Firewall, Role};
@@ -111,7 +111,7 @@ fn firewall(context: &Context<'_>, found: &mut Found) {
     let mut roll = Roll::default();
     let mut first = None;
     for node in &context.plan.nodes {
-        let own = holder::own(node).map(|held| (held.net.addr(), roll::place(node, held.origin)));
+        let own = holder::own(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
         let external = node.settings.address.get().and_then(|stages| stages.external.at());
         let external = external.map(|at| (*at.value, at.place));
         if let Some((address, place)) = own.chain(external).find(|(address, _)| holder::is_public(*address)) {

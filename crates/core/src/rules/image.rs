@@ -1,6 +1,6 @@
 //! Images: whether they hold what the nodes need, can be signed, and are for their architecture.
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::section::{Arch, Carrier, Firmware, GivenImages, ImageSource, Machine};
@@ -64,8 +64,8 @@ fn carrier(node: &NodePlan) -> Option<Carrier> {
 }
 
 fn image_without_extension(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let place = node.boot.image.place();
         if node.boot.image.value == ImagePlan::Made(ImageSource::Factory)
             && carrier(node) == Some(Carrier::Ichor)
@@ -73,7 +73,7 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
             let backend = node.routing.as_ref().map(|routing| routing.backend.value);
             let backend = backend.map(|backend| backend.to_string()).unwrap_or_default();
             let message = format!("the Image Factory has no extension with {backend}");
-            groups.add("image.source", place, message, &kind.nodes);
+            rolls.say("image.source", place, message, &kind.nodes);
         }
         if let Some(given) = given(node)
             && given.iso.is_set() | given.kernel.is_set()
@@ -81,10 +81,10 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
             && needs_extension(node)
         {
             let message = "no installer, so what is installed lacks the node's extensions";
-            groups.add("image.source", place, message, &kind.nodes);
+            rolls.say("image.source", place, message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn needs_extension(node: &NodePlan) -> bool {
@@ -93,24 +93,24 @@ fn needs_extension(node: &NodePlan) -> bool {
 }
 
 fn extension_not_official(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
+    let mut rolls = Rolls::new(context.plan);
     let by_factory = |node: &NodePlan| node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| by_factory(node)) {
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| by_factory(node)) {
         for extension in node.settings.extensions.items() {
             let name = extension.value.as_str();
             let official = name.strip_prefix("siderolabs/").is_some_and(|name| !name.contains(['/', ':']));
             if !official {
                 let message = format!("the Image Factory has no extension {name}");
-                groups.add("extensions", Some(extension.place), message, &kind.nodes);
+                rolls.say("extensions", Some(extension.place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(secure) = node.settings.image.get().and_then(|image| image.secure_boot.at()) else {
             continue;
         };
@@ -118,7 +118,7 @@ fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
             continue;
         }
         let mut say =
-            |message: &str| groups.add("image.secure_boot", Some(secure.place), message, &kind.nodes);
+            |message: &str| rolls.say("image.secure_boot", Some(secure.place), message, &kind.nodes);
         match node.boot.image.value {
             ImagePlan::Made(ImageSource::Ichor) => say("an image with ichor's extension is not signed"),
             ImagePlan::Given => say("nobody here can sign images that are given"),
@@ -128,17 +128,17 @@ fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
             say("SeaBIOS knows no secure boot");
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn arch_mismatch(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         for (key, place, message) in mismatches(node) {
-            groups.add(key, place, message, &kind.nodes);
+            rolls.say(key, place, message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Place>, String)> {

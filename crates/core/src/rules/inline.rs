@@ -1,9 +1,10 @@
 //! Talos documents that are written into the file itself.
 
-use super::{Context, origin};
+use super::{Context, rung};
 use crate::cluster::Place;
 use crate::cluster::section::Rung;
 use crate::cluster::value::{Any, Either};
+use crate::plan::NodePlan;
 
 /// The documents of this kind among the inline patches of a node's settings.
 pub(super) fn documents<'s>(
@@ -27,9 +28,8 @@ pub(super) fn text<'s>(document: &'s Any, key: &str) -> Option<&'s str> {
 }
 
 /// The path of a patch of node `nth` that stands at `place`.
-pub(super) fn path(context: &Context<'_>, nth: usize, place: Place) -> String {
-    let found = origin::find(context.cluster, nth, |rung| {
-        rung.patches.items().position(|patch| patch.place == place)
-    });
-    found.map_or_else(|| "patches".to_owned(), |(rung, position)| format!("{rung}patches[{position}]"))
+pub(super) fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+    let found =
+        rung::find(context.cluster, node, |rung| rung.patches.items().position(|patch| patch.place == place));
+    found.map_or_else(|| "patches".to_owned(), |(step, position)| step.path(&format!("patches[{position}]")))
 }

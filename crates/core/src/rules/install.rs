@@ -1,6 +1,6 @@
 //! Where Talos is installed, and what a machine starts from afterwards.
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{BootDevice, Platform};
 use crate::cluster::value::Either;
@@ -50,8 +50,8 @@ fn is_disk_image(node: &NodePlan) -> bool {
 }
 
 fn no_install_disk(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.boot.disk.is_none()) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.boot.disk.is_none()) {
         let before_14 = !release::at_least(&node.talos.value, 14);
         let needed = match node.platform.value {
             Platform::Metal => before_14 || !is_disk_image(node),
@@ -61,27 +61,27 @@ fn no_install_disk(context: &Context<'_>, found: &mut Found) {
         let patched = || context.attachments.patches.of(&node.settings).any(|patch| patch.names_a_disk());
         if needed && !patched() {
             let message = format!("no disk to install to, on {}", node.platform.value);
-            groups.add("install", None, message, &kind.nodes);
+            rolls.say("install", None, message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn install_disk_twice(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(install) = node.settings.install.get() else { continue };
         if let (Some(disk), Some(select)) = (install.disk.at(), install.select.at()) {
             let message = format!("{} and a description of a disk", disk.value);
-            groups.add("install", Some(disk.place.max(select.place)), message, &kind.nodes);
+            rolls.say("install", Some(disk.place.max(select.place)), message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn iso_first(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(vm) = &node.vm else { continue };
         let first = vm.boot.value.first();
         let message = match first {
@@ -93,7 +93,7 @@ fn iso_first(context: &Context<'_>, found: &mut Found) {
             }
             Some(BootDevice::Disk) | None => continue,
         };
-        groups.add("vm.boot", vm.boot.place(), message, &kind.nodes);
+        rolls.say("vm.boot", vm.boot.place(), message, &kind.nodes);
     }
-    groups.report(found);
+    rolls.report(context, found);
 }

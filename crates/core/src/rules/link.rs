@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::key::At;
@@ -100,8 +100,8 @@ fn is_kernel_name(name: &str) -> bool {
 }
 
 fn member_missing(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let own = node.settings.network.get().and_then(|network| network.node.get()?.link.at());
         if own.is_none() && !node.settings.links.is_set() {
             continue;
@@ -112,27 +112,27 @@ fn member_missing(context: &Context<'_>, found: &mut Found) {
         };
         if let Some(own) = own.filter(|own| missing(own.value)) {
             let message = format!("the node's address stands on {}, which is not there", own.value);
-            groups.add("network.node.link", Some(own.place), message, &kind.nodes);
+            rolls.say("network.node.link", Some(own.place), message, &kind.nodes);
         }
         for link in node.settings.links.values() {
             for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
                 let message = format!("{} stands on {name}, which is not there", name_of(link));
-                groups.add(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
+                rolls.say(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn member_twice(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.settings.links.is_set()) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
         let mut masters: BTreeMap<&str, &str> = BTreeMap::new();
         for link in node.settings.links.values() {
             for (key, member) in members(link) {
                 let (name, master) = (member.value.as_str(), name_of(link));
                 let path = format!("links.{master}.{key}");
-                let mut say = |message: String| groups.add(&path, Some(member.place), message, &kind.nodes);
+                let mut say = |message: String| rolls.say(&path, Some(member.place), message, &kind.nodes);
                 if let Some(other) = masters.insert(name, master) {
                     say(format!("{name} is in {other} already"));
                 }
@@ -144,7 +144,7 @@ fn member_twice(context: &Context<'_>, found: &mut Found) {
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 /// What a member must not have.
@@ -158,37 +158,37 @@ fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
 }
 
 fn vlan_twice(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.settings.links.is_set()) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
         let mut first: BTreeMap<(&str, u16), &str> = BTreeMap::new();
         for link in node.settings.links.values() {
             let Some(vlan) = link.vlan.get() else { continue };
             let (Some(id), Some(below)) = (vlan.id.at(), vlan.link.get()) else { continue };
             if let Some(other) = first.insert((below.as_str(), id.value.0), name_of(link)) {
                 let message = format!("{} is VLAN {} of {below}, and so is {other}", name_of(link), id.value);
-                groups.add(format!("links.{}.vlan", name_of(link)), Some(id.place), message, &kind.nodes);
+                rolls.say(format!("links.{}.vlan", name_of(link)), Some(id.place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn port_count(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let (ports, macs) = (node.settings.ports.items().count(), node.settings.macs.items().count());
         if macs == 0 || ports == 0 || ports == macs {
             continue;
         }
         if ports > macs {
             let message = format!("`ports` has {ports} and `macs` has {macs}");
-            groups.add("ports", node.settings.ports.place(), message, &kind.nodes);
+            rolls.say("ports", node.settings.ports.place(), message, &kind.nodes);
         } else if let Some((name, place)) = unknown_neighbor_link(context, node) {
             let message = format!("`ports` has {ports}, `macs` has {macs}, and nothing is called {name}");
-            groups.add("routing.neighbors", Some(place), message, &kind.nodes);
+            rolls.say("routing.neighbors", Some(place), message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 /// A link that a neighbour is expected on and the node does not have.

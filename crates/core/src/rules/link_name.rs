@@ -1,8 +1,8 @@
 //! Names of ports: nocloud machines have eth0, and never ens18.
 
-use super::group::{self, Groups};
 use super::link::stands_on;
 use super::patch::{Patch, nodes_of, used};
+use super::roll::{Roll, Rolls};
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::section::{Platform, Role};
@@ -40,13 +40,13 @@ fn has_plain_names(node: &NodePlan) -> bool {
 }
 
 fn predictable_names(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| has_plain_names(node)) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_plain_names(node)) {
         for (key, name, place) in named(node) {
-            groups.add(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
+            rolls.say(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
     of_cluster(context, found);
     for (patch, kinds) in used(context) {
         let plain = |kind: &&&Kind| has_plain_names(&context.plan.nodes[kind.first()]);
@@ -93,7 +93,7 @@ fn of_cluster(context: &Context<'_>, found: &mut Found) {
     let flannel = section.flannel.get().and_then(|flannel| flannel.interface.at());
     let kube_vip = section.kube_vip.get().and_then(|vip| vip.interface.at());
     let any = |fits: fn(&NodePlan) -> bool| {
-        group::kinds(context).any(|(node, _)| has_plain_names(node) && fits(node))
+        context.plan.by_kind().any(|(node, _)| has_plain_names(node) && fits(node))
     };
     for (key, interface, concerned) in [
         ("cluster.flannel.interface", flannel, any(|_| true)),
@@ -114,7 +114,7 @@ fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut F
         .collect();
     for link in patch.documents().iter().flat_map(expected) {
         if is_predictable(link.name) && !aliases.contains(&link.name) {
-            let names = group::names(context, nodes);
+            let names = Roll::of(context.plan, nodes).names();
             let message = format!("{}: {} is called ethN on nocloud ({names})", link.key, link.name);
             found.at(&patch.key, patch.place, patch.says(message));
         }

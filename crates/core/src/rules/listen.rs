@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::roll::Rolls;
 use super::session::{self, Session, sessions, those};
-use super::tally::Tally;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::key::At;
 use crate::cluster::section::{Addressing, Router};
@@ -78,19 +78,18 @@ fn range(session: &Session<'_>) -> Option<IpNet> {
 }
 
 fn misses_nodes(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         let Some(listen) = range(&session) else { continue };
         let Some(peer) = session.address().filter(|peer| peer.is_ipv4() == listen.addr().is_ipv4()) else {
             continue;
         };
         let outside = those(context, session.nodes, |node| !is_within(node, listen, peer));
-        groups.add((session.far(), listen), &outside, session.neighbor.place);
+        rolls.add((session.far(), listen), &outside, session.neighbor.place);
     }
-    for ((far, listen), group) in groups {
-        let names = group.names(context.plan);
-        let path = session::path(context, group.first(), group.place);
-        found.at(path, group.place, format!("{far} accepts only {listen}, not the addresses of {names}"));
+    for ((far, listen), roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(path, roll.place(), format!("{far} accepts only {listen}, not the addresses of {roll}"));
     }
 }
 

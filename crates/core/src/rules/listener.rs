@@ -1,8 +1,8 @@
 //! Who else wants port 179, and kernel settings that keep the daemon from being heard.
 
+use super::roll::Rolls;
 use super::session::routed;
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, inline, origin};
+use super::{Context, Found, Rule, Severity, inline, rung};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Carrier, Isolation, Rung};
 use crate::plan::{NodePlan, RoutingPlan};
@@ -61,31 +61,30 @@ impl Other {
 }
 
 fn clash(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     let kubeprism = context.cluster.section().kubeprism.at().filter(|port| *port.value == 179);
-    for (nth, node, routing) in routed(context) {
+    for (node, routing) in routed(context) {
         if let Some(place) = status_port(node) {
-            groups.add((Other::Status, place), &[nth], place);
+            rolls.add((Other::Status, place), &[node.nth], place);
         }
         if let Some(port) = kubeprism {
-            groups.add((Other::Kubeprism, port.place), &[nth], port.place);
+            rolls.add((Other::Kubeprism, port.place), &[node.nth], port.place);
         }
         if let Some(place) = other_bird(node, routing) {
-            groups.add((Other::Bird2, place), &[nth], place);
+            rolls.add((Other::Bird2, place), &[node.nth], place);
         }
         if routing.backend.value != Backend::Native {
             for (_, place) in inline::documents(&node.settings, "BGPInstanceConfig") {
-                groups.add((Other::Patch, place), &[nth], place);
+                rolls.add((Other::Patch, place), &[node.nth], place);
             }
         }
     }
-    for ((other, place), group) in groups {
-        let names = group.names(context.plan);
-        let path = path(context, group.first(), other, place);
+    for ((other, place), roll) in rolls {
+        let path = path(context, roll.first(), other, place);
         found.at(
             path,
             place,
-            format!("{} and the routing daemon of {names} both want port 179", other.words()),
+            format!("{} and the routing daemon of {roll} both want port 179", other.words()),
         );
     }
 }
@@ -108,25 +107,25 @@ fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Place> {
         .map(|found| found.place)
 }
 
-fn path(context: &Context<'_>, nth: usize, other: Other, place: Place) -> String {
+fn path(context: &Context<'_>, node: &NodePlan, other: Other, place: Place) -> String {
     match other {
         Other::Status => {
             let at = |rung: &Rung| rung.routing.get()?.agent.get()?.status.get()?.listen.place();
-            origin::path(context.cluster, nth, "routing.agent.status.listen", place, at)
+            rung::path(context.cluster, node, "routing.agent.status.listen", place, at)
         }
         Other::Kubeprism => "cluster.kubeprism".to_owned(),
         Other::Bird2 => {
             let at =
                 |rung: &Rung| rung.extensions.items().map(|item| item.place).find(|found| *found == place);
-            origin::path(context.cluster, nth, "extensions", place, at)
+            rung::path(context.cluster, node, "extensions", place, at)
         }
-        Other::Patch => inline::path(context, nth, place),
+        Other::Patch => inline::path(context, node, place),
     }
 }
 
 fn sysctl(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
-    for (nth, node, routing) in routed(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, routing) in routed(context) {
         let Some(sysctls) = node.settings.kernel.get().and_then(|kernel| kernel.sysctls.get()) else {
             continue;
         };
@@ -134,13 +133,13 @@ fn sysctl(context: &Context<'_>, found: &mut Found) {
             if let Some(set) = sysctls.get(key).filter(|set| set.value.as_str() == value)
                 && (key != ACCEPT || has_vrf(routing))
             {
-                groups.add((set.place, key, value, why), &[nth], set.place);
+                rolls.add((set.place, key, value, why), &[node.nth], set.place);
             }
         }
     }
-    for ((place, key, value, why), group) in groups {
+    for ((place, key, value, why), roll) in rolls {
         let at = |rung: &Rung| Some(rung.kernel.get()?.sysctls.get()?.get(key)?.place);
-        let path = origin::path(context.cluster, group.first(), &format!("kernel.sysctls.{key}"), place, at);
+        let path = rung::path(context.cluster, roll.first(), &format!("kernel.sysctls.{key}"), place, at);
         found.at(path, place, format!("with {value} {why}"));
     }
 }

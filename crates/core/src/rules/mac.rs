@@ -1,7 +1,7 @@
 //! MAC addresses that are given twice, or that no port can have.
 
 use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use super::roll::{self, Roll};
+use super::roll::Roll;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::value::Mac;
 use crate::plan::{Decided, NodePlan};
@@ -60,7 +60,7 @@ fn duplicate(context: &Context<'_>, found: &mut Found) {
         if one_index(ports.iter().map(|(node, origin)| (node.index, *origin))) {
             return None;
         }
-        let roll = ports.into_iter().map(|(node, origin)| (node, roll::place(node, origin))).collect();
+        let roll = ports.into_iter().map(|(node, origin)| (node, node.place_of(origin))).collect();
         Some(Double { key: "macs".to_owned(), roll, what: mac.to_string() })
     });
     tell(found, doubles);
@@ -72,7 +72,7 @@ fn every(context: &Context<'_>, found: &mut Found, is: impl Fn(Mac) -> bool, why
     for node in &context.plan.nodes {
         for mac in macs(node).filter(|mac| is(mac.value)) {
             first.get_or_insert(mac.value);
-            roll.add(node, roll::place(node, mac.origin));
+            roll.add(node, node.place_of(mac.origin));
         }
     }
     if let Some(mac) = first {

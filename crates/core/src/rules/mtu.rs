@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::cni::kubelet_on_overlay;
-use super::group::{self, Groups};
 use super::link::{members, parent};
 use super::overlay::joins;
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::section::Link;
@@ -59,18 +59,18 @@ fn mtu_of(node: &NodePlan, name: &str) -> u32 {
 }
 
 fn mtu_chain(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let underlay = underlay(node);
         let tunnels = [kubespan(context, node, &underlay), overlay(node, &underlay)];
         for message in tunnels.into_iter().flatten() {
-            groups.add(&underlay.key, underlay.place, message, &kind.nodes);
+            rolls.say(&underlay.key, underlay.place, message, &kind.nodes);
         }
         if let Some(message) = pods(context, node, &underlay) {
-            groups.add("cluster.pods", context.cluster.section().pods.place(), message, &kind.nodes);
+            rolls.say("cluster.pods", context.cluster.section().pods.place(), message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 /// The link of a node's address, and what tunnels on it cost.
@@ -143,8 +143,8 @@ fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<S
 }
 
 fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| node.settings.links.is_set()) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
         for link in node.settings.links.values() {
             let (Some(name), Some(mtu)) = (link.name.get(), link.mtu.at()) else { continue };
             let stands_on = parent(link).map(|at| (at.value, mtu_of(node, at.value.as_str())));
@@ -154,9 +154,9 @@ fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
             });
             for (below, less) in stands_on.into_iter().chain(ports).filter(|(_, less)| *less < mtu.value.0) {
                 let message = format!("{name} has {}, and {below} below it {less}", mtu.value);
-                groups.add(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
+                rolls.say(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }

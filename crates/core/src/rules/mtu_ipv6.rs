@@ -1,7 +1,7 @@
 //! Links too small for IPv6.
 
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin, speaker};
+use super::roll::Rolls;
+use super::{Context, Found, Rule, Severity, rung, speaker};
 use crate::cluster::section::{Link, Rung};
 use crate::cluster::value::{LinkName, Mtu};
 use crate::plan::{NodePlan, Peer};
@@ -28,8 +28,13 @@ fn below_1280(context: &Context<'_>, found: &mut Found) {
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
         if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < LEAST) {
             let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
-            let path =
-                origin::path(context.cluster, speaking.nodes[0], "routing.workload.link.mtu", mtu.place, at);
+            let path = rung::path(
+                context.cluster,
+                &context.plan.nodes[speaking.nodes[0]],
+                "routing.workload.link.mtu",
+                mtu.place,
+                at,
+            );
             found.at(path, mtu.place, message(*mtu.value));
         }
     }
@@ -40,40 +45,40 @@ fn message(mtu: Mtu) -> String {
 }
 
 fn network(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
-    for (nth, node) in context.plan.nodes.iter().enumerate() {
+    let mut rolls = Rolls::new(context.plan);
+    for node in &context.plan.nodes {
         let mtu = node.settings.network.get().and_then(|network| network.mtu.at());
         if let Some(mtu) = mtu.filter(|mtu| *mtu.value < LEAST)
             && (node.address.v6.is_some() || is_unnumbered(node))
         {
-            groups.add((mtu.place, *mtu.value), &[nth], mtu.place);
+            rolls.add((mtu.place, *mtu.value), &[node.nth], mtu.place);
         }
     }
-    for ((place, mtu), group) in groups {
+    for ((place, mtu), roll) in rolls {
         let at = |rung: &Rung| rung.network.get()?.mtu.place();
-        found.at(origin::path(context.cluster, group.first(), "network.mtu", place, at), place, message(mtu));
+        found.at(rung::path(context.cluster, roll.first(), "network.mtu", place, at), place, message(mtu));
     }
 }
 
 fn links(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
-    for (nth, node) in context.plan.nodes.iter().enumerate() {
+    let mut rolls = Rolls::new(context.plan);
+    for node in &context.plan.nodes {
         for link in node.settings.links.values() {
             if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < LEAST)
                 && let Some(name) = link.name.get()
                 && carries_v6(node, link, name)
             {
-                groups.add((mtu.place, *mtu.value, name), &[nth], mtu.place);
+                rolls.add((mtu.place, *mtu.value, name), &[node.nth], mtu.place);
             }
         }
     }
-    for ((place, mtu, name), group) in groups {
+    for ((place, mtu, name), roll) in rolls {
         let key = format!("links.{name}.mtu");
         let at = |rung: &Rung| {
             let mut links = rung.links.values();
             links.find(|link| link.name.get() == Some(name) && link.mtu.place() == Some(place))?.mtu.place()
         };
-        found.at(origin::path(context.cluster, group.first(), &key, place, at), place, message(mtu));
+        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(mtu));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use super::roll::Rolls;
 use super::session::{self, Session, alike, sessions, those};
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::section::Addressing;
 use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer, Prefixes};
@@ -82,19 +82,19 @@ const NONE: Rule = Rule {
 };
 
 fn link_unknown(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         let Peer::Link(link) = &session.neighbor.peer else { continue };
         // Who routes alike has the same ports.
         if !session.node.ports.iter().any(|port| port.name == *link) {
             let without = those(context, session.nodes, |node| !has_link(node, link));
-            groups.add(link.as_str(), &without, session.neighbor.place);
+            rolls.add(link.as_str(), &without, session.neighbor.place);
         }
     }
-    for (link, group) in groups {
-        let path = session::path(context, group.first(), group.place);
-        let verb = if group.count() == 1 { "has" } else { "have" };
-        found.at(path, group.place, format!("{} {verb} no link {link}", group.names(context.plan)));
+    for (link, roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        let verb = if roll.count() == 1 { "has" } else { "have" };
+        found.at(path, roll.place(), format!("{roll} {verb} no link {link}"));
     }
 }
 
@@ -103,7 +103,7 @@ fn has_link(node: &NodePlan, name: &LinkName) -> bool {
 }
 
 fn without_address(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, node, routing) in alike(context) {
         let Some(written) = node.settings.routing.get().and_then(|routing| routing.neighbors.get()) else {
             continue;
@@ -114,29 +114,32 @@ fn without_address(context: &Context<'_>, found: &mut Found) {
         }
         for neighbor in &written.0 {
             if !routing.neighbors.iter().any(|planned| planned.place == neighbor.place) {
-                groups.add(neighbor.value.router.get(), nodes, neighbor.place);
+                rolls.add(neighbor.value.router.get(), nodes, neighbor.place);
             }
         }
     }
-    for (router, group) in groups {
+    for (router, roll) in rolls {
         let router = router.map_or("the neighbour", |router| router.as_str());
-        let path = session::path(context, group.first(), group.place);
-        found.at(path, group.place, format!("{router} has no address, and there is no `link` to find it on"));
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(
+            path,
+            roll.place(),
+            format!("{router} has no address, and there is no `link` to find it on"),
+        );
     }
 }
 
 fn is_self(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address() {
             let own = those(context, session.nodes, |node| is_own(node, address));
-            groups.add(address, &own, session.neighbor.place);
+            rolls.add(address, &own, session.neighbor.place);
         }
     }
-    for (address, group) in groups {
-        let names = group.names(context.plan);
-        let path = session::path(context, group.first(), group.place);
-        found.at(path, group.place, format!("{address} is an address of {names} itself"));
+    for (address, roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(path, roll.place(), format!("{address} is an address of {roll} itself"));
     }
 }
 
@@ -149,58 +152,57 @@ fn is_own(node: &NodePlan, address: IpAddr) -> bool {
 }
 
 fn twice(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, _, routing) in alike(context) {
         for (position, neighbor) in routing.neighbors.iter().enumerate() {
             if routing.neighbors[..position].iter().any(|other| other.peer == neighbor.peer) {
-                groups.add(&neighbor.peer, nodes, neighbor.place);
+                rolls.add(&neighbor.peer, nodes, neighbor.place);
             }
         }
     }
-    for (peer, group) in groups {
+    for (peer, roll) in rolls {
         let what = match peer {
             Peer::Address(address) => format!("{address} is a neighbour already"),
             Peer::Link(link) => format!("there is a neighbour on {link} already"),
         };
-        found.at(session::path(context, group.first(), group.place), group.place, what);
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), what);
     }
 }
 
 fn timers(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         let (keepalive, hold) = session.neighbor.timers;
         if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
-            groups.add((session.neighbor.timers, session.far()), session.nodes, session.neighbor.place);
+            rolls.add((session.neighbor.timers, session.far()), session.nodes, session.neighbor.place);
         }
     }
-    for (((keepalive, hold), _), group) in groups {
+    for (((keepalive, hold), _), roll) in rolls {
         let message = if hold < 3 {
             format!("a hold time of {hold} is refused: BGP wants 0 or at least 3 seconds")
         } else {
             format!("a keepalive of {keepalive} with a hold time of {hold} becomes {}", hold / 3)
         };
-        let path = session::path(context, group.first(), group.place);
-        found.at(format!("{path}.timers"), group.place, message);
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(format!("{path}.timers"), roll.place(), message);
     }
 }
 
 fn unreachable(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
             let lost = those(context, session.nodes, |node| !leads_to(node, address));
-            groups.add(address, &lost, session.neighbor.place);
+            rolls.add(address, &lost, session.neighbor.place);
         }
     }
-    for (address, group) in groups {
-        let names = group.names(context.plan);
-        let verb = if group.count() == 1 { "has" } else { "have" };
-        let path = session::path(context, group.first(), group.place);
+    for (address, roll) in rolls {
+        let verb = if roll.count() == 1 { "has" } else { "have" };
+        let path = session::path(context, roll.first(), roll.place());
         found.at(
             path,
-            group.place,
-            format!("{names} {verb} neither an address beside {address} nor a gateway to it"),
+            roll.place(),
+            format!("{roll} {verb} neither an address beside {address} nor a gateway to it"),
         );
     }
 }
@@ -234,19 +236,17 @@ fn is_beside(session: &Session<'_>, address: IpAddr) -> bool {
 }
 
 fn no_neighbors(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
         // Those that cannot be found are told of as such.
         let written = node.settings.routing.get().and_then(|routing| routing.neighbors.get());
         if written.is_none_or(|written| written.0.is_empty()) {
             let place = node.settings.routing.place().unwrap_or(node.place);
-            groups.add(place, nodes, place);
+            rolls.add(place, nodes, place);
         }
     }
-    for (place, group) in groups {
-        let names = group.names(context.plan);
-        let path =
-            origin::path(context.cluster, group.first(), "routing", place, |rung| rung.routing.place());
-        found.at(path, place, format!("there is no neighbour for {names}: nothing is announced"));
+    for (place, roll) in rolls {
+        let path = rung::path(context.cluster, roll.first(), "routing", place, |rung| rung.routing.place());
+        found.at(path, place, format!("there is no neighbour for {roll}: nothing is announced"));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use super::roll::Rolls;
 use super::session::{self, Session, sessions, those};
-use super::tally::Tally;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::section::{Advertise, Software, Speaker};
 use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
@@ -32,27 +32,26 @@ const UNKNOWN: Rule = Rule {
 
 fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
     let speaks = speaker_announces_v4(&context.plan.cluster);
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         if matches!(session.address(), Some(IpAddr::V6(_)))
             && takes_v4(&session) == knowledge
             && !has_v4_session(session.routing)
         {
             let silent = those(context, session.nodes, |node| announces_v4(node, session.routing, speaks));
-            groups.add(session.far(), &silent, session.neighbor.place);
+            rolls.add(session.far(), &silent, session.neighbor.place);
         }
     }
-    for (far, group) in groups {
-        let names = group.names(context.plan);
+    for (far, roll) in rolls {
         let message = match knowledge {
             Some(_) => {
-                format!("the IPv4 prefixes of {names} never reach {far}, which has no extended next hop")
+                format!("the IPv4 prefixes of {roll} never reach {far}, which has no extended next hop")
             }
             None => format!(
-                "the IPv4 prefixes of {names} reach {far} only if it has extended next hop, which the file does not say"
+                "the IPv4 prefixes of {roll} reach {far} only if it has extended next hop, which the file does not say"
             ),
         };
-        found.at(session::path(context, group.first(), group.place), group.place, message);
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }
 

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use super::rung::steps;
-use super::{Context, Found, Rule, Severity, roll};
+use super::{Context, Found, Rule, Severity, roll, rung};
 use crate::cluster::Place;
+use crate::cluster::key::Key;
+use crate::cluster::section::Network;
+use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6};
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan, Origin, Plan, Prefixes};
 
@@ -78,59 +80,54 @@ pub(super) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<Claim<'c>>
 
 /// Where an overlay is asked for, if anywhere.
 pub(super) fn overlay(cluster: &Cluster) -> Option<Place> {
-    let file = &cluster.file;
-    let roles = file.roles.get().into_iter().flat_map(|roles| [&roles.controlplane, &roles.worker]);
-    let rungs = file.defaults.get().into_iter().chain(roles.filter_map(|role| role.get()));
-    let sites = file.sites.entries().map(|(_, site)| &site.value.rung);
-    let groups = file.groups.entries().map(|(_, group)| group.value);
-    let nodes = cluster.nodes().iter().map(|node| &node.value.rung);
-    let on_rungs = rungs.chain(sites).chain(groups).chain(nodes).map(|rung| &rung.overlay);
-    let mut all = std::iter::once(&file.overlay).chain(on_rungs);
-    all.find(|overlay| overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()))?.place()
+    let mut overlays = rung::all(cluster).map(|step| &step.rung.overlay);
+    overlays.find(|overlay| overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()))?.place()
+}
+
+/// A key of `network` that gives nodes addresses: a prefix, or one address.
+pub(super) struct Source<'c> {
+    pub used: Use<'c>,
+    /// Its path below `network`.
+    pub key: String,
+    pub v4: &'c Key<AddressOrPrefix4>,
+    pub v6: &'c Key<AddressOrPrefix6>,
+}
+
+/// What gives nodes addresses in one section.
+pub(super) fn sources(network: &Network) -> impl Iterator<Item = Source<'_>> {
+    let node = network.node.get().map(|node| Source {
+        used: Use::Node,
+        key: "node".to_owned(),
+        v4: &node.v4,
+        v6: &node.v6,
+    });
+    let loopback = network.loopback.get().map(|loopback| Source {
+        used: Use::Loopback,
+        key: "loopback".to_owned(),
+        v4: &loopback.v4,
+        v6: &loopback.v6,
+    });
+    let dummies = network.dummy.entries().map(|(name, dummy)| Source {
+        used: Use::Dummy(name.as_str()),
+        key: format!("dummy.{name}"),
+        v4: &dummy.value.v4,
+        v6: &dummy.value.v6,
+    });
+    node.into_iter().chain(loopback).chain(dummies)
 }
 
 /// What the rungs below the nodes say.
 fn written(cluster: &Cluster) -> Vec<Claim<'_>> {
     let mut claims = Vec::new();
-    for step in steps(cluster) {
+    for (step, network) in rung::networks(cluster) {
         let mut push = |used, key: &str, net: Option<IpNet>, place| {
-            let claim = |net| Claim { net, used, key: step.path(key), place, default: false };
-            claims.extend(net.map(claim));
+            let key = || step.path(&format!("network.{key}"));
+            claims.extend(net.map(|net| Claim { net, used, key: key(), place, default: false }));
         };
-        let network = step.network;
-        if let Some(node) = network.node.get() {
-            push(
-                Use::Node,
-                "node.v4",
-                node.v4.get().and_then(|v4| v4.prefix()).map(IpNet::V4),
-                node.v4.place(),
-            );
-            push(
-                Use::Node,
-                "node.v6",
-                node.v6.get().and_then(|v6| v6.prefix()).map(IpNet::V6),
-                node.v6.place(),
-            );
-        }
-        if let Some(lo) = network.loopback.get() {
-            push(
-                Use::Loopback,
-                "loopback.v4",
-                lo.v4.get().and_then(|v4| v4.prefix()).map(IpNet::V4),
-                lo.v4.place(),
-            );
-            push(
-                Use::Loopback,
-                "loopback.v6",
-                lo.v6.get().and_then(|v6| v6.prefix()).map(IpNet::V6),
-                lo.v6.place(),
-            );
-        }
-        for (name, dummy) in network.dummy.entries() {
-            let (v4, v6) = (&dummy.value.v4, &dummy.value.v6);
-            let (used, key) = (Use::Dummy(name.as_str()), format!("dummy.{name}"));
-            push(used, &format!("{key}.v4"), v4.get().and_then(|v4| v4.prefix()).map(IpNet::V4), v4.place());
-            push(used, &format!("{key}.v6"), v6.get().and_then(|v6| v6.prefix()).map(IpNet::V6), v6.place());
+        for Source { used, key, v4, v6 } in sources(network) {
+            let nets = (v4.get().and_then(|v4| v4.prefix()), v6.get().and_then(|v6| v6.prefix()));
+            push(used, &format!("{key}.v4"), nets.0.map(IpNet::V4), v4.place());
+            push(used, &format!("{key}.v6"), nets.1.map(IpNet::V6), v6.place());
         }
         for at in network.api.get().into_iter().flat_map(|api| api.anycast.items()) {
             push(Use::Anycast, "api.anycast", Some(at.value.0), Some(at.place));
@@ -233,7 +230,7 @@ fn look(context: &Context<'_>, found: &mut Found) {
         let (outer, inner) = (&claims[group[0].0], &claims[group[0].1]);
         let more = match group.len() - 1 {
             0 => String::new(),
-            more => format!(" and {} more", roll::grouped(more)),
+            more => format!(" and {} more", roll::thousands(more)),
         };
         let place = inner.place.or(outer.place).or(context.cluster.section().id.place());
         let place = place.unwrap_or(context.cluster.place());

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::key::{Key, List};
@@ -119,8 +119,10 @@ fn meet_over_overlay(context: &Context<'_>) -> bool {
 }
 
 fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    let concerned: Vec<_> = group::kinds(context)
+    let mut rolls = Rolls::new(context.plan);
+    let concerned: Vec<_> = context
+        .plan
+        .by_kind()
         .filter(|(node, _)| joins(node) && (subnets.concerns)(node))
         .filter_map(|(node, kind)| Some((kind, written(node, subnets)?)))
         .collect();
@@ -138,10 +140,10 @@ fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
             })
             .collect();
         if !outside.is_empty() {
-            groups.add(subnets.key, Some(place), "the overlay's addresses are outside", &outside);
+            rolls.say(subnets.key, Some(place), "the overlay's addresses are outside", &outside);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
@@ -149,18 +151,18 @@ fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
 }
 
 fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context).filter(|(node, _)| (subnets.concerns)(node)) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| (subnets.concerns)(node)) {
         let Some((prefixes, place)) = written(node, subnets) else { continue };
         if joins(node) && admits_overlay(&prefixes) {
             continue;
         }
         let outside = outside(context, kind, &prefixes);
         if !outside.is_empty() {
-            groups.add(subnets.key, Some(place), "no address of these nodes is inside", &outside);
+            rolls.say(subnets.key, Some(place), "no address of these nodes is inside", &outside);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 /// The nodes of a kind that have addresses, and none of them in `prefixes`.
@@ -192,15 +194,15 @@ fn addresses(node: &NodePlan) -> Vec<IpAddr> {
 
 fn overlay_key_life(context: &Context<'_>, found: &mut Found) {
     const HOUR: Duration = Duration(3_600);
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
         let Some(life) = tailscale.and_then(|tailscale| tailscale.key_life.at()) else { continue };
         let within = node.settings.boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
         if *life.value < within {
             let message = format!("keys live for {}, and a machine may boot for {within}", life.value);
-            groups.add("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
+            rolls.say("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }

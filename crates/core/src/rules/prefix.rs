@@ -1,15 +1,13 @@
 //! Prefixes of the wrong size, and addresses outside of them.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::overlap::OVERLAP;
-use super::roll::{self, Roll};
-use super::rung::{Step, steps};
+use super::overlap::{self, OVERLAP, Source};
+use super::roll::{self, Rolls};
+use super::rung::{self, Step};
 use super::{Context, Found, Rule, Severity};
-use crate::cluster::Place;
 use crate::cluster::key::Key;
 use crate::cluster::section::Addressing;
 use crate::plan::{CniPlan, NodePlan, Plan};
@@ -56,28 +54,6 @@ const GATEWAY: Rule = Rule {
     look: gateway,
 };
 
-/// Nodes by the prefix they take their addresses from.
-#[derive(Default)]
-struct Tally<'p> {
-    known: HashMap<IpNet, usize>,
-    last: Option<(IpNet, usize)>,
-    counts: Vec<(IpNet, usize, &'p NodePlan)>,
-}
-
-impl<'p> Tally<'p> {
-    fn add(&mut self, net: IpNet, node: &'p NodePlan) {
-        let nth = match self.last {
-            Some((last, nth)) if last == net => nth,
-            _ => *self.known.entry(net).or_insert_with(|| {
-                self.counts.push((net, 0, node));
-                self.counts.len() - 1
-            }),
-        };
-        self.last = Some((net, nth));
-        self.counts[nth].1 += 1;
-    }
-}
-
 /// The prefix behind a key, or the cluster's where none is written.
 macro_rules! drawn {
     ($key:expr, $ground:expr, $family:path) => {
@@ -115,28 +91,29 @@ fn room(net: IpNet) -> u128 {
 
 fn too_small(context: &Context<'_>, found: &mut Found) {
     let plan = context.plan;
-    let (mut nodes, mut loopbacks) = (Tally::default(), Tally::default());
+    let (mut nodes, mut loopbacks) = (Rolls::new(plan), Rolls::new(plan));
     for node in &plan.nodes {
         if node.addressing.value != Addressing::Dhcp {
-            node_prefixes(plan, node).into_iter().flatten().for_each(|net| nodes.add(net, node));
+            let nets = node_prefixes(plan, node).into_iter().flatten();
+            nets.for_each(|net| nodes.add(net, &[node.nth], node.place));
         }
         if node.routing.is_some() {
-            loopback_prefixes(plan, node).into_iter().flatten().for_each(|net| loopbacks.add(net, node));
+            let nets = loopback_prefixes(plan, node).into_iter().flatten();
+            nets.for_each(|net| loopbacks.add(net, &[node.nth], node.place));
         }
     }
-    for (net, count, first) in nodes.counts {
-        let others = others(plan, first, net);
-        let need = count as u128 + others.len() as u128;
+    for (net, roll) in nodes {
+        let others = others(plan, roll.first(), net);
+        let need = roll.count() as u128 + others.len() as u128;
         if room(net) < need {
-            let nodes = format!("{} nodes", roll::grouped(count));
+            let nodes = format!("{} nodes", roll::thousands(roll.count()));
             let all: Vec<_> = std::iter::once(nodes.as_str()).chain(others).collect();
-            tell_small(found, "network.node", net, first, &roll::listed(&all, all.len()));
+            tell_small(found, "network.node", net, roll.first(), &roll::listed(&all, all.len()));
         }
     }
-    for (net, count, first) in
-        loopbacks.counts.into_iter().filter(|(net, count, _)| room(*net) < *count as u128)
-    {
-        tell_small(found, "network.loopback", net, first, &format!("{} nodes", roll::grouped(count)));
+    for (net, roll) in loopbacks.into_iter().filter(|(net, roll)| room(*net) < roll.count() as u128) {
+        let need = format!("{} nodes", roll::thousands(roll.count()));
+        tell_small(found, "network.loopback", net, roll.first(), &need);
     }
     kubernetes_small(context, found);
 }
@@ -179,7 +156,7 @@ fn kubernetes_small(context: &Context<'_>, found: &mut Found) {
         if parts < count as u128 {
             let message = format!(
                 "{net} has {parts} times a /{part}, of which each node is given one, for {} nodes",
-                roll::grouped(count)
+                roll::thousands(count)
             );
             found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
         }
@@ -224,20 +201,11 @@ fn too_large(context: &Context<'_>, found: &mut Found) {
 }
 
 fn host_bits(context: &Context<'_>, found: &mut Found) {
-    for step in steps(context.cluster) {
-        let network = step.network;
-        if let Some(node) = network.node.get() {
-            one_for_many(context, found, &step, "node.v4", &node.v4, |v4| v4.own().map(IpAddr::V4));
-            one_for_many(context, found, &step, "node.v6", &node.v6, |v6| v6.own().map(IpAddr::V6));
-        }
-        if let Some(node) = network.loopback.get() {
-            one_for_many(context, found, &step, "loopback.v4", &node.v4, |v4| v4.own().map(IpAddr::V4));
-            one_for_many(context, found, &step, "loopback.v6", &node.v6, |v6| v6.own().map(IpAddr::V6));
-        }
-        for (name, dummy) in network.dummy.entries() {
-            let (v4, v6) = (format!("dummy.{name}.v4"), format!("dummy.{name}.v6"));
-            one_for_many(context, found, &step, &v4, &dummy.value.v4, |v4| v4.own().map(IpAddr::V4));
-            one_for_many(context, found, &step, &v6, &dummy.value.v6, |v6| v6.own().map(IpAddr::V6));
+    for (step, network) in rung::networks(context.cluster) {
+        for Source { key, v4, v6, .. } in overlap::sources(network) {
+            let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
+            one_for_many(context, found, &step, &v4_key, v4, |v4| v4.own().map(IpAddr::V4));
+            one_for_many(context, found, &step, &v6_key, v6, |v6| v6.own().map(IpAddr::V6));
         }
     }
 }
@@ -254,14 +222,14 @@ fn one_for_many<T: Copy + std::fmt::Display>(
     let Some(address) = own(*at.value) else { return };
     let nodes = step.nodes(context.cluster, context.plan).count();
     if nodes > 1 {
-        let message = format!("{} gives {} nodes the one address {address}", at.value, roll::grouped(nodes));
+        let message =
+            format!("{} gives {} nodes the one address {address}", at.value, roll::thousands(nodes));
         found.at(step.path(name), at.place, message);
     }
 }
 
 fn gateway(context: &Context<'_>, found: &mut Found) {
-    let mut known: HashMap<IpAddr, usize> = HashMap::new();
-    let mut outside: Vec<(IpAddr, Place, Roll<'_>)> = Vec::new();
+    let mut rolls = Rolls::new(context.plan);
     for node in &context.plan.nodes {
         let (address, gateway) = (&node.address, &node.gateway);
         let v4 = gateway
@@ -274,16 +242,12 @@ fn gateway(context: &Context<'_>, found: &mut Found) {
         });
         let v4 = v4.map(|v4| (IpAddr::V4(v4.value), v4.place()));
         for (gateway, place) in v4.into_iter().chain(v6.map(|v6| (IpAddr::V6(v6.value), v6.place()))) {
-            let nth = *known.entry(gateway).or_insert_with(|| {
-                outside.push((gateway, place.unwrap_or(node.place), Roll::default()));
-                outside.len() - 1
-            });
-            outside[nth].2.add(node, node.place);
+            rolls.add(gateway, &[node.nth], place.unwrap_or(node.place));
         }
     }
-    for (gateway, place, roll) in outside {
+    for (gateway, roll) in rolls {
         let family = if gateway.is_ipv4() { "v4" } else { "v6" };
         let message = format!("{gateway} is not in the network of {roll}");
-        found.at(format!("network.node.gateway.{family}"), place, message);
+        found.at(format!("network.node.gateway.{family}"), roll.place(), message);
     }
 }

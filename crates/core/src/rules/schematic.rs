@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::group::{self, Groups};
+use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::nearest::nearest;
 use crate::talos::document;
@@ -47,16 +47,16 @@ const WORDS: [(&str, &[&str]); 2] = [
 ];
 
 fn schematic_invalid(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(schematic) = node.settings.image.get().and_then(|image| image.schematic.at()) else {
             continue;
         };
         for fault in faults(&document::from_any(schematic.value)) {
-            groups.add("image.schematic", Some(schematic.place), fault, &kind.nodes);
+            rolls.say("image.schematic", Some(schematic.place), fault, &kind.nodes);
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 fn value_at<'v>(schematic: &'v Value, path: &str) -> Option<&'v Value> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use super::{Context, origin};
+use super::{Context, rung};
 use crate::cluster::Place;
 use crate::cluster::key::At;
 use crate::cluster::section::{Router, Software};
@@ -52,12 +52,9 @@ impl fmt::Display for Far<'_> {
     }
 }
 
-/// The nodes that route, with their numbers.
-pub(super) fn routed<'c>(
-    context: &Context<'c>,
-) -> impl Iterator<Item = (usize, &'c NodePlan, &'c RoutingPlan)> {
-    let nodes = context.plan.nodes.iter().enumerate();
-    nodes.filter_map(|(nth, node)| Some((nth, node, node.routing.as_deref()?)))
+/// The nodes that route.
+pub(super) fn routed<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c RoutingPlan)> {
+    context.plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)))
 }
 
 /// The nodes that route alike: their numbers, and the first of them.
@@ -117,13 +114,13 @@ pub(super) fn is_affected(version: &SoftwareVersion) -> bool {
     }
 }
 
-/// The key path of a session of node `nth` that stands at `place`: among its neighbours, or the router it follows from.
-pub(super) fn path(context: &Context<'_>, nth: usize, place: Place) -> String {
-    let written = origin::find(context.cluster, nth, |rung| {
+/// The key path of a session of `node` that stands at `place`: among its neighbours, or the router it follows from.
+pub(super) fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+    let written = rung::find(context.cluster, node, |rung| {
         rung.routing.get()?.neighbors.items().position(|neighbor| neighbor.place == place)
     });
-    if let Some((rung, position)) = written {
-        return format!("{rung}routing.neighbors[{position}]");
+    if let Some((step, position)) = written {
+        return step.path(&format!("routing.neighbors[{position}]"));
     }
     let router = context.cluster.routers().find(|router| router.place == place);
     let name = router.and_then(|router| router.value.name.get());

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::roll::Rolls;
 use super::session::alike;
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, origin};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
-use crate::plan::{RoutingPlan, WorkloadPlan};
+use crate::plan::{NodePlan, RoutingPlan, WorkloadPlan};
 
 pub(super) const RULES: &[Rule] = &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ISOLATION_NONE];
 
@@ -72,10 +72,10 @@ pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaki
     })
 }
 
-/// The path of the speaker of node `nth`.
-pub(super) fn path(context: &Context<'_>, nth: usize) -> String {
-    let found = origin::find(context.cluster, nth, |rung| rung.routing.get()?.workload.place());
-    format!("{}routing.workload", found.map(|(rung, _)| rung).unwrap_or_default())
+/// The path of the speaker of `node`.
+pub(super) fn path(context: &Context<'_>, node: &NodePlan) -> String {
+    let found = rung::find(context.cluster, node, |rung| rung.routing.get()?.workload.place());
+    found.map_or_else(|| "routing.workload".to_owned(), |(step, _)| step.path("routing.workload"))
 }
 
 /// Reports each place once, with its message.
@@ -86,24 +86,26 @@ fn report(
     key: impl Fn(&Workload) -> Option<Place>,
     wrong: impl Fn(&Speaking<'_>) -> Option<String>,
 ) {
-    let mut groups = Tally::new();
+    let mut rolls = Rolls::new(context.plan);
     for speaking in speakers(context) {
         if let Some(message) = wrong(&speaking) {
             let place = key(speaking.written);
-            groups.add(
+            rolls.add(
                 (place.unwrap_or(speaking.workload.place), place.is_some(), message),
                 speaking.nodes,
                 Place::default(),
             );
         }
     }
-    for ((place, is_written, message), group) in groups {
-        let nth = group.first();
+    for ((place, is_written, message), roll) in rolls {
+        let node = roll.first();
         let at = if is_written {
-            let below = format!("workload.{below}");
-            origin::routing(context.cluster, nth, &below, place, |routing| key(routing.workload.get()?))
+            let below = format!("routing.workload.{below}");
+            rung::path(context.cluster, node, &below, place, |rung| {
+                key(rung.routing.get()?.workload.get()?)
+            })
         } else {
-            path(context, nth)
+            path(context, node)
         };
         found.at(at, place, message);
     }

@@ -1,11 +1,7 @@
 //! Releases of Talos and Kubernetes that do not go together.
 
-use std::collections::BTreeMap;
-
-use super::roll::{self, Roll};
+use super::roll::{Roll, Rolls};
 use super::{Context, Found, Rule, Severity};
-use crate::cluster::Place;
-use crate::cluster::value::TalosVersion;
 use crate::plan::Plan;
 use crate::talos::release;
 
@@ -62,28 +58,27 @@ const NEWER: Rule = Rule {
 };
 
 /// The nodes by minor release, with the place that gives it.
-fn by_minor(plan: &Plan) -> BTreeMap<(u16, u16), (&TalosVersion, Place, Roll<'_>)> {
-    let mut minors: BTreeMap<_, (&TalosVersion, Place, Roll<'_>)> = BTreeMap::new();
+fn by_minor(plan: &Plan) -> Rolls<'_, (u16, u16)> {
+    let mut minors = Rolls::new(plan);
     for node in &plan.nodes {
-        let place = roll::place(node, node.talos.origin);
-        let entry = minors.entry(node.talos.value.minor());
-        entry.or_insert_with(|| (&node.talos.value, place, Roll::default())).2.add(node, place);
+        minors.add(node.talos.value.minor(), &[node.nth], node.place_of(node.talos.origin));
     }
     minors
 }
 
 /// The key that gives these nodes their release: the cluster's, or their own.
-fn path(context: &Context<'_>, place: Place, roll: &Roll<'_>) -> String {
-    let shared = context.cluster.section().talos.place() == Some(place);
+fn path(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let shared = context.cluster.section().talos.place() == Some(roll.place());
     if shared { "cluster.talos".to_owned() } else { roll.path("talos") }
 }
 
 fn unknown(context: &Context<'_>, found: &mut Found) {
     let (oldest, newest) = release::known();
     let told = |release| format!("ichor writes for v1.{oldest} to v1.{newest}, not for {release}");
-    for (release, place, roll) in by_minor(context.plan).into_values() {
+    for (_, roll) in by_minor(context.plan) {
+        let release = &roll.first().talos.value;
         if !release::is_known(release) {
-            found.at(path(context, place, &roll), place, told(release));
+            found.at(path(context, &roll), roll.place(), told(release));
         }
     }
 }
@@ -93,7 +88,8 @@ fn window(context: &Context<'_>, found: &mut Found) {
     let section = context.cluster.section();
     let path = if section.kubernetes.is_set() { "cluster.kubernetes" } else { "cluster.talos" };
     let place = kubernetes.place().unwrap_or(context.cluster.place());
-    for (release, _, roll) in by_minor(context.plan).into_values() {
+    for (_, roll) in by_minor(context.plan) {
+        let release = &roll.first().talos.value;
         if let Some((oldest, newest)) = release::kubernetes_window(release)
             && release::accepts_kubernetes(release, &kubernetes.value) == Some(false)
         {
@@ -111,7 +107,7 @@ fn skew(context: &Context<'_>, found: &mut Found) {
     let (mut behind, mut ahead) = (Roll::default(), Roll::default());
     let window = release::upgrade_from(target);
     for node in &context.plan.nodes {
-        let place = roll::place(node, node.talos.origin);
+        let place = node.place_of(node.talos.origin);
         if window.is_some_and(|oldest| node.talos.value.minor() < (1, oldest)) {
             behind.add(node, place);
         } else if release::is_newer(&node.talos.value, target) {
@@ -134,19 +130,21 @@ fn older(context: &Context<'_>, found: &mut Found) {
     if contract.minor() >= context.cluster.talos.minor() || !release::is_known(contract) {
         return;
     }
-    if let Some((_, place, roll)) = by_minor(context.plan).remove(&contract.minor()) {
+    if let Some((_, roll)) = by_minor(context.plan).into_iter().find(|(minor, _)| *minor == contract.minor())
+    {
         let target = &context.cluster.talos;
         let message = format!("configurations are for {contract}, not {target}, because of {roll}");
-        found.at("cluster.talos", place, message);
+        found.at("cluster.talos", roll.place(), message);
     }
 }
 
 fn newer(context: &Context<'_>, found: &mut Found) {
     let (oldest, _) = release::known();
-    for (minor, (release, place, roll)) in by_minor(context.plan) {
+    for (minor, roll) in by_minor(context.plan) {
         if minor < (1, oldest) {
+            let release = &roll.first().talos.value;
             let message = format!("{release} cannot read what is written for v1.{oldest} ({roll})");
-            found.at(path(context, place, &roll), place, message);
+            found.at(path(context, &roll), roll.place(), message);
         }
     }
 }

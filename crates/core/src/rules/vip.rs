@@ -6,8 +6,8 @@ use ipnet::IpNet;
 
 use super::holder::{self, Purpose};
 use super::overlap::OVERLAY;
-use super::roll::{self, Roll};
-use super::rung::steps;
+use super::roll::Roll;
+use super::rung::{self, Step};
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
 use crate::cluster::key::At;
@@ -99,20 +99,15 @@ struct Vip<'c> {
 
 fn vips<'c>(context: &Context<'c>) -> Vec<Vip<'c>> {
     let cluster = context.cluster;
-    let of = |api: &'c Api, path: &dyn Fn(&str) -> String| {
+    let of = |step: Step<'c>, api: &'c Api| {
         let vip = api.vip.at()?;
-        let link = api.link.at().map(|link| (path("api.link"), link));
+        let path = step.path("network.api.vip");
+        let link = api.link.at().map(|link| (step.path("network.api.link"), link));
         let beside_anycast = api.anycast.is_set();
-        Some(Vip { address: *vip.value, path: path("api.vip"), place: vip.place, link, beside_anycast })
+        Some(Vip { address: *vip.value, path, place: vip.place, link, beside_anycast })
     };
-    let mut vips = Vec::new();
-    for step in steps(cluster) {
-        vips.extend(step.network.api.get().and_then(|api| of(api, &|key| step.path(key))));
-    }
-    for (node, plan) in cluster.nodes().iter().zip(&context.plan.nodes) {
-        let api = node.value.rung.network.get().and_then(|network| network.api.get());
-        vips.extend(api.and_then(|api| of(api, &|key| roll::path(plan, &format!("network.{key}")))));
-    }
+    let written = |step: Step<'c>| of(step, step.rung.network.get()?.api.get()?);
+    let mut vips: Vec<_> = rung::all(cluster).filter_map(written).collect();
     if let Some(kube) = cluster.section().kube_vip.get()
         && let Some(address) = kube.address.at()
     {
@@ -166,7 +161,7 @@ fn holders(context: &Context<'_>, found: &mut Found, counts: fn(Purpose<'_>) -> 
     for node in &context.plan.nodes {
         for held in holder::own(node).filter(|held| counts(held.purpose)) {
             for (vip, roll) in vips.iter().zip(&mut rolls).filter(|(vip, _)| vip.address == held.net.addr()) {
-                roll.add(node, if verb.is_empty() { vip.place } else { roll::place(node, held.origin) });
+                roll.add(node, if verb.is_empty() { vip.place } else { node.place_of(held.origin) });
             }
         }
     }
@@ -191,11 +186,15 @@ fn on_link(context: &Context<'_>, found: &mut Found) {
 
 fn on_worker(context: &Context<'_>, found: &mut Found) {
     let (cluster, plan) = (context.cluster, context.plan);
-    for step in steps(cluster).into_iter().filter(|step| !step.is_common()) {
-        let Some(vip) = step.network.api.get().and_then(|api| api.vip.at()) else { continue };
+    for (step, network) in rung::networks(cluster).filter(|(step, _)| !step.is_common()) {
+        let Some(vip) = network.api.get().and_then(|api| api.vip.at()) else { continue };
         let mut nodes = step.nodes(cluster, plan).peekable();
         if nodes.peek().is_some() && nodes.all(|node| node.role == Role::Worker) {
-            found.at(step.path("api.vip"), vip.place, format!("{} is given to workers only", vip.value));
+            found.at(
+                step.path("network.api.vip"),
+                vip.place,
+                format!("{} is given to workers only", vip.value),
+            );
         }
     }
     let mut roll = Roll::default();

@@ -1,7 +1,7 @@
 //! Numbers of virtual machines.
 
 use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use super::roll::{self, Roll};
+use super::roll::Roll;
 use super::{Context, Found, Rule, Severity};
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan};
@@ -55,7 +55,7 @@ fn duplicate(context: &Context<'_>, found: &mut Found) {
         if one_index(ids().map(|(node, origin)| (node.index, origin))) {
             return None;
         }
-        let roll = ids().map(|(node, origin)| (node, roll::place(node, origin))).collect();
+        let roll = ids().map(|(node, origin)| (node, node.place_of(origin))).collect();
         let on = if seat.is_empty() { String::new() } else { format!(" on {seat}") };
         Some(Double { key: "vm.id".to_owned(), roll, what: format!("number {number}{on}") })
     });
@@ -74,7 +74,7 @@ fn range(context: &Context<'_>, found: &mut Found) {
             && proxmox(name)
         {
             first.get_or_insert(id.value);
-            roll.add(node, roll::place(node, id.origin));
+            roll.add(node, node.place_of(id.origin));
         }
     }
     if let Some(number) = first {

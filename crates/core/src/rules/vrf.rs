@@ -1,8 +1,8 @@
 //! Routing tables of VRFs.
 
+use super::roll::Rolls;
 use super::session::routed;
-use super::tally::Tally;
-use super::{Context, Found, Rule, Severity, inline, origin, speaker};
+use super::{Context, Found, Rule, Severity, inline, rung, speaker};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Rung};
 use crate::plan::{NodePlan, RoutingPlan};
@@ -33,23 +33,23 @@ enum Owner<'c> {
 fn table_clash(context: &Context<'_>, found: &mut Found) {
     let discovery = context.cluster.section().discovery.get();
     let kubespan = discovery.and_then(|discovery| discovery.kubespan.value()) == Some(true);
-    let mut groups = Tally::new();
-    for (nth, node, routing) in routed(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, routing) in routed(context) {
         if let Some((table, place)) = own_table(routing)
             && let Some(owner) = owner(node, routing, table, kubespan)
         {
-            groups.add((table, owner, place), &[nth], place);
+            rolls.add((table, owner, place), &[node.nth], place);
         }
     }
-    for ((table, owner, place), group) in groups {
+    for ((table, owner, place), roll) in rolls {
         let at = |rung: &Rung| rung.routing.get()?.workload.get()?.vrf.get()?.table.place();
-        let nth = group.first();
+        let node = roll.first();
         let is_written =
-            origin::find(context.cluster, nth, |rung| at(rung).filter(|found| *found == place)).is_some();
+            rung::find(context.cluster, node, |rung| at(rung).filter(|found| *found == place)).is_some();
         let path = if is_written {
-            origin::path(context.cluster, nth, "routing.workload.vrf.table", place, at)
+            rung::path(context.cluster, node, "routing.workload.vrf.table", place, at)
         } else {
-            speaker::path(context, nth)
+            speaker::path(context, node)
         };
         found.at(path, place, message(table, owner));
     }
