@@ -266,6 +266,11 @@ impl NodePlan {
         })
     }
 
+    /// Whether it joins an overlay.
+    pub fn joins_overlay(&self) -> bool {
+        self.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set())
+    }
+
     /// The path of `key` on the node itself.
     pub fn path(&self, key: &str) -> String {
         if key.is_empty() { format!("nodes.{}", self.name) } else { format!("nodes.{}.{key}", self.name) }

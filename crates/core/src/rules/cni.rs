@@ -1,6 +1,6 @@
 //! The pod network: the link it takes, and what it needs beside it.
 
-use super::overlay::{admits_overlay, joins};
+use super::overlay::admits_overlay;
 use super::roll::Roll;
 use super::{Context, Found, Rule, Severity, link};
 use crate::cluster::Place;
@@ -70,7 +70,7 @@ pub(super) fn kubelet_on_overlay(context: &Context<'_>, node: &NodePlan) -> bool
 
 fn interface_fault(context: &Context<'_>, node: &NodePlan, name: &str) -> Option<&'static str> {
     let on_overlay = kubelet_on_overlay(context, node);
-    match (name == "tailscale0", joins(node)) {
+    match (name == "tailscale0", node.joins_overlay()) {
         (true, false) => Some("is not there: these nodes join no overlay"),
         (true, true) if !on_overlay => Some("is not the link of the address the kubelet takes"),
         (false, true) if on_overlay => Some("is not the link of the overlay, where the kubelet's address is"),

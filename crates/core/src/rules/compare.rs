@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::clash::{self, Member};
-use super::holder::{self, Purpose};
+use super::holder;
 use super::overlap::{self, Use};
 use super::roll;
 use super::{Finding, Rule, vm_id};
@@ -192,7 +192,7 @@ impl<'c> Compared<'c> {
     fn addresses(&mut self) {
         let mut items = self.of_nodes(|_, node| {
             holder::own(node)
-                .filter(|held| !is_apart(node, held.purpose))
+                .filter(|held| !holder::is_apart(node, held.purpose))
                 .map(|held| (held.net.addr(), by_id(held.origin)))
         });
         for (file, (_, _, plan)) in self.clusters.iter().enumerate() {
@@ -270,12 +270,6 @@ impl<'c> Compared<'c> {
             self.report(&clash::PREFIX, b, (other.key.clone(), place), message);
         }
     }
-}
-
-/// Whether a node is in a place that only an overlay connects, where private addresses may come again.
-fn is_apart(node: &NodePlan, purpose: Purpose<'_>) -> bool {
-    let joined = || node.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set());
-    matches!(purpose, Purpose::Node | Purpose::Link(_)) && node.site.is_some() && joined()
 }
 
 /// How many more there are like the one that is named.

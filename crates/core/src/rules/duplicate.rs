@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use super::holder::{self, Held, Purpose};
 use super::roll::{self, Roll};
-use super::{Context, Found, Rule, Severity};
+use super::{Context, Found, Rule, Severity, overlap};
 use crate::plan::{NodePlan, Origin, Plan};
 
 pub(super) const RULES: &[Rule] = &[INDEX, ADDRESS, ROUTER_ID];
@@ -232,22 +232,14 @@ fn is_told(context: &Context<'_>, held: &[(&NodePlan, Held<'_>)]) -> bool {
 
 /// Whether the node itself, not a rung below it, has the address.
 fn is_own(context: &Context<'_>, node: &NodePlan, origin: Origin) -> bool {
-    let written =
-        context.cluster.node(node.name.as_str()).map(|nth| &context.cluster.nodes()[nth].value.rung);
-    let Some(network) = written.and_then(|rung| rung.network.get()) else { return false };
+    let Some(network) = context.cluster.nodes()[node.nth].value.rung.network.get() else { return false };
     let Origin::Written(place) = origin else { return false };
-    let node = network.node.get().map(|node| [node.v4.place(), node.v6.place()]);
-    let loopback = network.loopback.get().map(|loopback| [loopback.v4.place(), loopback.v6.place()]);
-    let dummies = network.dummy.entries().map(|(_, dummy)| [dummy.value.v4.place(), dummy.value.v6.place()]);
-    node.into_iter().chain(loopback).chain(dummies).flatten().any(|own| own == Some(place))
+    overlap::sources(network).any(|source| [source.v4.place(), source.v6.place()].contains(&Some(place)))
 }
 
-/// Whether they are in different places that only an overlay connects, where each may use the same private addresses.
+/// Whether they are in different places that only an overlay connects.
 fn is_apart(held: &[(&NodePlan, Held<'_>)]) -> bool {
-    let local = |held: &Held<'_>| matches!(held.purpose, Purpose::Node | Purpose::Link(_));
-    let joined =
-        |node: &NodePlan| node.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set());
-    if !held.iter().all(|(node, held)| local(held) && node.site.is_some() && joined(node)) {
+    if !held.iter().all(|(node, held)| holder::is_apart(node, held.purpose)) {
         return false;
     }
     let mut sites: Vec<_> = held.iter().map(|(node, _)| node.site.as_ref()).collect();

@@ -70,6 +70,11 @@ fn links(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
     )
 }
 
+/// Whether a node is in a place that only an overlay connects, where private addresses may come again.
+pub(super) fn is_apart(node: &NodePlan, purpose: Purpose<'_>) -> bool {
+    matches!(purpose, Purpose::Node | Purpose::Link(_)) && node.site.is_some() && node.joins_overlay()
+}
+
 /// Whether the whole Internet can reach it.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {

@@ -88,8 +88,7 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
 }
 
 fn needs_extension(node: &NodePlan) -> bool {
-    let overlay = node.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set());
-    overlay || carrier(node).is_some() || node.settings.extensions.items().next().is_some()
+    node.joins_overlay() || carrier(node).is_some() || node.settings.extensions.items().next().is_some()
 }
 
 fn extension_not_official(context: &Context<'_>, found: &mut Found) {

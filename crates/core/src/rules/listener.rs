@@ -1,8 +1,9 @@
 //! Who else wants port 179, and kernel settings that keep the daemon from being heard.
 
-use super::roll::Rolls;
-use super::session::routed;
-use super::{Context, Found, Rule, Severity, inline, rung};
+use super::patch::{nodes_of, used};
+use super::roll::{Roll, Rolls};
+use super::session::{routed, those};
+use super::{Context, Found, Rule, Severity, rung};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Carrier, Isolation, Rung};
 use crate::plan::{NodePlan, RoutingPlan};
@@ -46,7 +47,6 @@ enum Other {
     Status,
     Kubeprism,
     Bird2,
-    Patch,
 }
 
 impl Other {
@@ -55,7 +55,6 @@ impl Other {
             Self::Status => "the agent's status",
             Self::Kubeprism => "KubePrism",
             Self::Bird2 => "the extension bird2",
-            Self::Patch => "a BGPInstanceConfig in a patch",
         }
     }
 }
@@ -73,20 +72,34 @@ fn clash(context: &Context<'_>, found: &mut Found) {
         if let Some(place) = other_bird(node, routing) {
             rolls.add((Other::Bird2, place), &[node.nth], place);
         }
-        if routing.backend.value != Backend::Native {
-            for (_, place) in inline::documents(&node.settings, "BGPInstanceConfig") {
-                rolls.add((Other::Patch, place), &[node.nth], place);
-            }
-        }
     }
     for ((other, place), roll) in rolls {
         let path = path(context, roll.first(), other, place);
-        found.at(
-            path,
-            place,
-            format!("{} and the routing daemon of {roll} both want port 179", other.words()),
-        );
+        found.at(path, place, message(other.words(), &roll));
     }
+    patched(context, found);
+}
+
+/// BGP instances in patches, beside a daemon that is not Talos itself.
+fn patched(context: &Context<'_>, found: &mut Found) {
+    for (patch, kinds) in
+        used(context).into_iter().filter(|(patch, _)| patch.of_kind(INSTANCE).next().is_some())
+    {
+        let other = |node: &NodePlan| {
+            node.routing.as_ref().is_some_and(|routing| routing.backend.value != Backend::Native)
+        };
+        let nodes = those(context, &nodes_of(&kinds), other);
+        if !nodes.is_empty() {
+            let message = message(&format!("a {INSTANCE} in a patch"), &Roll::of(context.plan, &nodes));
+            found.at(&patch.key, patch.place, patch.says(message));
+        }
+    }
+}
+
+const INSTANCE: &str = "BGPInstanceConfig";
+
+fn message(other: &str, roll: &Roll<'_>) -> String {
+    format!("{other} and the routing daemon of {roll} both want port 179")
 }
 
 fn status_port(node: &NodePlan) -> Option<Place> {
@@ -119,7 +132,6 @@ fn path(context: &Context<'_>, node: &NodePlan, other: Other, place: Place) -> S
                 |rung: &Rung| rung.extensions.items().map(|item| item.place).find(|found| *found == place);
             rung::path(context.cluster, node, "extensions", place, at)
         }
-        Other::Patch => inline::path(context, node, place),
     }
 }
 

@@ -23,7 +23,6 @@ mod endpoint;
 mod gap;
 mod holder;
 mod image;
-mod inline;
 mod install;
 mod link;
 mod link_name;

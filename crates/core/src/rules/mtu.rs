@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::cni::kubelet_on_overlay;
 use super::link::{members, parent};
-use super::overlay::joins;
 use super::roll::Rolls;
 use super::{Context, Found, Rule, Severity};
 use crate::cluster::Place;
@@ -121,7 +120,7 @@ fn tailscale_mtu(node: &NodePlan) -> u32 {
 fn overlay(node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let (mtu, cost) = (tailscale_mtu(node), underlay.wireguard);
     let needs = mtu + cost;
-    (joins(node) && underlay.mtu < needs)
+    (node.joins_overlay() && underlay.mtu < needs)
         .then(|| format!("Tailscale's {mtu} needs {needs} below it, and there are {}", underlay.mtu))
 }
 
@@ -132,7 +131,7 @@ fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<S
     if !v6 || !matches!(plan.cni.value, CniPlan::Flannel(_)) {
         return None;
     }
-    let (name, below) = if joins(node) && kubelet_on_overlay(context, node) {
+    let (name, below) = if node.joins_overlay() && kubelet_on_overlay(context, node) {
         ("tailscale0", tailscale_mtu(node))
     } else {
         (node.link.value.as_str(), underlay.mtu)

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
+use super::overlay::OVERLAY;
 use super::{Context, Found, Rule, Severity, roll, rung};
 use crate::cluster::Place;
 use crate::cluster::key::Key;
@@ -24,9 +25,6 @@ pub(super) const OVERLAP: Rule = Rule {
     fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` is far from most others",
     look,
 };
-
-/// The addresses an overlay gives out (RFC 6598).
-pub(super) const OVERLAY: &str = "100.64.0.0/10";
 
 /// What a prefix is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +63,7 @@ pub(super) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<Claim<'c>>
         kubernetes(used, key, networks, &mut claims);
     }
     if let Some(place) = overlay(cluster) {
-        let net = OVERLAY.parse().expect("a prefix");
+        let net = OVERLAY[0].parse().expect("a prefix");
         claims.push(Claim {
             net,
             used: Use::Overlay,

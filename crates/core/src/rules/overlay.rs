@@ -86,13 +86,8 @@ const ETCD: Subnets = Subnets {
     concerns: |node| node.role == Role::Controlplane,
 };
 
-/// What Tailscale gives out.
+/// What Tailscale gives out: addresses of RFC 6598, and a prefix of its own.
 pub(super) const OVERLAY: [&str; 2] = ["100.64.0.0/10", "fd7a:115c:a1e0::/48"];
-
-/// Whether a node joins an overlay.
-pub(super) fn joins(node: &NodePlan) -> bool {
-    node.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set())
-}
 
 /// Whether any of `subnets` lets overlay addresses in.
 pub(super) fn admits_overlay(subnets: &[IpNet]) -> bool {
@@ -123,7 +118,7 @@ fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
     let concerned: Vec<_> = context
         .plan
         .by_kind()
-        .filter(|(node, _)| joins(node) && (subnets.concerns)(node))
+        .filter(|(node, _)| node.joins_overlay() && (subnets.concerns)(node))
         .filter_map(|(node, kind)| Some((kind, written(node, subnets)?)))
         .collect();
     if concerned.is_empty() || !meet_over_overlay(context) {
@@ -154,7 +149,7 @@ fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| (subnets.concerns)(node)) {
         let Some((prefixes, place)) = written(node, subnets) else { continue };
-        if joins(node) && admits_overlay(&prefixes) {
+        if node.joins_overlay() && admits_overlay(&prefixes) {
             continue;
         }
         let outside = outside(context, kind, &prefixes);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::holder::{self, Purpose};
-use super::overlap::OVERLAY;
+use super::overlay::OVERLAY;
 use super::roll::Roll;
 use super::rung::{self, Step};
 use super::{Context, Found, Rule, Severity};
@@ -131,7 +131,7 @@ pub(super) fn is_local(context: &Context<'_>, address: IpAddr) -> bool {
 
 /// Whether an overlay gives the address.
 pub(super) fn is_overlay(context: &Context<'_>, address: IpAddr) -> bool {
-    let overlay: IpNet = OVERLAY.parse().expect("a prefix");
+    let overlay: IpNet = OVERLAY[0].parse().expect("a prefix");
     overlay.contains(&address) && !is_local(context, address)
 }
 
@@ -250,8 +250,10 @@ fn on_overlay(context: &Context<'_>, found: &mut Found) {
                 format!("`{}` carries no ARP, so nobody learns who holds {}", link.value, vip.address);
             found.at(path, link.place, message);
         } else if is_overlay(context, vip.address) {
-            let message =
-                format!("{} is in {OVERLAY}, the overlay's addresses, where there is no ARP", vip.address);
+            let message = format!(
+                "{} is in {}, the overlay's addresses, where there is no ARP",
+                vip.address, OVERLAY[0]
+            );
             found.at(vip.path, vip.place, message);
         }
     }

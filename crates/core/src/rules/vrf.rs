@@ -1,11 +1,15 @@
 //! Routing tables of VRFs.
 
+use serde_json::Value;
+
+use super::patch::{nodes_of, used};
 use super::roll::Rolls;
 use super::session::routed;
-use super::{Context, Found, Rule, Severity, inline, rung, speaker};
+use super::{Context, Found, Rule, Severity, rung, speaker};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Rung};
 use crate::plan::{NodePlan, RoutingPlan};
+use crate::talos::document;
 
 pub(super) const RULES: &[Rule] = &[TABLE_CLASH];
 
@@ -25,20 +29,29 @@ enum Owner<'c> {
     Kernel,
     Kubespan,
     Tailscale,
-    Patch(&'c str),
+    /// A VRF in a patch, by its name and the patch's file.
+    Patch(&'c str, Option<&'c str>),
     /// Nobody, but Talos takes no such number.
     TooLarge,
 }
 
 fn table_clash(context: &Context<'_>, found: &mut Found) {
-    let discovery = context.cluster.section().discovery.get();
-    let kubespan = discovery.and_then(|discovery| discovery.kubespan.value()) == Some(true);
     let mut rolls = Rolls::new(context.plan);
     for (node, routing) in routed(context) {
         if let Some((table, place)) = own_table(routing)
-            && let Some(owner) = owner(node, routing, table, kubespan)
+            && let Some(owner) = reserved(context, node, routing, table)
         {
             rolls.add((table, owner, place), &[node.nth], place);
+        }
+    }
+    for (patch, kinds) in used(context) {
+        for (name, table) in patch.of_kind("VRFConfig").filter_map(vrf) {
+            for node in nodes_of(&kinds).into_iter().map(|nth| &context.plan.nodes[nth]) {
+                if let Some(place) = meets(context, node, name, table) {
+                    let owner = Owner::Patch(name, patch.file.as_deref());
+                    rolls.add((table, owner, place), &[node.nth], place);
+                }
+            }
         }
     }
     for ((table, owner, place), roll) in rolls {
@@ -60,7 +73,9 @@ fn message(table: u32, owner: Owner<'_>) -> String {
         Owner::Kernel => format!("table {table} is the kernel's own"),
         Owner::Kubespan => format!("table {table} is KubeSpan's"),
         Owner::Tailscale => format!("table {table} is Tailscale's"),
-        Owner::Patch(name) => format!("table {table} is that of VRF {name} in a patch"),
+        Owner::Patch(name, file) => {
+            format!("table {table} is that of VRF {name} in {}", file.unwrap_or("a patch"))
+        }
         Owner::TooLarge => format!("Talos takes no table above 252 for a VRF, and this is {table}"),
     }
 }
@@ -71,19 +86,39 @@ fn own_table(routing: &RoutingPlan) -> Option<(u32, Place)> {
     Some((table.value, table.place().unwrap_or(workload.place)))
 }
 
-fn owner<'c>(node: &'c NodePlan, routing: &RoutingPlan, table: u32, kubespan: bool) -> Option<Owner<'c>> {
-    let domain = routing.workload.as_ref().and_then(|workload| workload.domain.as_ref());
-    let others = inline::documents(&node.settings, "VRFConfig").filter(|(document, _)| {
-        inline::text(document, "table").and_then(|text| text.parse().ok()) == Some(table)
-    });
-    let mut others = others.filter_map(|(document, _)| inline::text(document, "name"));
+/// Who has the table on any node, whatever patches say.
+fn reserved(
+    context: &Context<'_>,
+    node: &NodePlan,
+    routing: &RoutingPlan,
+    table: u32,
+) -> Option<Owner<'static>> {
+    let discovery = context.cluster.section().discovery.get();
+    let kubespan = || discovery.and_then(|discovery| discovery.kubespan.value()) == Some(true);
     match table {
         0 | 253..=255 => Some(Owner::Kernel),
-        180 if kubespan => Some(Owner::Kubespan),
-        52 if node.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()) => {
-            Some(Owner::Tailscale)
-        }
+        180 if kubespan() => Some(Owner::Kubespan),
+        52 if node.joins_overlay() => Some(Owner::Tailscale),
         256.. if routing.backend.value == Backend::Native => Some(Owner::TooLarge),
-        _ => others.find(|name| domain.is_none_or(|domain| domain.value != *name)).map(Owner::Patch),
+        _ => None,
     }
+}
+
+/// Name and table of a VRF in a patch.
+fn vrf(document: &Value) -> Option<(&str, u32)> {
+    let table = match document.get("table")? {
+        Value::Number(number) => number.as_u64()?.try_into().ok()?,
+        Value::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    Some((document::name(document)?, table))
+}
+
+/// Where the node's own VRF has this table, unless it is the VRF of this name or the table is reserved.
+fn meets(context: &Context<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Place> {
+    let routing = node.routing.as_deref()?;
+    let (own, place) = own_table(routing)?;
+    let domain = routing.workload.as_ref()?.domain.as_ref();
+    let other = domain.is_none_or(|domain| domain.value != name);
+    (own == table && other && reserved(context, node, routing, table).is_none()).then_some(place)
 }

@@ -67,6 +67,11 @@ impl Patch {
         }
     }
 
+    /// Its documents of one kind.
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.documents().iter().filter(move |document| document::kind(document) == Some(kind))
+    }
+
     /// `what` is wrong, and in which file.
     pub fn says(&self, what: impl std::fmt::Display) -> String {
         match &self.file {
