@@ -6,6 +6,7 @@
 
 mod content;
 mod form;
+pub(super) mod secret;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::attachment::Attachments;
-use super::{Context, rung};
+use super::{Context, Group, rung};
 use crate::cluster::Place;
 use crate::cluster::nearest::nearest;
 use crate::cluster::section::Rung;
@@ -22,8 +23,9 @@ use crate::model::Cluster;
 use crate::plan::Kind;
 use crate::talos::{document, kind};
 
-pub(super) use content::RULES as CONTENT;
-pub(super) use form::RULES as FORM;
+/// The rules by subject.
+pub(super) const GROUPS: &[Group] =
+    &[("Patches", form::RULES), ("What patches bring", content::RULES), ("Secrets", secret::RULES)];
 
 /// Every patch that is not in the SOPS form.
 #[derive(Debug, Default)]
