@@ -4,6 +4,7 @@
 //! has a default, and each [`Decided`] value knows which ([`Origin`]). What could not be derived is listed in
 //! [`Plan::gaps`]; rules make findings of them. [`why()`](why::why) explains one value.
 
+mod alike;
 pub mod backend;
 mod boot;
 mod cluster;
