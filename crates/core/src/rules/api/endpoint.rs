@@ -34,7 +34,7 @@ const UNANSWERED: Rule = Rule {
 const OVERLAY: Rule = Rule {
     id: "endpoint-overlay",
     severity: Severity::Warning,
-    summary: "the endpoint is known only after the overlay was joined",
+    summary: "the endpoint is known only once the overlay has been joined",
     story: "The endpoint was a node's overlay address. The node was made anew, joined with a fresh key and got another address; \
             every kubelet kept asking the old one.",
     fix: "use a name that can be moved, or an address that the machines have without the overlay",

@@ -34,7 +34,7 @@ const MULTICAST: Rule = Rule {
 const ZERO: Rule = Rule {
     id: "mac-zero",
     severity: Severity::Error,
-    summary: "a MAC address is all zero or all one",
+    summary: "a MAC address is all zeros or all ones",
     story: "A placeholder of zeros stayed in the file. No port matched it, so the fabric link was never configured, and the \
             node waited for a neighbour that could not come.",
     fix: "write the MAC address that the port really has",

@@ -18,7 +18,7 @@ const NATIVE_IPV6: Rule = Rule {
     severity: Severity::Error,
     summary: "MetalLB in native mode speaks over an IPv6 link",
     story: "MetalLB's own BGP code writes an IPv6 next hop behind the length of an IPv4 one. FRR 10 takes the update for a \
-            withdrawal, so that the session is up without a route; FRR 8 ends the session, for ever again.",
+            withdrawal, so that the session is up without a route; FRR 8 ends the session, over and over.",
     fix: "use `metallb: {mode: frr-k8s}`, or give the link IPv4 addresses such as 192.168.250.254 and 192.168.250.255",
     look: native_ipv6,
 };
@@ -48,7 +48,7 @@ const ISOLATION_NONE: Rule = Rule {
     severity: Severity::Warning,
     summary: "the speaker is not isolated from the node's routing",
     story: "With both ends of the link in one routing table FRR 8 accepts the speaker by a range and needs its next hops \
-            rewritten. The next release of FRR lost some of the equal paths that way, and nobody had touched the file.",
+            rewritten. A later release of FRR lost some of the equal paths that way, and nobody had touched the file.",
     fix: "leave `isolation` out, or say `isolation: vrf`",
     look: isolation_none,
 };
