@@ -52,9 +52,12 @@ impl<'p> Roll<'p> {
 
     /// Names a node if it is one of the first: nodes that are alike need not stand together.
     fn name(&mut self, node: &'p NodePlan, place: Place) {
+        if self.named.get(NAMED - 1).is_some_and(|(last, _)| last.nth < node.nth) {
+            return;
+        }
         let at = self.named.partition_point(|(named, _)| named.nth < node.nth);
         let known = self.named.get(at).is_some_and(|(named, _)| named.nth == node.nth);
-        if at < NAMED && !known {
+        if !known {
             self.named.insert(at, (node, place));
             self.named.truncate(NAMED);
         }
