@@ -8,20 +8,18 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ichor_core::cluster::read::Read;
-use ichor_core::model;
+use ichor_core::plan::Origin;
 use ichor_core::plan::why::{Row, cluster_rows, node_rows};
-use ichor_core::plan::{Origin, plan};
 
 /// Every decided value of a case, with where it came from.
 fn decided(case: &Path) -> String {
-    let loaded = common::load_case(case, "ichor.yaml");
-    let cluster = model::validate(loaded.file, loaded.problems)
-        .unwrap_or_else(|problems| panic!("{}: {problems:#?}", case.display()));
-    let plan = plan(&cluster);
+    let mut loaded = common::load_case(case, "ichor.yaml");
+    let sources = std::mem::take(&mut loaded.sources);
+    let (_, plan) = common::planned(loaded);
     let mut told = String::new();
     let mut tell = |(key, value, origin): Row| {
         let from = match origin {
-            Origin::Written(place) => loaded.sources.locate(place),
+            Origin::Written(place) => sources.locate(place),
             Origin::Derived(rule, _) => rule.words().to_owned(),
             Origin::Default(_) => "default".to_owned(),
         };

@@ -4,38 +4,19 @@ mod common;
 
 use ichor_core::cluster::read::Read;
 use ichor_core::cluster::schema::{FieldShape, Shape};
-use ichor_core::cluster::{File, Files, Loaded, load};
-use ichor_core::rules::attachment::Attachments;
-use ichor_core::rules::{self, Context};
+use ichor_core::cluster::{File, Files};
 use ichor_core::{model, plan};
 use proptest::prelude::*;
 
-/// One text, whatever it is called.
-struct One(Vec<u8>);
-
-impl Files for One {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err("not here".to_owned()) }
-    }
-
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-}
-
-fn read(text: impl Into<Vec<u8>>) -> Loaded {
-    load("ichor.yaml", &mut One(text.into()))
-}
-
 /// Goes through everything a command would do with a text.
 fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
-    let loaded = read(text);
+    let loaded = common::load_text(text);
     let understood = loaded.problems.is_empty();
     prop_assert!(loaded.file.is_some() || !understood, "neither a file nor a problem");
     if understood {
         let file = loaded.file.as_ref().expect("asserted above");
         let printed = file.print().to_yaml();
-        let again = read(printed.as_str());
+        let again = common::load_text(printed.as_str());
         prop_assert!(again.problems.is_empty(), "{printed}: {:?}", again.problems);
         prop_assert_eq!(again.file.as_ref(), Some(file), "{}", printed);
     }
@@ -43,8 +24,7 @@ fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
         Err(problems) => prop_assert!(!problems.is_empty()),
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            let attachments = Attachments::gather(&cluster, |_| Err("not here".to_owned()));
-            rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+            common::check(&(cluster, plan), |_| Err("not here".to_owned()));
         }
     }
     Ok(())
@@ -89,7 +69,7 @@ proptest! {
     #[test]
     fn any_combination_of_keys_is_read_and_reads_the_same_when_printed(seed in prop::collection::vec(any::<u8>(), 0..600)) {
         let text = whole_file(&mut Dice(seed.iter()));
-        let loaded = read(text.as_str());
+        let loaded = common::load_text(text.as_str());
 
         prop_assert!(loaded.problems.is_empty(), "{}: {:?}", text, loaded.problems);
         use_it(text.as_bytes())?;

@@ -4,23 +4,9 @@ mod common;
 
 use ichor_core::cluster::read::Read;
 use ichor_core::cluster::schema::{json_schema, records, reference};
-use ichor_core::cluster::{File, Files, load};
-use ichor_core::model;
-use ichor_core::plan::plan;
+use ichor_core::cluster::{File, Files};
 use ichor_core::render::topology;
 use ichor_core::rules;
-
-struct Text(String);
-
-impl Files for Text {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Ok(self.0.clone().into_bytes())
-    }
-
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-}
 
 /// Replaces what stands between two marks of a document, or compares it.
 fn assert_section(document: &str, section: &str, want: &str) {
@@ -41,9 +27,9 @@ fn the_reference_lists_every_key() {
 #[test]
 fn the_picture_in_the_readme_is_of_the_metallb_example() {
     let loaded = common::load_case(&common::folder("../../../examples/metallb"), "ichor.yaml");
-    let cluster = model::validate(loaded.file, loaded.problems).unwrap();
+    let (cluster, plan) = common::planned(loaded);
 
-    let picture = topology::render(&cluster, &plan(&cluster));
+    let picture = topology::render(&cluster, &plan);
 
     common::assert_same(&common::folder("../../../docs").join("topology.svg"), &picture);
 }
@@ -51,7 +37,7 @@ fn the_picture_in_the_readme_is_of_the_metallb_example() {
 #[test]
 fn the_rules_are_all_explained() {
     let mut want = String::new();
-    for (group, rules) in rules::GROUPS {
+    for (group, rules) in rules::GROUPS.into_iter().flatten() {
         want += &format!("\n## {group}\n");
         for rule in *rules {
             want += &format!(
@@ -69,7 +55,7 @@ fn every_example_of_a_key_can_stand_behind_it() {
     let mut checked = 0;
     for (record, fields) in records(&File::shape()) {
         for field in fields.iter().filter(|field| record.name == "File" && field.name != "include") {
-            let loaded = load("ichor.yaml", &mut Text(format!("{}: {}\n", field.name, field.example)));
+            let loaded = common::load_text(format!("{}: {}\n", field.name, field.example));
 
             assert!(loaded.problems.is_empty(), "{}: {:?}", field.name, loaded.problems);
             checked += 1;

@@ -1,39 +1,21 @@
 //! Every folder under `rules/` is named after a rule: `trips.yaml` has it, `passes.yaml` does not.
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`.
-#![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 mod common;
 
 use std::path::Path;
 
-use ichor_core::model::{self, Cluster};
-use ichor_core::plan::{self, Plan};
-use ichor_core::rules::attachment::Attachments;
-use ichor_core::rules::{self, Context, clash};
-
-/// The cluster of file `name`, planned.
-fn planned(case: &Path, name: &str) -> (Cluster, Plan) {
-    let loaded = common::load_case(case, name);
-    let cluster = model::validate(loaded.file, loaded.problems)
-        .unwrap_or_else(|problems| panic!("{}/{name}: {problems:#?}", case.display()));
-    let plan = plan::plan(&cluster);
-    (cluster, plan)
-}
+use ichor_core::rules::{self, clash};
 
 /// Ids of the rules that `name` trips.
 fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
-    let (cluster, plan) = planned(case, name);
-    let attachments = Attachments::gather(&cluster, |path| {
-        std::fs::read_to_string(case.join(path)).map_err(|error| error.to_string())
-    });
-    let context = Context { cluster: &cluster, plan: &plan, attachments: &attachments };
-    rules::check(&context).into_iter().map(|finding| finding.rule.id).collect()
+    common::findings_of_case(case, name).into_iter().map(|finding| finding.rule.id).collect()
 }
 
 /// Ids of the rules that `NAME.yaml` and `NAME-other.yaml` trip together.
 fn tripped_by_both(case: &Path, name: &str) -> Vec<&'static str> {
     let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
-    let [(a, plan_a), (b, plan_b)] = [planned(case, &one), planned(case, &other)];
+    let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| common::planned_case(case, file));
     let findings = clash::across(&[(&one, &a, &plan_a), (&other, &b, &plan_b)]);
     findings.into_iter().map(|(_, finding)| finding.rule.id).collect()
 }

@@ -7,10 +7,9 @@ use crate::cluster::key::{At, Over};
 use crate::cluster::section::{File, Node, Role, Rung};
 
 /// What stands below a node's own rung, once for each combination of role, site and groups, and which one each node has.
-pub fn bases(file: &File, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
+pub fn bases(file: &File, ground: &Rung, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
     let mut known: HashMap<(Role, &str, Vec<&str>), u32> = HashMap::new();
     let mut bases = Vec::new();
-    let ground = ground(file);
     let base_of = nodes
         .iter()
         .map(|node| {
@@ -18,7 +17,7 @@ pub fn bases(file: &File, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
             let site = node.site.get().map_or("", |site| site.as_str());
             let groups: Vec<_> = node.groups.values().map(|group| group.as_str()).collect();
             *known.entry((role(node), site, groups.clone())).or_insert_with(|| {
-                bases.push(climb(file, &ground, role(node), site, &groups));
+                bases.push(climb(file, ground, role(node), site, &groups));
                 u32::try_from(bases.len() - 1).expect("no more bases than nodes")
             })
         })
@@ -27,7 +26,7 @@ pub fn bases(file: &File, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
 }
 
 /// The sections of the file that a node has too.
-fn ground(file: &File) -> Rung {
+pub fn ground(file: &File) -> Rung {
     Rung {
         network: file.network.clone(),
         routing: file.routing.clone(),

@@ -22,6 +22,7 @@ pub struct Cluster {
     /// Release of Talos, unless a node says otherwise.
     pub talos: TalosVersion,
     nodes: Vec<At<Node>>,
+    ground: Rung,
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
     base_of: Vec<u32>,
@@ -43,13 +44,14 @@ pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluste
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
     };
-    let (bases, base_of) = ladder::bases(&file, &nodes);
+    let ground = ladder::ground(&file);
+    let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
     let by_name = nodes
         .iter()
         .enumerate()
         .filter_map(|(nth, node)| Some((node.value.name.get()?.clone(), u32::try_from(nth).ok()?)))
         .collect();
-    Ok(Cluster { file, talos, nodes, bases, base_of, by_name })
+    Ok(Cluster { file, talos, nodes, ground, bases, base_of, by_name })
 }
 
 impl Cluster {
@@ -66,6 +68,11 @@ impl Cluster {
     /// The cluster's number, from which much is derived.
     pub fn id(&self) -> Option<At<&u32>> {
         self.section().id.at()
+    }
+
+    /// The lowest rung: the sections of the file that a node has too.
+    pub fn ground(&self) -> &Rung {
+        &self.ground
     }
 
     /// The nodes as written, in their order.

@@ -1,12 +1,10 @@
-//! Nodes that are alike: what is true of one is true of all of its kind.
+//! Kinds of nodes: what is true of one machine is true of all of its kind.
 //!
-//! Of a hundred thousand nodes next to none differ in more than name, number and addresses. Whoever looks at boot,
-//! links, images or patches looks once at each kind.
-
-use std::collections::HashMap;
+//! Whoever looks at boot, links, images or patches looks once at each kind. Its AS number and the rest of its BGP may
+//! still be a node's own: see [`route`](super::route).
 
 use super::NodePlan;
-use crate::cluster::key::Key;
+use super::alike::{Alike, id};
 use crate::cluster::section::{Network, NodeNetwork, Routing, Vm};
 
 /// Nodes that differ in nothing but name, number, site, addresses and AS number.
@@ -26,32 +24,19 @@ impl Kind {
 /// Sorts nodes by kind, in the order in which the first of each stands in the file.
 pub fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
-    let mut known: HashMap<Mark, usize> = HashMap::new();
-    let mut last: Option<(Mark, usize)> = None;
-    for (nth, node) in nodes.iter().enumerate() {
-        let mark = mark(node);
-        // Nodes of a kind mostly stand together.
-        let kind = match &last {
-            Some((same, kind)) if *same == mark => *kind,
-            _ => *known.entry(mark).or_insert_with(|| {
-                kinds.push(Kind { nodes: Vec::new() });
-                kinds.len() - 1
-            }),
-        };
-        kinds[kind].nodes.push(nth);
-        last = Some((mark, kind));
+    let mut alike = Alike::default();
+    for node in nodes {
+        let kind = alike.number(mark(node));
+        if kind == kinds.len() {
+            kinds.push(Kind { nodes: Vec::new() });
+        }
+        kinds[kind].nodes.push(node.nth);
     }
     kinds
 }
 
-type Mark = [usize; 36];
-
-/// Where a value lies in memory: a rung's value is shared by all nodes that have it from there.
-fn id<T>(key: &Key<T>) -> usize {
-    key.get().map_or(0, |value| std::ptr::from_ref(value).addr())
-}
-
-fn mark(node: &NodePlan) -> Mark {
+/// All that makes a machine.
+fn mark(node: &NodePlan) -> [usize; 36] {
     let set = &node.settings;
     let network = |pick: fn(&Network) -> usize| set.network.get().map_or(0, pick);
     let own = |pick: fn(&NodeNetwork) -> usize| {

@@ -4,6 +4,7 @@
 //! has a default, and each [`Decided`] value knows which ([`Origin`]). What could not be derived is listed in
 //! [`Plan::gaps`]; rules make findings of them. [`why()`](why::why) explains one value.
 
+mod alike;
 pub mod backend;
 mod boot;
 mod cluster;
@@ -95,6 +96,11 @@ impl Plan {
     /// The nodes of the control plane.
     pub fn control_planes(&self) -> impl Iterator<Item = &NodePlan> {
         self.nodes.iter().filter(|node| node.role == Role::Controlplane)
+    }
+
+    /// Each kind of nodes with its first node, which stands for all of them.
+    pub fn by_kind(&self) -> impl Iterator<Item = (&NodePlan, &Kind)> {
+        self.kinds.iter().map(|kind| (&self.nodes[kind.first()], kind))
     }
 
     /// The node of this name.
@@ -206,6 +212,8 @@ impl Prefixes {
 /// One node, decided.
 #[derive(Debug)]
 pub struct NodePlan {
+    /// Its place among the nodes, counted from 0.
+    pub nth: usize,
     /// Name, which becomes the hostname.
     pub name: NodeName,
     /// Where it stands in the file.
@@ -257,6 +265,24 @@ impl NodePlan {
             let v4 = prefixes.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
             v4.or_else(|| prefixes.v6.as_ref().map(|v6| IpAddr::V6(v6.value.addr())))
         })
+    }
+
+    /// Whether it joins an overlay.
+    pub fn joins_overlay(&self) -> bool {
+        self.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set())
+    }
+
+    /// The path of `key` on the node itself.
+    pub fn path(&self, key: &str) -> String {
+        if key.is_empty() { format!("nodes.{}", self.name) } else { format!("nodes.{}.{key}", self.name) }
+    }
+
+    /// Where a value of this origin was written; where the node stands if it was not.
+    pub fn place_of(&self, origin: Origin) -> Place {
+        match origin {
+            Origin::Written(place) => place,
+            Origin::Derived(..) | Origin::Default(_) => self.place,
+        }
     }
 }
 

@@ -113,6 +113,7 @@ pub fn plan(
     let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, arch.value, index, &mut gaps)));
     let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
     NodePlan {
+        nth,
         name: node.name.get().expect("checked: required").clone(),
         place: written.place,
         role,

@@ -1,10 +1,9 @@
-//! Nodes that route alike: BGP is planned once for all of them.
+//! Nodes that route alike: BGP is planned once for all of them, whatever kinds of machines they are.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::alike::{Alike, id};
 use super::{Port, RoutingPlan, routing};
-use crate::cluster::key::Key;
 use crate::cluster::section::{Role, Routing, Rung};
 use crate::cluster::value::TalosVersion;
 use crate::model::Cluster;
@@ -23,16 +22,11 @@ pub struct RoutedNodes {
 pub struct Routes {
     /// In the order in which the first of each stands in the file.
     pub planned: Vec<RoutedNodes>,
-    known: HashMap<Mark, usize>,
-    last: Option<(Mark, usize)>,
+    alike: Alike<18>,
 }
 
-type Mark = [usize; 18];
-
 impl Routes {
-    /// The BGP of node `nth`, if it routes.
-    ///
-    /// All `settings` seen must live as long as this: nodes are told apart by where theirs lie in memory.
+    /// The BGP of node `nth`, if it routes. All `settings` seen must live as long as this.
     pub fn plan(
         &mut self,
         cluster: &Cluster,
@@ -42,34 +36,20 @@ impl Routes {
         ports: &[Port],
         talos: &TalosVersion,
     ) -> Option<Arc<RoutingPlan>> {
-        let mark = mark(settings.routing.get()?, settings, role, ports);
-        let seen = match &self.last {
-            Some((same, at)) if *same == mark => Some(*at),
-            _ => self.known.get(&mark).copied(),
-        };
-        let at = match seen {
-            Some(at) => at,
-            None => {
-                let routing = Arc::new(routing::plan(cluster, settings, role, ports, talos)?);
-                self.planned.push(RoutedNodes { routing, nodes: Vec::new() });
-                self.known.insert(mark, self.planned.len() - 1);
-                self.planned.len() - 1
-            }
-        };
-        self.last = Some((mark, at));
-        let alike = &mut self.planned[at];
+        let routing = settings.routing.get()?;
+        let number = self.alike.number(mark(routing, settings, role, ports));
+        if number == self.planned.len() {
+            let routing = Arc::new(routing::plan(cluster, routing, settings, role, ports, talos));
+            self.planned.push(RoutedNodes { routing, nodes: Vec::new() });
+        }
+        let alike = &mut self.planned[number];
         alike.nodes.push(nth);
         Some(Arc::clone(&alike.routing))
     }
 }
 
-/// Where a value lies in memory: rungs share what they do not change.
-fn id<T>(key: &Key<T>) -> usize {
-    key.get().map_or(0, |value| std::ptr::from_ref(value).addr())
-}
-
 /// All that a plan depends on.
-fn mark(routing: &Routing, settings: &Rung, role: Role, ports: &[Port]) -> Mark {
+fn mark(routing: &Routing, settings: &Rung, role: Role, ports: &[Port]) -> [usize; 18] {
     [
         role as usize,
         ports.len(),

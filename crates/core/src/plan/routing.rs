@@ -9,8 +9,8 @@ use super::derive::{self, Rule};
 use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, backend};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{
-    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Rung,
-    Speaker, Workload,
+    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Routing,
+    Rung, Speaker, Workload,
 };
 use crate::cluster::value::{Asn, TalosVersion, Toggle};
 use crate::model::Cluster;
@@ -21,12 +21,12 @@ const TIMERS: (u16, u16) = (3, 9);
 /// Decides everything about a node's BGP.
 pub fn plan(
     cluster: &Cluster,
+    routing: &Routing,
     settings: &Rung,
     role: Role,
     ports: &[Port],
     talos: &TalosVersion,
-) -> Option<RoutingPlan> {
-    let routing = settings.routing.get()?;
+) -> RoutingPlan {
     let neighbors = match routing.neighbors.get() {
         Some(list) => list.0.iter().filter_map(|neighbor| neighbor_plan(cluster, neighbor)).collect(),
         None => from_fabric(cluster, ports),
@@ -51,7 +51,7 @@ pub fn plan(
         Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
         None => Decided::default(Advertise::ALL.to_vec(), "everything the node has for others"),
     };
-    Some(RoutingPlan { backend, carrier, lacks, advertise, neighbors, workload })
+    RoutingPlan { backend, carrier, lacks, advertise, neighbors, workload }
 }
 
 fn bfd_of(bfd: &Key<Toggle<Bfd>>, default: bool) -> Option<(u32, u8)> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::patch::Patches;
+use super::rung::{self, Step};
 use crate::cluster::Place;
 use crate::cluster::key::Key;
-use crate::cluster::section::{Routing, Rung};
 use crate::cluster::value::{Either, FilePath};
 use crate::model::Cluster;
 
@@ -56,31 +56,7 @@ pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
     for (nth, manifest) in section.manifests.items().enumerate() {
         names.add(format!("cluster.manifests[{nth}]"), &manifest.value, manifest.place);
     }
-    let file = &cluster.file;
-    names.routing("routing", &file.routing);
-    if let Some(defaults) = file.defaults.get() {
-        names.rung("defaults", defaults);
-    }
-    if let Some(roles) = file.roles.get() {
-        for (name, rung) in [("roles.controlplane", &roles.controlplane), ("roles.worker", &roles.worker)] {
-            if let Some(rung) = rung.get() {
-                names.rung(name, rung);
-            }
-        }
-    }
-    for (name, site) in file.sites.entries() {
-        names.rung(&format!("sites.{name}"), &site.value.rung);
-    }
-    for (name, group) in file.groups.entries() {
-        names.rung(&format!("groups.{name}"), group.value);
-    }
-    for node in cluster.nodes() {
-        let rung = &node.value.rung;
-        if rung.patches.is_set() || rung.routing.get().is_some_and(|routing| routing.template.is_set()) {
-            let name = node.value.name.get().map(ToString::to_string).unwrap_or_default();
-            names.rung(&format!("nodes.{name}"), rung);
-        }
-    }
+    rung::all(cluster).for_each(|step| names.rung(&step));
     names.0
 }
 
@@ -99,20 +75,17 @@ impl Names {
         }
     }
 
-    fn routing(&mut self, path: &str, routing: &Key<Routing>) {
-        for (backend, template) in
-            routing.get().and_then(|routing| routing.template.get()).into_iter().flat_map(|map| map.iter())
-        {
-            self.add(format!("{path}.template.{backend}"), template.value, template.place);
+    fn rung(&mut self, step: &Step<'_>) {
+        let routing = step.rung.routing.get();
+        let templates = routing.into_iter().flat_map(|routing| routing.template.entries());
+        for (backend, template) in templates {
+            self.add(step.path(&format!("routing.template.{backend}")), template.value, template.place);
         }
-    }
-
-    fn rung(&mut self, path: &str, rung: &Rung) {
-        self.routing(&format!("{path}.routing"), &rung.routing);
-        for (nth, patch) in rung.patches.items().enumerate() {
+        for (nth, patch) in step.rung.patches.items().enumerate() {
+            let key = step.path(&format!("patches[{nth}]"));
             match &patch.value {
-                Either::Word(file) => self.add(format!("{path}.patches[{nth}]"), file, patch.place),
-                Either::Record(source) => self.key(&format!("{path}.patches[{nth}].sops"), &source.sops),
+                Either::Word(file) => self.add(key, file, patch.place),
+                Either::Record(source) => self.key(&format!("{key}.sops"), &source.sops),
             }
         }
     }

@@ -1,57 +1,24 @@
 //! What is wise or not: findings about a file that is understood.
 //!
-//! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules that
-//! belong together share a file. [`check`] applies all of them to one cluster.
+//! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules on one
+//! subject share a file, subjects that belong together a folder; the list of a folder is its `GROUPS`. [`check`] applies
+//! all of them to one cluster, [`clash::across`] compares several.
+//!
+//! Rules say what is wrong of nodes by a `roll`, and under which key by a `rung`. What they know of patches and other
+//! files comes from [`attachment`] and [`patch`]; [`check`] applies `silence` last.
 
-mod aggregate;
-mod allow;
-mod asn;
+mod address;
+mod api;
 pub mod attachment;
-mod backend;
-mod bfd;
-mod boot;
 pub mod clash;
-mod cni;
-mod compare;
-mod control_plane;
-mod daemon;
-mod dhcp;
-mod drain;
-mod duplicate;
-mod duplicate_asn;
-mod endpoint;
-mod gap;
-mod group;
-mod holder;
-mod image;
-mod inline;
-mod install;
-mod link;
-mod link_name;
-mod listen;
-mod listener;
-mod mac;
-mod mtu;
-mod mtu_ipv6;
-mod neighbor;
-mod nexthop;
-mod origin;
-mod overlap;
-mod overlay;
+mod identity;
+mod machine;
 pub mod patch;
-mod prefix;
 mod roll;
+mod routing;
 mod rung;
-mod schematic;
-mod secret;
-mod session;
 mod silence;
-mod speaker;
-mod tally;
-mod version;
-mod vip;
-mod vm_id;
-mod vrf;
+mod tunnel;
 
 use std::fmt;
 
@@ -142,52 +109,26 @@ pub struct Finding {
     pub silenced: Option<String>,
 }
 
-/// Every rule that looks at one cluster, in the order of the reference.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    GROUPS.iter().flat_map(|(_, rules)| rules.iter())
-}
+/// A subject and its rules.
+pub type Group = (&'static str, &'static [Rule]);
 
-/// The rules by subject.
-pub const GROUPS: &[(&str, &[Rule])] = &[
-    ("Identity", duplicate::RULES),
-    ("AS numbers of the nodes", duplicate_asn::RULES),
-    ("MAC addresses", mac::RULES),
-    ("Numbers of virtual machines", vm_id::RULES),
-    ("Derivation", gap::RULES),
-    ("Prefixes", prefix::RULES),
-    ("Control planes", control_plane::RULES),
-    ("VIP", vip::RULES),
-    ("Endpoints", endpoint::RULES),
-    ("Releases", version::RULES),
-    ("AS numbers", asn::RULES),
-    ("Neighbours", neighbor::RULES),
-    ("Listen ranges", listen::RULES),
-    ("Next hops", nexthop::RULES),
-    ("BFD", bfd::RULES),
-    ("MTU for IPv6", mtu_ipv6::RULES),
-    ("The speaker", speaker::RULES),
-    ("Prefixes from the speaker", allow::RULES),
-    ("Aggregates", aggregate::RULES),
-    ("VRFs", vrf::RULES),
-    ("Daemons", daemon::RULES),
-    ("Listeners", listener::RULES),
-    ("Backends", backend::RULES),
-    ("Links", link::RULES),
-    ("DHCP", dhcp::RULES),
-    ("Installation", install::RULES),
-    ("Boot", boot::RULES),
-    ("Images", image::RULES),
-    ("Schematics", schematic::RULES),
-    ("Patches", patch::FORM),
-    ("What patches bring", patch::CONTENT),
-    ("Secrets", secret::RULES),
-    ("Overlay", overlay::RULES),
-    ("Pod network", cni::RULES),
-    ("MTU", mtu::RULES),
-    ("Draining", drain::RULES),
-    ("Between clusters", clash::RULES),
-    ("Silencing", silence::RULES),
+/// The rules by folder and subject, in the order of the reference.
+pub const GROUPS: [&[Group]; 9] = [
+    identity::GROUPS,
+    address::GROUPS,
+    api::GROUPS,
+    routing::GROUPS,
+    machine::GROUPS,
+    patch::GROUPS,
+    tunnel::GROUPS,
+    clash::GROUPS,
+    silence::GROUPS,
 ];
+
+/// Every rule, in the order of the reference.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    GROUPS.into_iter().flatten().flat_map(|(_, rules)| rules.iter())
+}
 
 /// The rule of this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

@@ -1,9 +1,15 @@
 //! The nodes a finding is about: all of them are counted, the first few are named.
+//!
+//! A [`Roll`] is the nodes of one finding. [`Rolls`] keeps one for each thing that is wrong, so that the same thing
+//! about many nodes is said once; [`Rolls::say`] and [`Rolls::report`] do so where a finding is a key and a message.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::IntoIter;
 use std::fmt;
 
+use super::{Context, Found, rung};
 use crate::cluster::Place;
-use crate::plan::{NodePlan, Origin};
+use crate::plan::{NodePlan, Plan};
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -12,18 +18,48 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roll<'p> {
     named: Vec<(&'p NodePlan, Place)>,
-    last: Option<&'p NodePlan>,
+    /// What was added last, by its first node.
+    last: Option<usize>,
     count: usize,
 }
 
 impl<'p> Roll<'p> {
+    /// These nodes of `plan`, with the places where they stand.
+    pub fn of(plan: &'p Plan, nodes: &[usize]) -> Self {
+        let mut roll = Self::default();
+        if let Some(&first) = nodes.first() {
+            roll.add_alike(plan, nodes, plan.nodes[first].place);
+        }
+        roll
+    }
+
     /// Adds a node with the place to mark; a node that comes twice in a row counts once.
     pub fn add(&mut self, node: &'p NodePlan, place: Place) {
-        if !self.last.replace(node).is_some_and(|last| std::ptr::eq(last, node)) {
+        if self.last.replace(node.nth) != Some(node.nth) {
             self.count += 1;
-            if self.named.len() < NAMED {
-                self.named.push((node, place));
-            }
+            self.name(node, place);
+        }
+    }
+
+    /// Adds nodes, in their order, that have one place to mark; the same ones twice in a row count once.
+    pub fn add_alike(&mut self, plan: &'p Plan, nodes: &[usize], place: Place) {
+        let Some(&first) = nodes.first() else { return };
+        if self.last.replace(first) != Some(first) {
+            self.count += nodes.len();
+            nodes.iter().take(NAMED).for_each(|&nth| self.name(&plan.nodes[nth], place));
+        }
+    }
+
+    /// Names a node if it is one of the first: nodes that are alike need not stand together.
+    fn name(&mut self, node: &'p NodePlan, place: Place) {
+        if self.named.get(NAMED - 1).is_some_and(|(last, _)| last.nth < node.nth) {
+            return;
+        }
+        let at = self.named.partition_point(|(named, _)| named.nth < node.nth);
+        let known = self.named.get(at).is_some_and(|(named, _)| named.nth == node.nth);
+        if !known {
+            self.named.insert(at, (node, place));
+            self.named.truncate(NAMED);
         }
     }
 
@@ -37,6 +73,11 @@ impl<'p> Roll<'p> {
         self.count == 0
     }
 
+    /// The first node; there must be one.
+    pub fn first(&self) -> &'p NodePlan {
+        self.named[0].0
+    }
+
     /// The place of the first node.
     pub fn place(&self) -> Place {
         self.named.first().map(|(_, place)| *place).unwrap_or_default()
@@ -45,7 +86,7 @@ impl<'p> Roll<'p> {
     /// The path of `key` on the one node there is, or of the nodes as a whole.
     pub fn path(&self, key: &str) -> String {
         match self.named.as_slice() {
-            [(node, _)] => path(node, key),
+            [(node, _)] => node.path(key),
             _ => "nodes".to_owned(),
         }
     }
@@ -53,6 +94,19 @@ impl<'p> Roll<'p> {
     /// The second node, or the only one: where a value stands that an earlier node has already.
     pub fn later(&self) -> Option<(&'p NodePlan, Place)> {
         self.named.get(1).or(self.named.first()).copied()
+    }
+
+    /// The names as a list behind a sentence: `a, b, c and 99,997 more`. Within one, the roll itself is written.
+    pub fn names(&self) -> String {
+        let names = self.first_names().join(", ");
+        match self.count - self.named.len() {
+            0 => names,
+            more => format!("{names} and {} more", thousands(more)),
+        }
+    }
+
+    fn first_names(&self) -> Vec<&'p str> {
+        self.named.iter().map(|(node, _)| node.name.as_str()).collect()
     }
 }
 
@@ -68,8 +122,66 @@ impl<'p> FromIterator<(&'p NodePlan, Place)> for Roll<'p> {
 
 impl fmt::Display for Roll<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.named.iter().map(|(node, _)| node.name.as_str()).collect();
-        f.write_str(&listed(&names, self.count))
+        f.write_str(&listed(&self.first_names(), self.count))
+    }
+}
+
+/// Nodes by what is wrong with them, in the order of that.
+#[derive(Debug)]
+pub(super) struct Rolls<'p, K> {
+    plan: &'p Plan,
+    rolls: BTreeMap<K, Roll<'p>>,
+}
+
+impl<'p, K: Ord> Rolls<'p, K> {
+    /// No nodes yet.
+    pub fn new(plan: &'p Plan) -> Self {
+        Self { plan, rolls: BTreeMap::new() }
+    }
+
+    /// Adds nodes on which `what` is wrong at `place`, if there are any; the same ones twice in a row count once.
+    pub fn add(&mut self, what: K, nodes: &[usize], place: Place) {
+        if !nodes.is_empty() {
+            self.rolls.entry(what).or_default().add_alike(self.plan, nodes, place);
+        }
+    }
+}
+
+impl<'p, K> IntoIterator for Rolls<'p, K> {
+    type Item = (K, Roll<'p>);
+    type IntoIter = IntoIter<K, Roll<'p>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rolls.into_iter()
+    }
+}
+
+/// Where something is wrong, under which key, and what to say.
+type Remark = (Option<Place>, String, String);
+
+impl Rolls<'_, Remark> {
+    /// Says `message` of `key`, a key that nodes have or of the cluster, written at `place`, for all of `nodes`.
+    pub fn say(
+        &mut self,
+        key: impl Into<String>,
+        place: Option<Place>,
+        message: impl Into<String>,
+        nodes: &[usize],
+    ) {
+        if let Some(&first) = nodes.first() {
+            let at = place.unwrap_or(self.plan.nodes[first].place);
+            self.add((place, key.into(), message.into()), nodes, at);
+        }
+    }
+
+    /// Reports all of it: under the rung that has the key, or under the first node.
+    pub fn report(self, context: &Context<'_>, found: &mut Found) {
+        for ((place, key, message), roll) in self {
+            let rung = rung::around(context.cluster, roll.first(), place);
+            let known = roll.count() == 1 && rung.is_node();
+            let message = if known { message } else { format!("{message} ({})", roll.names()) };
+            found.at(rung.path(&key), roll.place(), message);
+        }
     }
 }
 
@@ -77,37 +189,23 @@ impl fmt::Display for Roll<'_> {
 pub(super) fn listed(names: &[&str], count: usize) -> String {
     let rest = count - names.len().min(count);
     match names {
-        _ if rest > 0 => format!("{} and {} more", names.join(", "), grouped(rest)),
+        _ if rest > 0 => format!("{} and {} more", names.join(", "), thousands(rest)),
         [start @ .., last] if !start.is_empty() => format!("{} and {last}", start.join(", ")),
         _ => names.join(", "),
     }
 }
 
 /// A number with its thousands set apart: `99,997`.
-pub(super) fn grouped(number: usize) -> String {
+pub(super) fn thousands(number: usize) -> String {
     let digits = number.to_string();
-    let head = digits.len() % 3;
-    let mut groups: Vec<_> = digits.as_bytes()[head..]
-        .chunks(3)
-        .map(|chunk| String::from_utf8_lossy(chunk).into_owned())
-        .collect();
-    if head > 0 {
-        groups.insert(0, digits[..head].to_owned());
+    let mut spelled = String::with_capacity(digits.len() + digits.len() / 3);
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            spelled.push(',');
+        }
+        spelled.push(digit);
     }
-    groups.join(",")
-}
-
-/// The path of `key` on `node`.
-pub(super) fn path(node: &NodePlan, key: &str) -> String {
-    if key.is_empty() { format!("nodes.{}", node.name) } else { format!("nodes.{}.{key}", node.name) }
-}
-
-/// Where a value of `node` was written; where the node stands if it was not.
-pub(super) fn place(node: &NodePlan, origin: Origin) -> Place {
-    match origin {
-        Origin::Written(place) => place,
-        Origin::Derived(..) | Origin::Default(_) => node.place,
-    }
+    spelled
 }
 
 #[cfg(test)]
@@ -124,7 +222,7 @@ mod tests {
 
     #[test]
     fn thousands_are_set_apart() {
-        let spelled = [0, 12, 123, 1234, 100_000, 1_234_567].map(grouped);
+        let spelled = [0, 12, 123, 1234, 100_000, 1_234_567].map(thousands);
 
         assert_eq!(spelled, ["0", "12", "123", "1,234", "100,000", "1,234,567"]);
     }

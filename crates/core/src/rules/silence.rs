@@ -1,10 +1,11 @@
 //! Findings that are known and accepted.
 
-use super::{Context, Finding, Found, Rule, Severity};
+use super::{Context, Finding, Found, Group, Rule, Severity};
 use crate::cluster::section::Silence;
 use crate::model::Cluster;
 
-pub(super) const RULES: &[Rule] = &[UNUSED];
+/// The rules by subject.
+pub(super) const GROUPS: &[Group] = &[("Silencing", &[UNUSED])];
 
 const UNUSED: Rule = Rule {
     id: "silence-unused",

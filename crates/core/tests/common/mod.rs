@@ -1,4 +1,4 @@
-//! A folder of cases: reading a cluster file from it, and rewriting what is expected.
+//! Clusters to test with: from a folder of cases or from a text, planned and checked; and what is expected of them.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -6,6 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::{Files, Loaded, load};
+use ichor_core::model::{self, Cluster};
+use ichor_core::plan::{self, Plan};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context, Finding};
 
 /// The folder `tests/NAME` of this crate.
 pub fn folder(name: &str) -> PathBuf {
@@ -46,6 +50,62 @@ impl Files for Below {
 /// Reads the cluster file `name` of a case.
 pub fn load_case(case: &Path, name: &str) -> Loaded {
     load(name, &mut Below(case.to_owned()))
+}
+
+/// A cluster file and nothing beside it.
+struct Alone(Vec<u8>);
+
+impl Files for Alone {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err("not here".to_owned()) }
+    }
+
+    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Reads a text as a cluster file.
+pub fn load_text(text: impl Into<Vec<u8>>) -> Loaded {
+    load("ichor.yaml", &mut Alone(text.into()))
+}
+
+/// What was read, planned; it must have no problems.
+pub fn planned(loaded: Loaded) -> (Cluster, Plan) {
+    planned_as("ichor.yaml", loaded)
+}
+
+/// The cluster file `name` of a case, planned.
+pub fn planned_case(case: &Path, name: &str) -> (Cluster, Plan) {
+    planned_as(&case.join(name).to_string_lossy(), load_case(case, name))
+}
+
+fn planned_as(name: &str, loaded: Loaded) -> (Cluster, Plan) {
+    let cluster = model::validate(loaded.file, loaded.problems)
+        .unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
+    let plan = plan::plan(&cluster);
+    (cluster, plan)
+}
+
+/// Everything the rules find in the cluster file `name` of a case.
+pub fn findings_of_case(case: &Path, name: &str) -> Vec<Finding> {
+    check(&planned_case(case, name), |path| {
+        fs::read_to_string(case.join(path)).map_err(|_| "not there".to_owned())
+    })
+}
+
+/// Everything the rules find in a text.
+pub fn findings_of_text(text: &str) -> Vec<Finding> {
+    check(&planned(load_text(text)), |_| Err("not here".to_owned()))
+}
+
+/// Everything the rules find, with the files that `read` gives.
+pub fn check(
+    (cluster, plan): &(Cluster, Plan),
+    read: impl FnMut(&str) -> Result<String, String>,
+) -> Vec<Finding> {
+    let attachments = Attachments::gather(cluster, read);
+    rules::check(&Context { cluster, plan, attachments: &attachments })
 }
 
 /// Compares with what is expected in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.

@@ -1,31 +1,19 @@
 //! Clusters of any size, and their pictures.
 
-use ichor_core::cluster::{Files, Loaded, load};
+use ichor_core::cluster::Loaded;
 use ichor_core::render::topology;
-use ichor_core::{model, plan};
 
-struct Text<'t>(&'t str);
-
-impl Files for Text<'_> {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Ok(self.0.as_bytes().to_vec())
-    }
-
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-}
+use crate::common;
 
 /// The picture of a cluster that was read.
 pub fn drawn(loaded: Loaded) -> String {
-    let cluster =
-        model::validate(loaded.file, loaded.problems).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    topology::render(&cluster, &plan::plan(&cluster))
+    let (cluster, plan) = common::planned(loaded);
+    topology::render(&cluster, &plan)
 }
 
 /// The picture of the cluster file `text`.
 pub fn draw(text: &str) -> String {
-    drawn(load("ichor.yaml", &mut Text(text)))
+    drawn(common::load_text(text))
 }
 
 /// One cluster of each kind and size that is drawn differently.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Patch, nodes_of, used};
 use crate::cluster::section::Role;
 use crate::plan::Kind;
-use crate::rules::group::{self, Groups};
+use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::{document, release};
 
@@ -39,7 +39,7 @@ fn vip_on_worker(context: &Context<'_>, found: &mut Found) {
         if workers.is_empty() {
             continue;
         }
-        let names = group::names(context, &workers);
+        let names = Roll::of(context.plan, &workers).names();
         for key in patch.documents().iter().flat_map(vips) {
             let message = format!("{key} on workers: {names}");
             found.at(&patch.key, patch.place, patch.says(message));
@@ -104,14 +104,17 @@ fn hostname_fault(context: &Context<'_>, document: &Value, nodes: &[usize]) -> O
     let given = of_kind.and_then(|document| document::at(document, "/hostname")).and_then(Value::as_str);
     let name = legacy.or(given)?;
     if nodes.len() > 1 {
-        return Some(format!("the host name {name} for several nodes: {}", group::names(context, nodes)));
+        return Some(format!(
+            "the host name {name} for several nodes: {}",
+            Roll::of(context.plan, nodes).names()
+        ));
     }
     (name != first.name.as_str()).then(|| format!("the host name {name} for {}", first.name))
 }
 
 fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
-    let mut groups = Groups::new(context);
-    for (node, kind) in group::kinds(context) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
         let Some(kernel) = node.settings.kernel.get() else { continue };
         for arg in kernel.args.items() {
             let Some(name) = arg.value.as_str().strip_prefix("talos.hostname=") else { continue };
@@ -123,11 +126,11 @@ fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
                 .collect();
             if !others.is_empty() {
                 let message = format!("talos.hostname={name} for nodes of another name");
-                groups.add("kernel.args", Some(arg.place), message, &others);
+                rolls.say("kernel.args", Some(arg.place), message, &others);
             }
         }
     }
-    groups.report(found);
+    rolls.report(context, found);
 }
 
 impl Patch {

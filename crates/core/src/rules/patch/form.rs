@@ -3,7 +3,8 @@
 use super::{Content, nodes_of, used};
 use crate::cluster::section::Role;
 use crate::plan::Kind;
-use crate::rules::{Context, Found, Rule, Severity, attachment, group};
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity, attachment};
 use crate::talos::{document, kind, release};
 
 pub(in crate::rules) const RULES: &[Rule] =
@@ -91,7 +92,7 @@ fn too_new(context: &Context<'_>, found: &mut Found) {
             if let Some(&first) = nodes.first() {
                 let (name, since) = (kind.name, kind.since);
                 let has = &context.plan.nodes[first].talos.value;
-                let names = group::names(context, &nodes);
+                let names = Roll::of(context.plan, &nodes).names();
                 let message = format!("Talos has {name} from 1.{since} on, these run {has}: {names}");
                 found.at(&patch.key, patch.place, patch.says(message));
             }
@@ -109,7 +110,7 @@ fn control_plane_only(context: &Context<'_>, found: &mut Found) {
         for document in patch.documents() {
             let kind = document::kind(document).and_then(kind::find).filter(|kind| kind.control_plane);
             if let Some(kind) = kind {
-                let names = group::names(context, &workers);
+                let names = Roll::of(context.plan, &workers).names();
                 let message = format!("{} is for control planes only, these are workers: {names}", kind.name);
                 found.at(&patch.key, patch.place, patch.says(message));
             }

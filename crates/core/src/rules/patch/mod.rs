@@ -6,14 +6,15 @@
 
 mod content;
 mod form;
+pub(super) mod secret;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Context;
 use super::attachment::Attachments;
+use super::{Context, Group, rung};
 use crate::cluster::Place;
 use crate::cluster::nearest::nearest;
 use crate::cluster::section::Rung;
@@ -22,8 +23,9 @@ use crate::model::Cluster;
 use crate::plan::Kind;
 use crate::talos::{document, kind};
 
-pub(super) use content::RULES as CONTENT;
-pub(super) use form::RULES as FORM;
+/// The rules by subject.
+pub(super) const GROUPS: &[Group] =
+    &[("Patches", form::RULES), ("What patches bring", content::RULES), ("Secrets", secret::RULES)];
 
 /// Every patch that is not in the SOPS form.
 #[derive(Debug, Default)]
@@ -67,6 +69,11 @@ impl Patch {
         }
     }
 
+    /// Its documents of one kind.
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.documents().iter().filter(move |document| document::kind(document) == Some(kind))
+    }
+
     /// `what` is wrong, and in which file.
     pub fn says(&self, what: impl std::fmt::Display) -> String {
         match &self.file {
@@ -81,9 +88,9 @@ impl Patches {
     pub fn read(cluster: &Cluster, attachments: &Attachments) -> Self {
         let mut patches = Self::default();
         let mut files: HashMap<&str, Arc<Content>> = HashMap::new();
-        for (path, rung) in rungs(cluster) {
-            for (nth, patch) in rung.patches.items().enumerate() {
-                let key = format!("{path}.patches[{nth}]");
+        for step in rung::all(cluster) {
+            for (nth, patch) in step.rung.patches.items().enumerate() {
+                let key = step.path(&format!("patches[{nth}]"));
                 let (key, file, content) = match &patch.value {
                     Either::Word(file) => {
                         let content = files
@@ -134,25 +141,6 @@ pub(super) fn nodes_of<'k>(kinds: impl IntoIterator<Item = &'k &'k Kind>) -> Vec
     let mut nodes: Vec<_> = kinds.into_iter().flat_map(|kind| kind.nodes.iter().copied()).collect();
     nodes.sort_unstable();
     nodes
-}
-
-/// Every rung with patches of its own, and its key path.
-fn rungs(cluster: &Cluster) -> Vec<(String, &Rung)> {
-    let file = &cluster.file;
-    let roles = file.roles.get();
-    let named = [
-        ("defaults", file.defaults.get()),
-        ("roles.controlplane", roles.and_then(|roles| roles.controlplane.get())),
-        ("roles.worker", roles.and_then(|roles| roles.worker.get())),
-    ];
-    let named = named.into_iter().filter_map(|(name, rung)| Some((name.to_owned(), rung?)));
-    let sites = file.sites.entries().map(|(name, site)| (format!("sites.{name}"), &site.value.rung));
-    let groups = file.groups.entries().map(|(name, group)| (format!("groups.{name}"), group.value));
-    let nodes = cluster.nodes().iter().filter(|node| node.value.rung.patches.is_set()).map(|node| {
-        let name = node.value.name.get().map(ToString::to_string).unwrap_or_default();
-        (format!("nodes.{name}"), &node.value.rung)
-    });
-    named.chain(sites).chain(groups).chain(nodes).filter(|(_, rung)| rung.patches.is_set()).collect()
 }
 
 fn from_text(attachments: &Attachments, path: &str) -> Content {

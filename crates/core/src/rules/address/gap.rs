@@ -1,0 +1,245 @@
+//! What should have been derived and could not.
+//!
+//! A gap concerns one node or the cluster. Gaps of one kind are one finding, however many nodes have them.
+
+use std::collections::HashMap;
+
+use crate::cluster::section::{Addressing, Platform};
+use crate::plan::{Gap, GapReason, NodePlan, Origin, Plan, Prefixes, derive};
+use crate::rules::roll::{self, Roll};
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[NOT_DERIVABLE, FAMILY, OUTSIDE, NO_ADDRESS];
+
+const NOT_DERIVABLE: Rule = Rule {
+    id: "not-derivable",
+    severity: Severity::Error,
+    summary: "a value can no longer be derived and must be written",
+    story: "The thousandth node of a cluster got index 1000. Its AS number would have been the first one of the next cluster, \
+            whose nodes had been running for a year.",
+    fix: "write the key that the message names, or the `cluster.id` or `index` it follows from",
+    look: not_derivable,
+};
+
+const FAMILY: Rule = Rule {
+    id: "address-family-gap",
+    severity: Severity::Warning,
+    summary: "nodes have addresses in one IP family only, because the other can no longer be derived",
+    story: "Cluster 300 has no IPv4 prefix by the rule 10.ID.0.0/24, so its nodes came up with IPv6 only. It was noticed when \
+            the first workload wanted to reach an old printer.",
+    fix: "write the prefix or the addresses of the missing family, or clear it with `null` to say that it is not wanted",
+    look: family,
+};
+
+const OUTSIDE: Rule = Rule {
+    id: "index-outside-prefix",
+    severity: Severity::Error,
+    summary: "a node's index leads out of its prefix",
+    story: "Index 300 in a /24 would be address 44 of the neighbouring network. The node took it and answered for a printer \
+            on another floor.",
+    fix: "use an index within the prefix, a larger prefix, or write the node's address",
+    look: outside,
+};
+
+const NO_ADDRESS: Rule = Rule {
+    id: "no-address",
+    severity: Severity::Error,
+    summary: "a node with static addressing has no address",
+    story: "A file without `cluster.id` and without prefixes passed every check. The nodes booted, had no address and could be \
+            reached by nobody.",
+    fix: "write `cluster.id` and the node's `index`, `network.node.v4` or `v6`, or `network.node.addressing: dhcp`",
+    look: no_address,
+};
+
+/// Gaps of one reason: what is missing, and where.
+struct Group<'p> {
+    reason: GapReason,
+    rule: derive::Rule,
+    keys: Vec<&'static str>,
+    roll: Roll<'p>,
+}
+
+/// Gaps for which `wanted` holds, by their reason, in the order they were met.
+fn grouped<'p>(context: &Context<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<Group<'p>> {
+    let (plan, nodes) = (context.plan, context.cluster.nodes());
+    let mut known: HashMap<(bool, GapReason), usize> = HashMap::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for gap in plan.gaps.iter().filter(|gap| wanted(gap)) {
+        let nth = *known.entry((gap.node.is_some(), gap.reason)).or_insert_with(|| {
+            groups.push(Group {
+                reason: gap.reason,
+                rule: gap.rule,
+                keys: Vec::new(),
+                roll: Roll::default(),
+            });
+            groups.len() - 1
+        });
+        let group = &mut groups[nth];
+        if !group.keys.contains(&gap.key) {
+            group.keys.push(gap.key);
+        }
+        if let Some(nth) = gap.node {
+            group.roll.add(&plan.nodes[nth], nodes[nth].value.index.place().unwrap_or(nodes[nth].place));
+        }
+    }
+    groups
+}
+
+/// Picks a node's addresses in one network.
+type Pick = fn(&NodePlan) -> &Prefixes;
+
+/// The network a gap's address belongs to, and whether it is the IPv4 one.
+fn network(key: &str) -> Option<(Pick, bool)> {
+    let node: Pick = |node| &node.address;
+    let loopback: Pick = |node| &node.loopback;
+    match key {
+        "network.node.v4" => Some((node, true)),
+        "network.node.v6" => Some((node, false)),
+        "network.loopback.v4" => Some((loopback, true)),
+        "network.loopback.v6" => Some((loopback, false)),
+        _ => None,
+    }
+}
+
+/// Whether a node needs an address in the network of `key`.
+fn needs(key: &str, node: &NodePlan) -> bool {
+    if key.starts_with("network.loopback") {
+        node.routing.is_some()
+    } else {
+        node.addressing.value != Addressing::Dhcp
+    }
+}
+
+fn has(prefixes: &Prefixes, v4: bool) -> bool {
+    if v4 { prefixes.v4.is_some() } else { prefixes.v6.is_some() }
+}
+
+/// Nodes that lack an address because of a gap that concerns the cluster.
+fn lacking<'p>(plan: &'p Plan, gap: &Gap) -> impl Iterator<Item = &'p NodePlan> {
+    let key = gap.key;
+    let of = network(key);
+    plan.nodes.iter().filter(move |node| of.is_none_or(|(of, v4)| needs(key, node) && !has(of(node), v4)))
+}
+
+/// Whether only one of two families is missing.
+fn is_family(plan: &Plan, gap: &Gap) -> bool {
+    let Some((of, v4)) = network(gap.key) else { return false };
+    if matches!(gap.reason, GapReason::OutsidePrefix(_)) {
+        return false;
+    }
+    match gap.node {
+        Some(node) => has(of(&plan.nodes[node]), !v4),
+        None => lacking(plan, gap).all(|node| has(of(node), !v4)),
+    }
+}
+
+fn not_derivable(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let outside = |gap: &Gap| matches!(gap.reason, GapReason::OutsidePrefix(_));
+    let counts = |gap: &Gap| gap.node.is_some() || lacking(plan, gap).next().is_some();
+    for group in grouped(context, |gap| !outside(gap) && !is_family(plan, gap) && counts(gap)) {
+        tell(context, found, &group);
+    }
+}
+
+fn tell(context: &Context<'_>, found: &mut Found, group: &Group<'_>) {
+    let section = context.cluster.section();
+    let id_place = section.id.place().unwrap_or(context.cluster.place());
+    let keys = keys(&group.keys);
+    let words = group.rule.words();
+    let of = if group.roll.is_empty() { String::new() } else { format!(" of {}", group.roll) };
+    match group.reason {
+        GapReason::NoId => {
+            found.at("cluster.id", id_place, format!("{keys}{of} cannot be derived without `cluster.id`"));
+        }
+        GapReason::NoIndex => {
+            let message = format!("{keys}{of} cannot be derived without `index`");
+            found.at(group.roll.path("index"), group.roll.place(), message);
+        }
+        GapReason::IdOver(limit) => {
+            let message = format!("{keys}{of} must be written: `{words}` ends at id {limit}");
+            found.at("cluster.id", id_place, message);
+        }
+        GapReason::IndexOver(limit) => {
+            let message = format!("{keys}{of} must be written: `{words}` ends at index {limit}");
+            found.at(group.roll.path("index"), group.roll.place(), message);
+        }
+        GapReason::AsnOver => {
+            let message = format!("{keys}{of} must be written: `{words}` is beyond 4294967294");
+            found.at(group.roll.path("routing.asn"), group.roll.place(), message);
+        }
+        GapReason::OutsidePrefix(_) => {}
+    }
+}
+
+fn keys(keys: &[&str]) -> String {
+    let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
+    let quoted: Vec<_> = quoted.iter().map(String::as_str).collect();
+    roll::listed(&quoted, quoted.len())
+}
+
+fn family(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let mut missing: [(Vec<&str>, Roll<'_>); 2] = Default::default();
+    for gap in plan.gaps.iter().filter(|gap| is_family(plan, gap)) {
+        let (names, roll) = &mut missing[usize::from(gap.key.ends_with("v6"))];
+        if !names.contains(&gap.key) {
+            names.push(gap.key);
+        }
+        match gap.node.map(|node| &plan.nodes[node]) {
+            Some(node) => roll.add(node, node.place),
+            // The nodes that lack a loopback are among those that lack an address.
+            None if roll.is_empty() => lacking(plan, gap).for_each(|node| roll.add(node, node.place)),
+            None => {}
+        }
+    }
+    let [v4, v6] = missing;
+    for (other, (names, roll)) in
+        [("IPv6", v4), ("IPv4", v6)].iter().filter(|(_, (_, roll))| !roll.is_empty())
+    {
+        let message = format!("{other} only: {} cannot be derived for {roll}", keys(names));
+        found.at(names[0], roll.place(), message);
+    }
+}
+
+fn outside(context: &Context<'_>, found: &mut Found) {
+    for group in grouped(context, |gap| matches!(gap.reason, GapReason::OutsidePrefix(_))) {
+        let GapReason::OutsidePrefix(prefix) = group.reason else { continue };
+        let message = match group.roll.later() {
+            Some((node, _)) if group.roll.count() == 1 => {
+                let index = node.index.unwrap_or_default();
+                format!("index {index} leads out of {prefix} ({})", keys(&group.keys))
+            }
+            _ => format!("the indexes of {} lead out of {prefix} ({})", group.roll, keys(&group.keys)),
+        };
+        found.at(group.roll.path("index"), group.roll.place(), message);
+    }
+}
+
+fn no_address(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let node_key = |gap: &&Gap| gap.key.starts_with("network.node.");
+    if plan.gaps.iter().filter(node_key).any(|gap| gap.node.is_none()) {
+        return;
+    }
+    let mut told: Vec<_> = plan.gaps.iter().filter(node_key).filter_map(|gap| gap.node).collect();
+    told.dedup();
+    let mut told = told.into_iter().peekable();
+    let mut roll = Roll::default();
+    for (nth, node) in plan.nodes.iter().enumerate() {
+        if told.next_if_eq(&nth).is_none() && lacks_any(node) {
+            roll.add(node, node.place);
+        }
+    }
+    if !roll.is_empty() {
+        let message = format!("no address is written and none can be derived for {roll}");
+        found.at(roll.path("network.node"), roll.place(), message);
+    }
+}
+
+/// Whether a node has no address in the end; a cloud gives its machines theirs unless the file says otherwise.
+fn lacks_any(node: &NodePlan) -> bool {
+    let cloud = !matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
+    let said = matches!(node.addressing.origin, Origin::Written(_));
+    node.main_address().is_none() && node.addressing.value != Addressing::Dhcp && (said || !cloud)
+}

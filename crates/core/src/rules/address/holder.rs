@@ -1,0 +1,111 @@
+//! Who has which address, and from where nobody outside sees it.
+
+use std::net::IpAddr;
+
+use crate::cluster::value::LinkName;
+use crate::plan::{NodePlan, Origin, Prefixes};
+
+/// What a node has an address for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::rules) enum Purpose<'p> {
+    /// Being reached.
+    Node,
+    /// Being reached by any of its links.
+    Loopback,
+    /// Services on the host.
+    Dummy(&'p LinkName),
+    /// A further link.
+    Link(&'p LinkName),
+}
+
+impl Purpose<'_> {
+    /// The key below the node that gives it.
+    pub fn key(self, address: IpAddr) -> String {
+        let family = if address.is_ipv4() { "v4" } else { "v6" };
+        match self {
+            Self::Node => format!("network.node.{family}"),
+            Self::Loopback => format!("network.loopback.{family}"),
+            Self::Dummy(name) => format!("network.dummy.{name}.{family}"),
+            Self::Link(name) => format!("links.{name}.addresses"),
+        }
+    }
+}
+
+/// One address of a node.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::rules) struct Held<'p> {
+    /// The address with the length of its prefix.
+    pub net: ipnet::IpNet,
+    /// What it is for.
+    pub purpose: Purpose<'p>,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// The addresses only this node has: not those of anycast.
+pub(in crate::rules) fn own(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
+    let of =
+        |prefixes, purpose| Prefixes::iter(prefixes).map(move |(net, origin)| Held { net, purpose, origin });
+    let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
+    of(&node.address, Purpose::Node)
+        .chain(of(&node.loopback, Purpose::Loopback))
+        .chain(dummies.flat_map(move |dummy| of(&dummy.address, Purpose::Dummy(&dummy.name))))
+        .chain(links(node))
+}
+
+/// The addresses of further links; the node's own, said again on its link, is not one more.
+fn links(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
+    let again = |name: &LinkName, address: IpAddr| {
+        *name == node.link.value && node.address.iter().any(|(net, _)| net.addr() == address)
+    };
+    node.settings.links.items().filter_map(|link| Some((link.value.name.get()?, &link.value))).flat_map(
+        move |(name, link)| {
+            let addresses = link.addresses.items().filter(move |at| !again(name, at.value.0.addr()));
+            addresses.map(move |at| Held {
+                net: at.value.0,
+                purpose: Purpose::Link(name),
+                origin: Origin::Written(at.place),
+            })
+        },
+    )
+}
+
+/// Whether a node is in a place that only an overlay connects, where private addresses may come again.
+pub(in crate::rules) fn is_apart(node: &NodePlan, purpose: Purpose<'_>) -> bool {
+    matches!(purpose, Purpose::Node | Purpose::Link(_)) && node.site.is_some() && node.joins_overlay()
+}
+
+/// Whether the whole Internet can reach it.
+pub(in crate::rules) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            // RFC 6598: behind a carrier's NAT.
+            let shared = a == 100 && (64..128).contains(&b);
+            let inside = v4.is_private() || v4.is_loopback() || v4.is_link_local() || shared;
+            !(inside || v4.is_multicast() || v4.is_unspecified() || v4.is_broadcast())
+        }
+        IpAddr::V6(v6) => v6.segments()[0] & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_shared_and_local_addresses_are_not_public() {
+        let public = |text: &str| is_public(text.parse().unwrap());
+
+        for inside in ["10.0.0.1", "172.31.0.1", "192.168.1.1", "100.64.0.1", "100.127.255.254", "127.0.0.1"]
+        {
+            assert!(!public(inside), "{inside}");
+        }
+        for inside in ["169.254.0.1", "0.0.0.0", "fd00:101::11", "fe80::1", "::1"] {
+            assert!(!public(inside), "{inside}");
+        }
+        for outside in ["8.8.8.8", "203.0.113.20", "172.32.0.1", "100.128.0.1", "2001:db8::1", "2a00::1"] {
+            assert!(public(outside), "{outside}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Prefixes that lie in each other.
+//!
+//! [`claims`] gathers every prefix of a cluster with the key that gives it; [`nested`] finds those within others. The
+//! range a router listens on is not one of them: it is meant to hold the nodes.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+
+use crate::cluster::Place;
+use crate::cluster::key::Key;
+use crate::cluster::section::Network;
+use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6};
+use crate::model::Cluster;
+use crate::plan::{Decided, NodePlan, Origin, Plan, Prefixes};
+use crate::rules::tunnel::overlay::OVERLAY;
+use crate::rules::{Context, Found, Rule, Severity, roll, rung};
+
+pub(super) const OVERLAP: Rule = Rule {
+    id: "prefix-overlap",
+    severity: Severity::Error,
+    summary: "two networks share addresses",
+    story: "Talos' own service network, 10.96.0.0/12, reaches to 10.111.255.255. Cluster 101 had its nodes in 10.101.0.0/24: \
+            the kubelet refused every node address as one of a service, and no node ever became ready.",
+    fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` is far from most others",
+    look,
+};
+
+/// What a prefix is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::rules) enum Use<'c> {
+    Node,
+    Loopback,
+    Dummy(&'c str),
+    Anycast,
+    Pool(&'c str),
+    Pods,
+    Services,
+    Overlay,
+    Workload,
+}
+
+/// A prefix, and the key that gives it.
+#[derive(Clone, Debug)]
+pub(in crate::rules) struct Claim<'c> {
+    pub net: IpNet,
+    pub used: Use<'c>,
+    pub key: String,
+    /// Where it was written, if it was.
+    pub place: Option<Place>,
+    /// Whether it is only Talos' default.
+    pub default: bool,
+}
+
+/// Every prefix of a cluster.
+pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<Claim<'c>> {
+    let mut claims = written(cluster);
+    derived(plan, &mut claims);
+    for (used, key, networks) in [
+        (Use::Pods, "cluster.pods", &plan.cluster.pods),
+        (Use::Services, "cluster.services", &plan.cluster.services),
+    ] {
+        kubernetes(used, key, networks, &mut claims);
+    }
+    if let Some(place) = overlay(cluster) {
+        let net = OVERLAY[0].parse().expect("a prefix");
+        claims.push(Claim {
+            net,
+            used: Use::Overlay,
+            key: "overlay".to_owned(),
+            place: Some(place),
+            default: false,
+        });
+    }
+    workloads(plan, &mut claims);
+    claims
+}
+
+/// Where an overlay is asked for, if anywhere.
+pub(super) fn overlay(cluster: &Cluster) -> Option<Place> {
+    let mut overlays = rung::all(cluster).map(|step| &step.rung.overlay);
+    overlays.find(|overlay| overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()))?.place()
+}
+
+/// A key of `network` that gives nodes addresses: a prefix, or one address.
+pub(in crate::rules) struct Source<'c> {
+    pub used: Use<'c>,
+    /// Its path below `network`.
+    pub key: String,
+    pub v4: &'c Key<AddressOrPrefix4>,
+    pub v6: &'c Key<AddressOrPrefix6>,
+}
+
+/// What gives nodes addresses in one section.
+pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = Source<'_>> {
+    let node = network.node.get().map(|node| Source {
+        used: Use::Node,
+        key: "node".to_owned(),
+        v4: &node.v4,
+        v6: &node.v6,
+    });
+    let loopback = network.loopback.get().map(|loopback| Source {
+        used: Use::Loopback,
+        key: "loopback".to_owned(),
+        v4: &loopback.v4,
+        v6: &loopback.v6,
+    });
+    let dummies = network.dummy.entries().map(|(name, dummy)| Source {
+        used: Use::Dummy(name.as_str()),
+        key: format!("dummy.{name}"),
+        v4: &dummy.value.v4,
+        v6: &dummy.value.v6,
+    });
+    node.into_iter().chain(loopback).chain(dummies)
+}
+
+/// What the rungs below the nodes say.
+fn written(cluster: &Cluster) -> Vec<Claim<'_>> {
+    let mut claims = Vec::new();
+    for (step, network) in rung::networks(cluster) {
+        let mut push = |used, key: &str, net: Option<IpNet>, place| {
+            let key = || step.path(&format!("network.{key}"));
+            claims.extend(net.map(|net| Claim { net, used, key: key(), place, default: false }));
+        };
+        for Source { used, key, v4, v6 } in sources(network) {
+            let nets = (v4.get().and_then(|v4| v4.prefix()), v6.get().and_then(|v6| v6.prefix()));
+            push(used, &format!("{key}.v4"), nets.0.map(IpNet::V4), v4.place());
+            push(used, &format!("{key}.v6"), nets.1.map(IpNet::V6), v6.place());
+        }
+        for at in network.api.get().into_iter().flat_map(|api| api.anycast.items()) {
+            push(Use::Anycast, "api.anycast", Some(at.value.0), Some(at.place));
+        }
+        let pools = network.services.get().into_iter().flat_map(|services| services.pools.entries());
+        for (name, prefixes) in pools {
+            for at in &prefixes.value.0 {
+                let key = format!("services.pools.{name}");
+                push(Use::Pool(name.as_str()), &key, Some(at.value.0), Some(at.place));
+            }
+        }
+    }
+    claims
+}
+
+/// Prefixes that follow from the cluster's id, as far as a node takes an address from them.
+fn derived<'c>(plan: &'c Plan, claims: &mut Vec<Claim<'c>>) {
+    let node: fn(&NodePlan) -> &Prefixes = |node| &node.address;
+    let loopback: fn(&NodePlan) -> &Prefixes = |node| &node.loopback;
+    let networks = [
+        (Use::Node, "network.node", &plan.cluster.node, node),
+        (Use::Loopback, "network.loopback", &plan.cluster.loopback, loopback),
+    ];
+    for (used, key, prefixes, of) in networks {
+        for (net, origin) in prefixes.iter().filter(|(_, origin)| matches!(origin, Origin::Derived(..))) {
+            let uses = |node: &NodePlan| used != Use::Loopback || node.routing.is_some();
+            let within =
+                |node: &NodePlan| uses(node) && of(node).iter().any(|(own, _)| net.contains(&own.addr()));
+            if plan.nodes.iter().any(within) {
+                let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
+                let key = format!("{key}.{family}");
+                claims.push(Claim {
+                    net,
+                    used,
+                    key,
+                    place: None,
+                    default: matches!(origin, Origin::Default(_)),
+                });
+            }
+        }
+    }
+}
+
+fn kubernetes<'c>(used: Use<'c>, key: &str, networks: &Decided<Vec<IpNet>>, claims: &mut Vec<Claim<'c>>) {
+    let default = matches!(networks.origin, Origin::Default(_));
+    let claim =
+        |net: &IpNet| Claim { net: *net, used, key: key.to_owned(), place: networks.place(), default };
+    claims.extend(networks.value.iter().map(claim));
+}
+
+/// The links to the speakers: the same on every node, so each counts once.
+fn workloads<'c>(plan: &Plan, claims: &mut Vec<Claim<'c>>) {
+    let mut known = BTreeSet::new();
+    for node in &plan.nodes {
+        let Some(workload) = node.routing.as_ref().and_then(|routing| routing.workload.as_ref()) else {
+            continue;
+        };
+        let Some((ours, _)) = &workload.link else { continue };
+        let Ok(net) = IpNet::new(ours.value, workload.prefix) else { continue };
+        if known.insert(net.trunc()) {
+            let key = "routing.workload.link".to_owned();
+            let place = Some(ours.place().unwrap_or(workload.place));
+            claims.push(Claim { net: net.trunc(), used: Use::Workload, key, place, default: false });
+        }
+    }
+}
+
+/// Every pair of which the second lies in the first, as numbers.
+///
+/// Prefixes hold each other or are apart, so those around one are those still open when it begins.
+pub(in crate::rules) fn nested(nets: &[IpNet]) -> Vec<(usize, usize)> {
+    let mut order: Vec<_> = (0..nets.len()).collect();
+    order.sort_by_key(|&nth| (nets[nth].network(), nets[nth].prefix_len(), nth));
+    let mut open: Vec<usize> = Vec::new();
+    let mut pairs = Vec::new();
+    for nth in order {
+        while open.last().is_some_and(|&outer| !nets[outer].contains(&nets[nth])) {
+            open.pop();
+        }
+        pairs.extend(open.iter().map(|&outer| (outer, nth)));
+        open.push(nth);
+    }
+    pairs
+}
+
+/// Whether two prefixes may share addresses: what a higher rung says again, or what never leaves a node.
+fn may_share(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+    let again = one.used == other.used && one.key != other.key;
+    again || (one.used == other.used && matches!(one.used, Use::Workload | Use::Anycast))
+}
+
+fn look(context: &Context<'_>, found: &mut Found) {
+    let claims = claims(context.cluster, context.plan);
+    let nets: Vec<_> = claims.iter().map(|claim| claim.net).collect();
+    let mut pairs = nested(&nets);
+    pairs.retain(|&(outer, inner)| !may_share(&claims[outer], &claims[inner]));
+    pairs.sort_by_key(|&(outer, inner)| (outer, claims[inner].used, inner));
+    let same = |a: &(usize, usize), b: &(usize, usize)| a.0 == b.0 && claims[a.1].used == claims[b.1].used;
+    for group in pairs.chunk_by(same) {
+        let (outer, inner) = (&claims[group[0].0], &claims[group[0].1]);
+        let more = match group.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {} more", roll::thousands(more)),
+        };
+        let place = inner.place.or(outer.place).or(context.cluster.section().id.place());
+        let place = place.unwrap_or(context.cluster.place());
+        let (path, message) = told(outer, inner, &more, &nets);
+        found.at(path, place, message);
+    }
+}
+
+fn told(outer: &Claim<'_>, inner: &Claim<'_>, more: &str, nets: &[IpNet]) -> (String, String) {
+    let holds = if outer.net == inner.net { "is the same as" } else { "lies in" };
+    // When equal, either may come first; the default is the one that can move.
+    let (outer, inner) =
+        if inner.default && outer.net == inner.net { (inner, outer) } else { (outer, inner) };
+    let named = |claim: &Claim<'_>| format!("`{}` {}", claim.key, claim.net);
+    if outer.default || inner.default {
+        let (ours, other) = if outer.default { (outer, inner) } else { (inner, outer) };
+        let noun = if ours.used == Use::Services { "service" } else { "pod" };
+        let verb = if outer.default { "swallows" } else { "lies in" };
+        let write = free(nets).map(|net| format!("; write `{}: [{net}]`", ours.key)).unwrap_or_default();
+        let (first, last) = (ours.net.network(), ours.net.broadcast());
+        let message = format!(
+            "Talos' default {noun} network {} ({first} to {last}) {verb} {}{more}{write}",
+            ours.net,
+            named(other)
+        );
+        return (ours.key.clone(), message);
+    }
+    let around =
+        if outer.used == Use::Overlay { format!("the overlay's {}", outer.net) } else { named(outer) };
+    (inner.key.clone(), format!("{}{more} {holds} {around}", named(inner)))
+}
+
+/// A private IPv4 prefix that nothing uses.
+fn free(nets: &[IpNet]) -> Option<IpNet> {
+    let far = (20..32).map(|second| (172, second));
+    let near = (0..=255).map(|second| (10, second));
+    let prefix = |(first, second)| format!("{first}.{second}.0.0/16").parse::<IpNet>().expect("a prefix");
+    let apart = |net: &IpNet| !nets.iter().any(|other| other.contains(net) || net.contains(other));
+    far.chain(near).map(prefix).find(apart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_found_in_every_prefix_around_them() {
+        let nets: Vec<IpNet> =
+            ["10.0.0.0/8", "10.101.0.0/16", "fd00::/8", "10.101.0.0/24", "10.102.0.0/16", "11.0.0.0/8"]
+                .map(|net| net.parse().unwrap())
+                .to_vec();
+
+        assert_eq!(nested(&nets), [(0, 1), (0, 3), (1, 3), (0, 4)]);
+    }
+
+    #[test]
+    fn the_proposed_prefix_is_one_that_nothing_uses() {
+        let nets: Vec<IpNet> =
+            ["172.20.0.0/15", "172.22.4.0/24", "fd00::/8"].map(|net| net.parse().unwrap()).to_vec();
+
+        assert_eq!(free(&nets).unwrap().to_string(), "172.23.0.0/16");
+    }
+}

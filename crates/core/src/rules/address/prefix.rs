@@ -1,0 +1,253 @@
+//! Prefixes of the wrong size, and addresses outside of them.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::overlap::{self, OVERLAP, Source};
+use crate::cluster::key::Key;
+use crate::cluster::section::Addressing;
+use crate::plan::{CniPlan, NodePlan, Plan};
+use crate::rules::roll::{self, Rolls};
+use crate::rules::rung::{self, Step};
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, HOST_BITS, GATEWAY];
+
+const TOO_SMALL: Rule = Rule {
+    id: "prefix-too-small",
+    severity: Severity::Error,
+    summary: "a network has fewer addresses than are needed",
+    story: "The pod network was a /22. Kubernetes gives each node a /24 of it: the fifth node joined, was never given one, and \
+            every pod on it waited for an address.",
+    fix: "use a larger prefix",
+    look: too_small,
+};
+
+const TOO_LARGE: Rule = Rule {
+    id: "prefix-too-large",
+    severity: Severity::Error,
+    summary: "a network is larger than Kubernetes takes",
+    story: "The service network was a whole /64 on a release that takes at most 20 bits. The API server printed one line and \
+            stopped; what a person saw was an endpoint that never answered.",
+    fix: "use a smaller prefix: a /108 is enough for a million services, a /48 for 65,536 nodes",
+    look: too_large,
+};
+
+const HOST_BITS: Rule = Rule {
+    id: "prefix-host-bits",
+    severity: Severity::Error,
+    summary: "one node's address stands where many nodes take it from",
+    story: "`defaults.network.node.v4: 10.101.0.11/24` was meant as a prefix. It is an address, so every node came up with it, \
+            and the switch saw it jump from port to port.",
+    fix: "write the prefix without host bits there, and a node's own address on the node",
+    look: host_bits,
+};
+
+const GATEWAY: Rule = Rule {
+    id: "gateway-outside-prefix",
+    severity: Severity::Warning,
+    summary: "a node's gateway is not in the node's network",
+    story: "The prefix was moved to another range, the gateway stayed. The kernel refused the default route because nothing \
+            says how to reach its next hop, and the nodes could talk to each other only.",
+    fix: "use a gateway within the prefix, or a link-local IPv6 one",
+    look: gateway,
+};
+
+/// The prefix behind a key, or the cluster's where none is written.
+macro_rules! drawn {
+    ($key:expr, $ground:expr, $family:path) => {
+        match $key.filter(|key| key.is_written()) {
+            Some(key) => key.get().and_then(|value| value.around()).map($family),
+            None => $ground.as_ref().map(|ground| $family(ground.value)),
+        }
+    };
+}
+
+fn node_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
+    let network = node.settings.network.get().and_then(|network| network.node.get());
+    let ground = &plan.cluster.node;
+    [
+        drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
+        drawn!(network.map(|network| &network.v6), ground.v6, IpNet::V6),
+    ]
+}
+
+fn loopback_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
+    let network = node.settings.network.get().and_then(|network| network.loopback.get());
+    let ground = &plan.cluster.loopback;
+    [
+        drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
+        drawn!(network.map(|network| &network.v6), ground.v6, IpNet::V6),
+    ]
+}
+
+/// How many nodes a prefix has room for: not its first address, in IPv4 not its last.
+fn room(net: IpNet) -> u128 {
+    let bits = u32::from(net.max_prefix_len() - net.prefix_len());
+    let all = 1_u128.checked_shl(bits).unwrap_or(u128::MAX);
+    all.saturating_sub(if matches!(net, IpNet::V4(_)) { 2 } else { 1 })
+}
+
+fn too_small(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let (mut nodes, mut loopbacks) = (Rolls::new(plan), Rolls::new(plan));
+    for node in &plan.nodes {
+        if node.addressing.value != Addressing::Dhcp {
+            let nets = node_prefixes(plan, node).into_iter().flatten();
+            nets.for_each(|net| nodes.add(net, &[node.nth], node.place));
+        }
+        if node.routing.is_some() {
+            let nets = loopback_prefixes(plan, node).into_iter().flatten();
+            nets.for_each(|net| loopbacks.add(net, &[node.nth], node.place));
+        }
+    }
+    for (net, roll) in nodes {
+        let others = others(plan, roll.first(), net);
+        let need = roll.count() as u128 + others.len() as u128;
+        if room(net) < need {
+            let nodes = format!("{} nodes", roll::thousands(roll.count()));
+            let all: Vec<_> = std::iter::once(nodes.as_str()).chain(others).collect();
+            tell_small(found, "network.node", net, roll.first(), &roll::listed(&all, all.len()));
+        }
+    }
+    for (net, roll) in loopbacks.into_iter().filter(|(net, roll)| room(*net) < roll.count() as u128) {
+        let need = format!("{} nodes", roll::thousands(roll.count()));
+        tell_small(found, "network.loopback", net, roll.first(), &need);
+    }
+    kubernetes_small(context, found);
+}
+
+/// What else has an address in the nodes' prefix.
+fn others(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str> {
+    let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
+    let gateway = v4.into_iter().chain(node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value)));
+    let gateway = gateway.map(|address| ("a gateway", address));
+    let vip = plan.cluster.vip.as_ref().map(|vip| ("the VIP", vip.value));
+    gateway.chain(vip).filter(|(_, address)| net.contains(address)).map(|(noun, _)| noun).collect()
+}
+
+fn tell_small(found: &mut Found, key: &str, net: IpNet, first: &NodePlan, need: &str) {
+    let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
+    let prefixes = if key == "network.node" { &first.address } else { &first.loopback };
+    let base = prefixes.iter().find(|(own, _)| net.contains(&own.addr())).map(|(_, origin)| origin);
+    let place = match base {
+        Some(crate::plan::Origin::Written(place) | crate::plan::Origin::Derived(_, Some(place))) => place,
+        _ => first.place,
+    };
+    let message = format!("{net} has room for {}, not for {need}", room(net));
+    found.at(format!("{key}.{family}"), place, message);
+}
+
+/// The 10th address of the services' first network is the name server's, and every node has a part of the pods'.
+fn kubernetes_small(context: &Context<'_>, found: &mut Found) {
+    let (cluster, plan) = (context.cluster, &context.plan.cluster);
+    let section = cluster.section();
+    for net in &plan.services.value {
+        if net.max_prefix_len() - net.prefix_len() < 4 {
+            let message = format!("{net} is too small: the cluster's name server is the 10th address in it");
+            found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
+        }
+    }
+    let count = context.plan.nodes.len();
+    for net in plan.pods.value.iter().filter(|_| parts_pods(&plan.cni.value)) {
+        let part = part(*net);
+        let parts = part.checked_sub(net.prefix_len()).map_or(0, |bits| 1_u128 << bits.min(64));
+        if parts < count as u128 {
+            let message = format!(
+                "{net} has {parts} times a /{part}, of which each node is given one, for {} nodes",
+                roll::thousands(count)
+            );
+            found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
+        }
+    }
+}
+
+/// Whether pods have their addresses from the part of the network that Kubernetes gives the node.
+fn parts_pods(cni: &CniPlan) -> bool {
+    matches!(cni, CniPlan::Flannel(_) | CniPlan::Cilium)
+}
+
+/// The size of the part a node is given: kube-controller-manager's defaults, which Talos leaves alone.
+fn part(net: IpNet) -> u8 {
+    if matches!(net, IpNet::V4(_)) { 24 } else { 64 }
+}
+
+fn too_large(context: &Context<'_>, found: &mut Found) {
+    let (cluster, plan) = (context.cluster, &context.plan.cluster);
+    let section = cluster.section();
+    // Kubernetes 1.34 allocates service addresses one by one; before, a bitmap held 20 bits.
+    let one_by_one = plan.kubernetes.as_ref().is_none_or(|version| version.value.minor() >= (1, 34));
+    for net in &plan.services.value {
+        let v6 = matches!(net, IpNet::V6(_));
+        let shortest = match (one_by_one, v6) {
+            (true, true) => 64,
+            (true, false) => continue,
+            (false, _) => net.max_prefix_len() - 20,
+        };
+        if net.prefix_len() < shortest {
+            let release = if one_by_one { "Kubernetes" } else { "Kubernetes before 1.34" };
+            let message = format!("{net}: {release} takes a service network of /{shortest} or smaller");
+            found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
+        }
+    }
+    // kube-controller-manager counts the parts of an IPv6 network with 16 bits.
+    for net in plan.pods.value.iter().filter(|net| matches!(net, IpNet::V6(_)) && net.prefix_len() < 48) {
+        if parts_pods(&plan.cni.value) {
+            let message = format!("{net}: Kubernetes takes an IPv6 pod network of /48 or smaller");
+            found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
+        }
+    }
+}
+
+fn host_bits(context: &Context<'_>, found: &mut Found) {
+    for (step, network) in rung::networks(context.cluster) {
+        for Source { key, v4, v6, .. } in overlap::sources(network) {
+            let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
+            one_for_many(context, found, &step, &v4_key, v4, |v4| v4.own().map(IpAddr::V4));
+            one_for_many(context, found, &step, &v6_key, v6, |v6| v6.own().map(IpAddr::V6));
+        }
+    }
+}
+
+fn one_for_many<T: Copy + std::fmt::Display>(
+    context: &Context<'_>,
+    found: &mut Found,
+    step: &Step<'_>,
+    name: &str,
+    key: &Key<T>,
+    own: impl Fn(T) -> Option<IpAddr>,
+) {
+    let Some(at) = key.at() else { return };
+    let Some(address) = own(*at.value) else { return };
+    let nodes = step.nodes(context.cluster, context.plan).count();
+    if nodes > 1 {
+        let message =
+            format!("{} gives {} nodes the one address {address}", at.value, roll::thousands(nodes));
+        found.at(step.path(name), at.place, message);
+    }
+}
+
+fn gateway(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for node in &context.plan.nodes {
+        let (address, gateway) = (&node.address, &node.gateway);
+        let v4 = gateway
+            .v4
+            .as_ref()
+            .filter(|v4| address.v4.as_ref().is_some_and(|own| !own.value.contains(&v4.value)));
+        let v6 = gateway.v6.as_ref().filter(|v6| {
+            let local = v6.value.is_unicast_link_local();
+            !local && address.v6.as_ref().is_some_and(|own| !own.value.contains(&v6.value))
+        });
+        let v4 = v4.map(|v4| (IpAddr::V4(v4.value), v4.place()));
+        for (gateway, place) in v4.into_iter().chain(v6.map(|v6| (IpAddr::V6(v6.value), v6.place()))) {
+            rolls.add(gateway, &[node.nth], place.unwrap_or(node.place));
+        }
+    }
+    for (gateway, roll) in rolls {
+        let family = if gateway.is_ipv4() { "v4" } else { "v6" };
+        let message = format!("{gateway} is not in the network of {roll}");
+        found.at(format!("network.node.gateway.{family}"), roll.place(), message);
+    }
+}

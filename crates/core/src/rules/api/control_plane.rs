@@ -1,0 +1,58 @@
+//! How many control planes there are, and which one starts.
+
+use crate::cluster::section::Role;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[NONE, EVEN, BOOTSTRAP];
+
+const NONE: Rule = Rule {
+    id: "no-control-plane",
+    severity: Severity::Error,
+    summary: "no node is a control plane",
+    story: "A node without `role` is a worker. A file of five workers was applied, and all five waited for a control plane \
+            that nobody had planned.",
+    fix: "write `role: controlplane` on one node, or on three",
+    look: none,
+};
+
+const EVEN: Rule = Rule {
+    id: "even-control-planes",
+    severity: Severity::Warning,
+    summary: "the number of control planes is even",
+    story: "A second control plane was added for safety. etcd needs more than half of its members, so with two of them the \
+            cluster stopped when either one did: twice as often as before.",
+    fix: "use one, three or five control planes",
+    look: even,
+};
+
+const BOOTSTRAP: Rule = Rule {
+    id: "bootstrap-worker",
+    severity: Severity::Error,
+    summary: "etcd is to be bootstrapped on a worker",
+    story: "`cluster.bootstrap` named a machine that had since become a worker. It has no etcd, refused the call, and the \
+            control planes waited for one that never came.",
+    fix: "name a control plane in `cluster.bootstrap`, or leave it out",
+    look: bootstrap,
+};
+
+fn none(context: &Context<'_>, found: &mut Found) {
+    if context.plan.control_planes().next().is_none() {
+        let place = context.plan.nodes.first().map_or(context.cluster.place(), |node| node.place);
+        found.at("nodes", place, "every node is a worker");
+    }
+}
+
+fn even(context: &Context<'_>, found: &mut Found) {
+    let count = context.plan.control_planes().count();
+    if let Some(last) = context.plan.control_planes().last().filter(|_| count.is_multiple_of(2)) {
+        let message = format!("{count} control planes bear no more losses than {}", count - 1);
+        found.at("nodes", last.place, message);
+    }
+}
+
+fn bootstrap(context: &Context<'_>, found: &mut Found) {
+    let Some(at) = context.cluster.section().bootstrap.at() else { return };
+    if context.plan.node(at.value.as_str()).is_some_and(|node| node.role == Role::Worker) {
+        found.at("cluster.bootstrap", at.place, format!("{} is a worker", at.value));
+    }
+}

@@ -1,0 +1,126 @@
+//! Where the APIs answer, and who may ask.
+
+use std::net::IpAddr;
+
+use super::vip::is_overlay;
+use crate::cluster::section::{Firewall, Role};
+use crate::plan::{NodePlan, Origin};
+use crate::rules::address::holder;
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, OVERLAY, FIREWALL];
+
+const TALOS_VIP: Rule = Rule {
+    id: "talos-endpoint-vip",
+    severity: Severity::Error,
+    summary: "the Talos API is asked at the VIP",
+    story: "The VIP was the only Talos endpoint. It exists once etcd runs, etcd runs once the cluster is bootstrapped, and the \
+            call that bootstraps it was sent to the VIP: it waited for ever.",
+    fix: "list the control planes' own addresses in `cluster.talos_endpoints`, or leave it out",
+    look: talos_vip,
+};
+
+const UNANSWERED: Rule = Rule {
+    id: "endpoint-unanswered",
+    severity: Severity::Error,
+    summary: "the endpoint is an address that nothing in the file has",
+    story: "The address of the old cluster's VIP stayed in `cluster.endpoint`. The nodes found each other without it, but the \
+            kubeconfig that everybody was given led to a machine that had been scrapped.",
+    fix: "use the VIP, an anycast address, a control plane or a name; silence it when a load balancer outside the file answers",
+    look: unanswered,
+};
+
+const OVERLAY: Rule = Rule {
+    id: "endpoint-overlay",
+    severity: Severity::Warning,
+    summary: "the endpoint is known only once the overlay has been joined",
+    story: "The endpoint was a node's overlay address. The node was made anew, joined with a fresh key and got another address; \
+            every kubelet kept asking the old one.",
+    fix: "use a name that can be moved, or an address that the machines have without the overlay",
+    look: overlay,
+};
+
+const FIREWALL: Rule = Rule {
+    id: "firewall-public",
+    severity: Severity::Warning,
+    summary: "a node has a public address and the firewall is off",
+    story: "A machine in the cloud was up for an afternoon before its firewall was. The kubelet and etcd ports were found by a \
+            scanner within the hour.",
+    fix: "write `cluster.firewall: default-deny`, or keep the ports closed in front of the nodes and silence this",
+    look: firewall,
+};
+
+fn talos_vip(context: &Context<'_>, found: &mut Found) {
+    let Some(vip) = &context.plan.cluster.vip else { return };
+    let endpoints = context.cluster.section().talos_endpoints.items().enumerate();
+    for (nth, at) in endpoints.filter(|(_, at)| at.value.as_str().parse() == Ok(vip.value)) {
+        let message = format!("{} is the VIP, which does not exist before bootstrap", vip.value);
+        found.at(format!("cluster.talos_endpoints[{nth}]"), at.place, message);
+    }
+}
+
+fn unanswered(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let Some(endpoint) = &plan.cluster.endpoint else { return };
+    let Origin::Written(place) = endpoint.origin else { return };
+    let Some(address) = endpoint.value.address() else { return };
+    let ours = plan.cluster.vip.iter().any(|vip| vip.value == address)
+        || plan.cluster.anycast.iter().any(|net| net.value.addr() == address)
+        || plan.control_planes().any(|node| answers(node, address));
+    let known = |node: &NodePlan| node.main_address().is_some() || stages(node).next().is_some();
+    if ours || is_overlay(context, address) || !plan.control_planes().all(known) {
+        return;
+    }
+    let worker = plan.nodes.iter().find(|node| node.role == Role::Worker && answers(node, address));
+    let message = match worker {
+        Some(node) => format!("{address} is the worker {}, which runs no API server", node.name),
+        None => format!("{address} is neither a control plane, the VIP nor an anycast address"),
+    };
+    found.at("cluster.endpoint", place, message);
+}
+
+/// The addresses a node has at other stages than the final one.
+fn stages(node: &NodePlan) -> impl Iterator<Item = IpAddr> {
+    let stages = node.settings.address.get();
+    let stages = stages.map(|stages| [stages.dhcp.value(), stages.external.value(), stages.overlay.value()]);
+    stages.into_iter().flatten().flatten()
+}
+
+fn answers(node: &NodePlan, address: IpAddr) -> bool {
+    holder::own(node).any(|held| held.net.addr() == address) || stages(node).any(|stage| stage == address)
+}
+
+fn overlay(context: &Context<'_>, found: &mut Found) {
+    let Some(endpoint) = &context.plan.cluster.endpoint else { return };
+    let Origin::Written(place) = endpoint.origin else { return };
+    let message = match (endpoint.value.overlay_node(), endpoint.value.address()) {
+        (Some(node), _) => format!("the overlay's address of {node} is known only after it joined"),
+        (None, Some(address)) if is_overlay(context, address) => {
+            format!("{address} is an overlay's address, known only after the node joined")
+        }
+        _ => return,
+    };
+    found.at("cluster.endpoint", place, message);
+}
+
+fn firewall(context: &Context<'_>, found: &mut Found) {
+    if context.cluster.section().firewall.value() == Some(Firewall::DefaultDeny) {
+        return;
+    }
+    let mut roll = Roll::default();
+    let mut first = None;
+    for node in &context.plan.nodes {
+        let own = holder::own(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
+        let external = node.settings.address.get().and_then(|stages| stages.external.at());
+        let external = external.map(|at| (*at.value, at.place));
+        if let Some((address, place)) = own.chain(external).find(|(address, _)| holder::is_public(*address)) {
+            first.get_or_insert(address);
+            roll.add(node, place);
+        }
+    }
+    if let Some(address) = first {
+        let message = format!("anybody can reach {address}, and nothing keeps them out ({roll})");
+        found.at("cluster.firewall", roll.place(), message);
+    }
+}

@@ -1,0 +1,268 @@
+//! The VIP: an address that one control plane holds at a time, by ARP.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::cluster::Place;
+use crate::cluster::key::At;
+use crate::cluster::section::{Api, Role};
+use crate::cluster::value::LinkName;
+use crate::plan::NodePlan;
+use crate::rules::address::holder::{self, Purpose};
+use crate::rules::roll::Roll;
+use crate::rules::rung::{self, Step};
+use crate::rules::tunnel::overlay::OVERLAY;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[OUTSIDE, IS_NODE, ON_WORKER, ON_LINK, AS_ANYCAST, ON_OVERLAY, TWICE];
+
+const OUTSIDE: Rule = Rule {
+    id: "vip-outside-prefix",
+    severity: Severity::Error,
+    summary: "the VIP is not in the control planes' network",
+    story: "The VIP was taken from the service pool. A control plane held it and announced it by ARP on a link where nobody \
+            asks for that address, so the API answered on its own node only.",
+    fix: "use a free address of the control planes' network, or `network.api.anycast` with routing",
+    look: outside,
+};
+
+const IS_NODE: Rule = Rule {
+    id: "vip-is-node",
+    severity: Severity::Error,
+    summary: "the VIP is also a node's own address",
+    story: "The first control plane's address was written as the VIP, so that the endpoint would look the same for ever. When \
+            another node won the election there were two of it, and the first lost its etcd peers.",
+    fix: "use an address that no node has",
+    look: is_node,
+};
+
+const ON_WORKER: Rule = Rule {
+    id: "vip-on-worker",
+    severity: Severity::Error,
+    summary: "a VIP is given to workers",
+    story: "The VIP stood in a group of workers. Talos refuses a worker's configuration that has one, and the machines stayed \
+            in maintenance mode.",
+    fix: "write `network.api.vip` at the top of the file or under `roles.controlplane`",
+    look: on_worker,
+};
+
+const ON_LINK: Rule = Rule {
+    id: "vip-on-link",
+    severity: Severity::Error,
+    summary: "the VIP is listed among a link's addresses",
+    story: "To be sure, the VIP was also written as an address of the link. Every control plane had it from then on, whoever \
+            held it, and connections went to whichever answered ARP first.",
+    fix: "remove it from `links`: the node that holds the VIP adds the address itself",
+    look: on_link,
+};
+
+const AS_ANYCAST: Rule = Rule {
+    id: "vip-as-anycast",
+    severity: Severity::Error,
+    summary: "a VIP is taken for an anycast address",
+    story: "A VIP on a dummy link was to be announced by every control plane. Talos lets one node at a time hold it, so there \
+            was one path, and a minute without the API when its node failed.",
+    fix: "for an address on every control plane write it under `network.api.anycast`, and remove `vip`",
+    look: as_anycast,
+};
+
+const ON_OVERLAY: Rule = Rule {
+    id: "vip-on-overlay",
+    severity: Severity::Error,
+    summary: "a VIP is on an overlay, where there is no ARP",
+    story: "The VIP was put on tailscale0. Its holder announced it by ARP into a tunnel that carries none; no other machine \
+            ever learned where it is.",
+    fix: "use a control plane's overlay address or a name as the endpoint, or a VIP on a real link",
+    look: on_overlay,
+};
+
+const TWICE: Rule = Rule {
+    id: "vip-twice",
+    severity: Severity::Error,
+    summary: "both Talos and kube-vip hold a VIP",
+    story: "Talos' own VIP was switched on while kube-vip was still installed. Each elected its own holder, and the address \
+            was on two nodes whenever they disagreed.",
+    fix: "keep one of `network.api.vip` and `cluster.kube_vip`",
+    look: twice,
+};
+
+/// A VIP as it was written.
+struct Vip<'c> {
+    address: IpAddr,
+    path: String,
+    place: Place,
+    link: Option<(String, At<&'c LinkName>)>,
+    /// Whether the link is for anycast addresses, which stand beside it.
+    beside_anycast: bool,
+}
+
+fn vips<'c>(context: &Context<'c>) -> Vec<Vip<'c>> {
+    let cluster = context.cluster;
+    let of = |step: Step<'c>, api: &'c Api| {
+        let vip = api.vip.at()?;
+        let path = step.path("network.api.vip");
+        let link = api.link.at().map(|link| (step.path("network.api.link"), link));
+        let beside_anycast = api.anycast.is_set();
+        Some(Vip { address: *vip.value, path, place: vip.place, link, beside_anycast })
+    };
+    let written = |step: Step<'c>| of(step, step.rung.network.get()?.api.get()?);
+    let mut vips: Vec<_> = rung::all(cluster).filter_map(written).collect();
+    if let Some(kube) = cluster.section().kube_vip.get()
+        && let Some(address) = kube.address.at()
+    {
+        let link = kube.interface.at().map(|link| ("cluster.kube_vip.interface".to_owned(), link));
+        let path = "cluster.kube_vip.address".to_owned();
+        vips.push(Vip { address: *address.value, path, place: address.place, link, beside_anycast: false });
+    }
+    vips
+}
+
+/// The networks a node is in, by all its links.
+fn nets(node: &NodePlan) -> impl Iterator<Item = IpNet> {
+    let linked = |purpose| matches!(purpose, Purpose::Node | Purpose::Link(_));
+    holder::own(node).filter(move |held| linked(held.purpose)).map(|held| held.net)
+}
+
+/// Whether a control plane's own network, which is then not an overlay's, has the address.
+pub(super) fn is_local(context: &Context<'_>, address: IpAddr) -> bool {
+    context.plan.control_planes().any(|node| nets(node).any(|net| net.contains(&address)))
+}
+
+/// Whether an overlay gives the address.
+pub(super) fn is_overlay(context: &Context<'_>, address: IpAddr) -> bool {
+    let overlay: IpNet = OVERLAY[0].parse().expect("a prefix");
+    overlay.contains(&address) && !is_local(context, address)
+}
+
+fn outside(context: &Context<'_>, found: &mut Found) {
+    for vip in vips(context).into_iter().filter(|vip| !is_overlay(context, vip.address)) {
+        let mut roll = Roll::default();
+        for node in context.plan.control_planes() {
+            let known = node.main_address().is_some();
+            if known && !nets(node).any(|net| net.contains(&vip.address)) {
+                roll.add(node, node.place);
+            }
+        }
+        if !roll.is_empty() {
+            let message = format!("{} is not in a network of {roll}", vip.address);
+            found.at(vip.path, vip.place, message);
+        }
+    }
+}
+
+/// Who has the address of a VIP for a purpose that `counts`.
+fn holders(context: &Context<'_>, found: &mut Found, counts: fn(Purpose<'_>) -> bool, verb: &str) {
+    let vips = vips(context);
+    if vips.is_empty() {
+        return;
+    }
+    let mut rolls = vec![Roll::default(); vips.len()];
+    for node in &context.plan.nodes {
+        for held in holder::own(node).filter(|held| counts(held.purpose)) {
+            for (vip, roll) in vips.iter().zip(&mut rolls).filter(|(vip, _)| vip.address == held.net.addr()) {
+                roll.add(node, if verb.is_empty() { vip.place } else { node.place_of(held.origin) });
+            }
+        }
+    }
+    for (vip, roll) in vips.into_iter().zip(rolls).filter(|(_, roll)| !roll.is_empty()) {
+        let path = if verb.is_empty() { vip.path } else { roll.path("links") };
+        let message = if verb.is_empty() {
+            format!("{} is the address of {roll} too", vip.address)
+        } else {
+            format!("the VIP {} {verb} {roll}", vip.address)
+        };
+        found.at(path, roll.place(), message);
+    }
+}
+
+fn is_node(context: &Context<'_>, found: &mut Found) {
+    holders(context, found, |purpose| !matches!(purpose, Purpose::Link(_)), "");
+}
+
+fn on_link(context: &Context<'_>, found: &mut Found) {
+    holders(context, found, |purpose| matches!(purpose, Purpose::Link(_)), "is an address of a link of");
+}
+
+fn on_worker(context: &Context<'_>, found: &mut Found) {
+    let (cluster, plan) = (context.cluster, context.plan);
+    for (step, network) in rung::networks(cluster).filter(|(step, _)| !step.is_common()) {
+        let Some(vip) = network.api.get().and_then(|api| api.vip.at()) else { continue };
+        let mut nodes = step.nodes(cluster, plan).peekable();
+        if nodes.peek().is_some() && nodes.all(|node| node.role == Role::Worker) {
+            found.at(
+                step.path("network.api.vip"),
+                vip.place,
+                format!("{} is given to workers only", vip.value),
+            );
+        }
+    }
+    let mut roll = Roll::default();
+    for (node, plan) in cluster.nodes().iter().zip(&plan.nodes).filter(|(_, plan)| plan.role == Role::Worker)
+    {
+        let api = node.value.rung.network.get().and_then(|network| network.api.get());
+        if let Some(vip) = api.and_then(|api| api.vip.at()) {
+            roll.add(plan, vip.place);
+        }
+    }
+    if !roll.is_empty() {
+        let message = format!("a worker holds no VIP: {roll}");
+        found.at(roll.path("network.api.vip"), roll.place(), message);
+    }
+}
+
+fn as_anycast(context: &Context<'_>, found: &mut Found) {
+    let anycast = &context.plan.cluster.anycast;
+    for vip in vips(context) {
+        if anycast.iter().any(|net| net.value.addr() == vip.address) {
+            let message = format!("{} is given as `vip` and as `anycast`", vip.address);
+            found.at(vip.path, vip.place, message);
+        } else if let Some((path, link)) = vip.link.filter(|_| !vip.beside_anycast)
+            && is_dummy(context, link.value)
+        {
+            let message =
+                format!("`{}` is a dummy link, and the VIP {} has one holder", link.value, vip.address);
+            found.at(path, link.place, message);
+        }
+    }
+}
+
+/// Whether a link is a dummy: one of the file's, or one that nothing else in it explains.
+fn is_dummy(context: &Context<'_>, link: &LinkName) -> bool {
+    let mut planes = context.plan.control_planes();
+    let given = |node: &NodePlan| node.dummies.iter().any(|dummy| dummy.name == *link);
+    let real = |node: &NodePlan| {
+        let mut links = node.settings.links.items().filter_map(|at| at.value.name.get());
+        node.ports.iter().any(|port| port.name == *link) || links.any(|name| name == link)
+    };
+    planes.any(|node| given(node) || (link.as_str().starts_with("dummy") && !real(node)))
+}
+
+/// Whether a link carries no ARP: the tunnels of Tailscale, KubeSpan and WireGuard.
+fn is_tunnel(link: &str) -> bool {
+    link.starts_with("tailscale") || link == "kubespan" || link == "siderolink" || link.starts_with("wg")
+}
+
+fn on_overlay(context: &Context<'_>, found: &mut Found) {
+    for vip in vips(context) {
+        if let Some((path, link)) = vip.link.filter(|(_, link)| is_tunnel(link.value.as_str())) {
+            let message =
+                format!("`{}` carries no ARP, so nobody learns who holds {}", link.value, vip.address);
+            found.at(path, link.place, message);
+        } else if is_overlay(context, vip.address) {
+            let message = format!(
+                "{} is in {}, the overlay's addresses, where there is no ARP",
+                vip.address, OVERLAY[0]
+            );
+            found.at(vip.path, vip.place, message);
+        }
+    }
+}
+
+fn twice(context: &Context<'_>, found: &mut Found) {
+    let Some(kube) = context.cluster.section().kube_vip.at() else { return };
+    if let Some(vip) = vips(context).iter().find(|vip| vip.path != "cluster.kube_vip.address") {
+        let message = format!("kube-vip beside Talos' own VIP {} (`{}`)", vip.address, vip.path);
+        found.at("cluster.kube_vip", kube.place, message);
+    }
+}

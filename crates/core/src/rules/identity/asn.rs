@@ -1,0 +1,98 @@
+//! One AS number on nodes that meet somewhere in the fabric.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::duplicate::{Double, numbered, one_index, repeated, tell};
+use crate::cluster::value::Asn;
+use crate::plan::{NodePlan, Peer};
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[DUPLICATE];
+
+const DUPLICATE: Rule = Rule {
+    id: "duplicate-asn",
+    severity: Severity::Warning,
+    summary: "two nodes have the same AS number",
+    story: "Two nodes in different racks had one AS number. Each saw its own number in the path of the other's routes, took \
+            them for a loop and dropped them: everybody reached both nodes, only they did not reach each other.",
+    fix: "give each node an AS number of its own; leave `routing.asn` out to have it derived",
+    look,
+};
+
+/// What a session with a neighbour of another AS is known by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Neighbor<'p> {
+    Router(&'p str),
+    Address(IpAddr),
+}
+
+fn look(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let all = numbered(plan, |node| speaker(node).map(|asn| asn.value));
+    let doubles = repeated(all).into_iter().filter_map(|(asn, numbers)| {
+        let nodes: Vec<_> = numbers.iter().map(|&nth| &plan.nodes[nth as usize]).collect();
+        let origins = nodes.iter().filter_map(|node| Some((node.index, node.asn.as_ref()?.origin)));
+        if one_index(origins) || all_meet(&nodes, asn) {
+            return None;
+        }
+        let mut roll = Roll::default();
+        for node in nodes {
+            roll.add(node, node.asn.as_ref().map_or(node.place, |asn| node.place_of(asn.origin)));
+        }
+        Some(Double { key: "routing.asn".to_owned(), roll, what: format!("AS number {asn}") })
+    });
+    tell(found, doubles);
+}
+
+/// The AS number of a node that speaks to other systems only: within one AS, sharing the number is the point.
+fn speaker(node: &NodePlan) -> Option<&crate::plan::Decided<Asn>> {
+    let asn = node.asn.as_ref()?;
+    let inside = node.routing.as_ref()?.neighbors.iter().any(|neighbor| neighbor.asn == Some(asn.value));
+    (!inside).then_some(asn)
+}
+
+/// Whether neighbours connect all of them: what happens behind a common neighbour is told by another rule.
+fn all_meet(nodes: &[&NodePlan], asn: Asn) -> bool {
+    let mut circles = Circles((0..nodes.len()).collect());
+    let mut known: HashMap<Neighbor<'_>, usize> = HashMap::new();
+    for (nth, node) in nodes.iter().enumerate() {
+        for neighbor in neighbors(node, asn) {
+            let first = *known.entry(neighbor).or_insert(nth);
+            circles.join(first, nth);
+        }
+    }
+    let first = circles.find(0);
+    (1..nodes.len()).all(|nth| circles.find(nth) == first)
+}
+
+fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = Neighbor<'_>> {
+    let all = node.routing.iter().flat_map(|routing| &routing.neighbors);
+    all.filter(move |neighbor| neighbor.asn != Some(asn)).flat_map(|neighbor| {
+        let router = neighbor.router.as_ref().map(|name| Neighbor::Router(name.as_str()));
+        let address = match neighbor.peer {
+            Peer::Address(address) => Some(Neighbor::Address(address)),
+            Peer::Link(_) => None,
+        };
+        router.into_iter().chain(address)
+    })
+}
+
+/// Who is connected with whom, as a forest.
+struct Circles(Vec<usize>);
+
+impl Circles {
+    fn find(&mut self, mut nth: usize) -> usize {
+        while self.0[nth] != nth {
+            self.0[nth] = self.0[self.0[nth]];
+            nth = self.0[nth];
+        }
+        nth
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.find(one), self.find(other));
+        self.0[other] = one;
+    }
+}

@@ -1,0 +1,250 @@
+//! What only one node may have, and two have.
+//!
+//! Values are sorted and looked at in runs: a file of a hundred thousand nodes usually has them in order already. What
+//! follows from one index given twice is told once, as `duplicate-index`.
+
+use std::net::IpAddr;
+
+use crate::cluster::Place;
+use crate::plan::{NodePlan, Origin, Plan};
+use crate::rules::address::holder::{self, Held, Purpose};
+use crate::rules::address::overlap;
+use crate::rules::roll::{self, Roll};
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[INDEX, ADDRESS, ROUTER_ID];
+
+const INDEX: Rule = Rule {
+    id: "duplicate-index",
+    severity: Severity::Error,
+    summary: "two nodes have the same index",
+    story: "A node was added by copying the line of another, and only its name was changed. Both derived the same addresses, \
+            AS number and router id, and took turns answering until the first one was switched off.",
+    fix: "give each node an index of its own",
+    look: index,
+};
+
+const ADDRESS: Rule = Rule {
+    id: "duplicate-address",
+    severity: Severity::Error,
+    summary: "one address is given twice",
+    story: "A worker got the gateway's address. Whoever answered ARP last owned it, so the whole rack lost its way out for \
+            minutes at a time, and every reboot moved the fault.",
+    fix: "give each node, link and gateway an address of its own",
+    look: address,
+};
+
+const ROUTER_ID: Rule = Rule {
+    id: "duplicate-router-id",
+    severity: Severity::Error,
+    summary: "two nodes have the same BGP router id",
+    story: "Two nodes came up with one router id. The route reflector took the routes of the second for its own copies of \
+            the first's and dropped them; the sessions stayed green.",
+    fix: "write another `routing.router_id` on one of the nodes, or leave it out to have it derived",
+    look: router_id,
+};
+
+/// More than this many values of one kind are not told one by one.
+const TOLD: usize = 50;
+
+/// The values that come more than once, with the numbers of those that have them, each once.
+pub(super) fn repeated<K: Ord + Copy>(mut items: Vec<(K, u32)>) -> Vec<(K, Vec<u32>)> {
+    // The stable sort takes what is in order already as it is.
+    items.sort();
+    let runs = items.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
+    let numbers = |run: &[(K, u32)]| {
+        let mut numbers: Vec<_> = run.iter().map(|item| item.1).collect();
+        numbers.dedup();
+        numbers
+    };
+    runs.map(|run| (run[0].0, numbers(run))).collect()
+}
+
+/// Values of every node as [`repeated`] takes them.
+pub(super) fn numbered<'p, K, I: IntoIterator<Item = K>>(
+    plan: &'p Plan,
+    values: impl Fn(&'p NodePlan) -> I,
+) -> Vec<(K, u32)> {
+    let mut items = Vec::with_capacity(plan.nodes.len());
+    for (nth, node) in (0..).zip(&plan.nodes) {
+        items.extend(values(node).into_iter().map(|value| (value, nth)));
+    }
+    items
+}
+
+/// A value that several nodes have: where to mark it, and who they are.
+pub(super) struct Double<'p> {
+    /// The key below the node.
+    pub key: String,
+    /// The nodes.
+    pub roll: Roll<'p>,
+    /// The value, and what it is.
+    pub what: String,
+}
+
+impl Double<'_> {
+    fn message(&self) -> String {
+        let twice = if self.roll.count() == 1 { " twice" } else { "" };
+        format!("{} belongs to {}{twice}", self.what, self.roll)
+    }
+}
+
+/// Reports values that several nodes have, at the second of them.
+pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'p>>) {
+    let (mut rest, mut last) = (0, Place::default());
+    for (nth, double) in doubles.enumerate() {
+        let Some((node, place)) = double.roll.later() else { continue };
+        if nth < TOLD {
+            found.at(node.path(&double.key), place, double.message());
+            last = place;
+        } else {
+            rest += 1;
+        }
+    }
+    if rest > 0 {
+        found.at("nodes", last, format!("and {} more such values", roll::thousands(rest)));
+    }
+}
+
+/// Whether all the values follow from one index, which is then told as given twice.
+pub(super) fn one_index(mut values: impl Iterator<Item = (Option<u32>, Origin)>) -> bool {
+    let by_index = |origin| matches!(origin, Origin::Derived(rule, _) if rule.takes_index());
+    let Some((index, origin)) = values.next() else { return false };
+    by_index(origin) && values.all(|(other, origin)| other == index && by_index(origin))
+}
+
+fn index(context: &Context<'_>, found: &mut Found) {
+    let nodes = context.cluster.nodes();
+    let doubles = repeated(numbered(context.plan, |node| node.index)).into_iter().map(|(index, numbers)| {
+        let mut roll = Roll::default();
+        for nth in numbers.into_iter().map(|nth| nth as usize) {
+            let node = &context.plan.nodes[nth];
+            roll.add(node, nodes[nth].value.index.place().unwrap_or(node.place));
+        }
+        Double { key: "index".to_owned(), roll, what: format!("index {index}") }
+    });
+    tell(found, doubles);
+}
+
+fn router_id(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let of = |node: &'_ NodePlan| {
+        // One that follows from a loopback given twice is told as that address.
+        let own = |origin: &Origin| {
+            !matches!(origin, Origin::Derived(crate::plan::derive::Rule::RouterIdLoopback, _))
+        };
+        let id = node.router_id.as_ref().filter(|_| node.routing.is_some());
+        id.filter(|id| own(&id.origin)).map(|id| (id.value, id.origin))
+    };
+    let doubles = repeated(numbered(plan, |node| of(node).map(|(id, _)| id)));
+    let doubles = doubles.into_iter().filter_map(|(id, numbers)| {
+        let nodes = || numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
+        let origins = || nodes().filter_map(|node| Some((node, of(node)?.1)));
+        if one_index(origins().map(|(node, origin)| (node.index, origin))) {
+            return None;
+        }
+        let roll = origins().map(|(node, origin)| (node, node.place_of(origin))).collect();
+        Some(Double { key: "routing.router_id".to_owned(), roll, what: format!("router id {id}") })
+    });
+    tell(found, doubles);
+}
+
+/// Stands for the gateways among the numbers of nodes.
+const GATEWAY: u32 = u32::MAX;
+/// Stands for the VIP: whether a node has its address is a rule of its own.
+const VIP: u32 = u32::MAX - 1;
+
+fn address(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let mut items = in_order(plan);
+    items.extend(gateways(plan).into_iter().map(|gateway| (gateway, GATEWAY)));
+    items.extend(plan.cluster.vip.iter().map(|vip| (vip.value, VIP)));
+    let mut doubles = Vec::new();
+    for (address, numbers) in repeated(items) {
+        let nodes = numbers.iter().filter(|&&nth| nth < VIP).map(|&nth| &plan.nodes[nth as usize]);
+        let held: Vec<_> = nodes.flat_map(|node| having(node, address)).collect();
+        if numbers.contains(&GATEWAY) {
+            of_gateway(context, found, address, &held);
+        }
+        if held.len() > 1 && !is_told(context, &held) && !is_apart(&held) {
+            let roll = roll_of(&held);
+            doubles.push(Double { key: held[1].1.purpose.key(address), roll, what: address.to_string() });
+        }
+    }
+    tell(found, doubles.into_iter());
+}
+
+/// The addresses of every node, one kind after the other: each kind usually is in order already.
+fn in_order(plan: &Plan) -> Vec<(IpAddr, u32)> {
+    let mut kinds: [Vec<(IpAddr, u32)>; 5] = Default::default();
+    for (nth, node) in (0..).zip(&plan.nodes) {
+        for held in holder::own(node) {
+            let address = held.net.addr();
+            let kind = match held.purpose {
+                Purpose::Node => usize::from(address.is_ipv6()),
+                Purpose::Loopback => 2 + usize::from(address.is_ipv6()),
+                Purpose::Dummy(_) | Purpose::Link(_) => 4,
+            };
+            kinds[kind].push((address, nth));
+        }
+    }
+    kinds.concat()
+}
+
+fn roll_of<'p>(held: &[(&'p NodePlan, Held<'_>)]) -> Roll<'p> {
+    held.iter().map(|(node, held)| (*node, node.place_of(held.origin))).collect()
+}
+
+/// Reports a gateway whose address nodes or the VIP have.
+fn of_gateway(context: &Context<'_>, found: &mut Found, address: IpAddr, held: &[(&NodePlan, Held<'_>)]) {
+    if let Some((_, first)) = held.first() {
+        let roll = roll_of(held);
+        let message = format!("{address} belongs to {roll} and is a gateway");
+        found.at(roll.path(&first.purpose.key(address)), roll.place(), message);
+    }
+    if let Some(vip) = context.plan.cluster.vip.as_ref().filter(|vip| vip.value == address) {
+        let place = vip.place().unwrap_or(context.cluster.place());
+        found.at("network.api.vip", place, format!("{address} is the VIP and a gateway"));
+    }
+}
+
+fn gateways(plan: &Plan) -> Vec<IpAddr> {
+    let of = |node: &NodePlan| {
+        let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
+        [v4, node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value))]
+    };
+    let mut gateways: Vec<_> = plan.nodes.iter().flat_map(of).flatten().collect();
+    gateways.sort_unstable();
+    gateways.dedup();
+    gateways
+}
+
+fn having(node: &NodePlan, address: IpAddr) -> impl Iterator<Item = (&NodePlan, Held<'_>)> {
+    holder::own(node).filter(move |held| held.net.addr() == address).map(move |held| (node, held))
+}
+
+/// Whether another rule tells it: one index given twice, or one address on a rung for many nodes.
+fn is_told(context: &Context<'_>, held: &[(&NodePlan, Held<'_>)]) -> bool {
+    let same_line = |origin: Origin| matches!(origin, Origin::Written(_)) && origin == held[0].1.origin;
+    let from_rung = |held: &Held<'_>| same_line(held.origin) && !matches!(held.purpose, Purpose::Link(_));
+    let on_rung = held.iter().all(|(_, held)| from_rung(held))
+        && !held.iter().any(|(node, held)| is_own(context, node, held.origin));
+    on_rung || one_index(held.iter().map(|(node, held)| (node.index, held.origin)))
+}
+
+/// Whether the node itself, not a rung below it, has the address.
+fn is_own(context: &Context<'_>, node: &NodePlan, origin: Origin) -> bool {
+    let Some(network) = context.cluster.nodes()[node.nth].value.rung.network.get() else { return false };
+    let Origin::Written(place) = origin else { return false };
+    overlap::sources(network).any(|source| [source.v4.place(), source.v6.place()].contains(&Some(place)))
+}
+
+/// Whether they are in different places that only an overlay connects.
+fn is_apart(held: &[(&NodePlan, Held<'_>)]) -> bool {
+    if !held.iter().all(|(node, held)| holder::is_apart(node, held.purpose)) {
+        return false;
+    }
+    let mut sites: Vec<_> = held.iter().map(|(node, _)| node.site.as_ref()).collect();
+    sites.sort_unstable();
+    sites.windows(2).all(|pair| pair[0] != pair[1])
+}

@@ -1,0 +1,81 @@
+//! MAC addresses that are given twice, or that no port can have.
+
+use super::duplicate::{Double, numbered, one_index, repeated, tell};
+use crate::cluster::value::Mac;
+use crate::plan::{Decided, NodePlan};
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[DUPLICATE, MULTICAST, ZERO];
+
+const DUPLICATE: Rule = Rule {
+    id: "duplicate-mac",
+    severity: Severity::Error,
+    summary: "one MAC address is given twice",
+    story: "Two machines in the file had one MAC address, copied from the label of the wrong server. The boot server handed \
+            both the same configuration, and the second joined under the name of the first.",
+    fix: "write the MAC address that each port really has; leave `macs` out on virtual machines to have them derived",
+    look: duplicate,
+};
+
+const MULTICAST: Rule = Rule {
+    id: "mac-multicast",
+    severity: Severity::Error,
+    summary: "a MAC address names a group of ports",
+    story: "An address made up by hand began with 03. QEMU refused the first machine; the second hypervisor took it, and the \
+            switch flooded every packet for it to all ports.",
+    fix: "the second digit of a port's address is even: 02:… is for addresses of one's own",
+    look: |context, found| {
+        let is = |mac: Mac| mac.is_multicast() && !is_none(mac);
+        every(context, found, is, "names a group of ports, which no port can have as its own");
+    },
+};
+
+const ZERO: Rule = Rule {
+    id: "mac-zero",
+    severity: Severity::Error,
+    summary: "a MAC address is all zeros or all ones",
+    story: "A placeholder of zeros stayed in the file. No port matched it, so the fabric link was never configured, and the \
+            node waited for a neighbour that could not come.",
+    fix: "write the MAC address that the port really has",
+    look: |context, found| every(context, found, is_none, "is the address of no port"),
+};
+
+fn is_none(mac: Mac) -> bool {
+    mac.0 == [0; 6] || mac.0 == [0xff; 6]
+}
+
+fn macs(node: &NodePlan) -> impl Iterator<Item = &Decided<Mac>> {
+    node.ports.iter().filter_map(|port| port.mac.as_ref())
+}
+
+fn duplicate(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let can_be = |mac: &Mac| !mac.is_multicast() && !is_none(*mac);
+    let all = numbered(plan, |node| macs(node).map(|mac| mac.value).filter(can_be));
+    let doubles = repeated(all).into_iter().filter_map(|(mac, numbers)| {
+        let nodes = numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
+        let having = |node| macs(node).filter(move |has| has.value == mac).map(move |has| (node, has.origin));
+        let ports: Vec<_> = nodes.flat_map(having).collect();
+        if one_index(ports.iter().map(|(node, origin)| (node.index, *origin))) {
+            return None;
+        }
+        let roll = ports.into_iter().map(|(node, origin)| (node, node.place_of(origin))).collect();
+        Some(Double { key: "macs".to_owned(), roll, what: mac.to_string() })
+    });
+    tell(found, doubles);
+}
+
+fn every(context: &Context<'_>, found: &mut Found, is: impl Fn(Mac) -> bool, why: &str) {
+    let mut roll = Roll::default();
+    let mut first = None;
+    for node in &context.plan.nodes {
+        for mac in macs(node).filter(|mac| is(mac.value)) {
+            first.get_or_insert(mac.value);
+            roll.add(node, node.place_of(mac.origin));
+        }
+    }
+    if let Some(mac) = first {
+        found.at(roll.path("macs"), roll.place(), format!("{mac} {why} ({roll})"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers of virtual machines.
+
+use super::duplicate::{Double, numbered, one_index, repeated, tell};
+use crate::model::Cluster;
+use crate::plan::{Decided, NodePlan};
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[DUPLICATE, RANGE];
+
+const DUPLICATE: Rule = Rule {
+    id: "duplicate-vm-id",
+    severity: Severity::Error,
+    summary: "two virtual machines of one hypervisor have the same number",
+    story: "Workers were numbered from 300 and control planes from 310. The eleventh worker was given the number of the first \
+            control plane, and the program that made it stopped half-way through the list.",
+    fix: "write another `vm.id`, or a `vm.first_id` far enough from the others",
+    look: duplicate,
+};
+
+const RANGE: Rule = Rule {
+    id: "vm-id-range",
+    severity: Severity::Error,
+    summary: "a virtual machine's number is one that Proxmox refuses",
+    story: "The numbers began at 1, and Proxmox keeps everything below 100 to itself. The refusal came after the disks had \
+            been uploaded.",
+    fix: "use numbers from 100 to 999999999, for example `vm.first_id: 300`",
+    look: range,
+};
+
+/// Where a hypervisor is reached.
+pub(in crate::rules) fn url<'c>(cluster: &'c Cluster, name: &str) -> Option<&'c str> {
+    let hypervisor = cluster.file.hypervisors.get()?.get(name)?.value;
+    let proxmox = hypervisor.proxmox.get().and_then(|proxmox| proxmox.url.get());
+    let url = proxmox.or_else(|| hypervisor.libvirt.get()?.uri.get())?;
+    Some(url.as_str().trim_end_matches('/'))
+}
+
+/// What tells one hypervisor from another: where it is reached, else its name.
+fn seat<'c>(cluster: &'c Cluster, name: &'c str) -> &'c str {
+    url(cluster, name).unwrap_or(name)
+}
+
+fn id(node: &NodePlan) -> Option<(&str, &Decided<u32>)> {
+    let vm = node.vm.as_ref()?;
+    Some((vm.hypervisor.as_ref().map_or("", |name| name.value.as_str()), vm.id.as_ref()?))
+}
+
+fn duplicate(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let all = numbered(plan, |node| id(node).map(|(name, id)| (id.value, seat(context.cluster, name))));
+    let doubles = repeated(all).into_iter().filter_map(|((number, seat), numbers)| {
+        let nodes = || numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
+        let ids = || nodes().filter_map(|node| Some((node, id(node)?.1.origin)));
+        if one_index(ids().map(|(node, origin)| (node.index, origin))) {
+            return None;
+        }
+        let roll = ids().map(|(node, origin)| (node, node.place_of(origin))).collect();
+        let on = if seat.is_empty() { String::new() } else { format!(" on {seat}") };
+        Some(Double { key: "vm.id".to_owned(), roll, what: format!("number {number}{on}") })
+    });
+    tell(found, doubles);
+}
+
+fn range(context: &Context<'_>, found: &mut Found) {
+    let hypervisors = context.cluster.file.hypervisors.get();
+    let proxmox =
+        |name: &str| hypervisors.and_then(|known| known.get(name)).is_none_or(|at| at.value.proxmox.is_set());
+    let mut roll = Roll::default();
+    let mut first = None;
+    for node in &context.plan.nodes {
+        if let Some((name, id)) = id(node)
+            && !(100..=999_999_999).contains(&id.value)
+            && proxmox(name)
+        {
+            first.get_or_insert(id.value);
+            roll.add(node, node.place_of(id.origin));
+        }
+    }
+    if let Some(number) = first {
+        let message = format!("Proxmox has no machine {number}, only 100 to 999999999 ({roll})");
+        found.at(roll.path("vm.id"), roll.place(), message);
+    }
+}

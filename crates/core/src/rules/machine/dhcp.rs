@@ -1,0 +1,124 @@
+//! DHCP where it should not be, and none where it should.
+
+use serde_json::Value;
+
+use crate::cluster::section::Addressing;
+use crate::plan::{Kind, NodePlan};
+use crate::rules::patch::{Patch, nodes_of, used};
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::kind::LINKS;
+use crate::talos::{document, release};
+
+pub(super) const RULES: &[Rule] = &[STATIC_WITH_DHCP, DHCP_SWITCHED_OFF];
+
+const STATIC_WITH_DHCP: Rule = Rule {
+    id: "static-with-dhcp",
+    severity: Severity::Warning,
+    summary: "a link has static addresses and asks a DHCP server as well",
+    story: "The node comes up with two addresses and two default routes. The kubelet registers the leased one, \
+            certificates name the other, and when the lease moves months later the node is lost.",
+    fix: "remove `dhcp: true`, or the addresses",
+    look: static_with_dhcp,
+};
+
+const DHCP_SWITCHED_OFF: Rule = Rule {
+    id: "dhcp-switched-off",
+    severity: Severity::Warning,
+    summary: "a link document in a patch switches DHCP off where the node needs it",
+    story: "Talos asks for a lease on every port, until a configuration has any link document. A patch adds one \
+            DummyLinkConfig for a service address, and after the next restart eth0 has no address at all.",
+    fix: "add `{apiVersion: v1alpha1, kind: DHCPv4Config, name: eth0}` to the patch, with the link that needs it",
+    look: dhcp_switched_off,
+};
+
+fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+        for link in node.settings.links.values() {
+            let (Some(name), Some(dhcp)) = (link.name.get(), link.dhcp.at()) else { continue };
+            let own = link.addresses.items().next().is_some();
+            let nodes = *name == node.link.value && node.addressing.value != Addressing::Dhcp;
+            if *dhcp.value && (own || nodes) {
+                let whose = if own { "addresses of its own" } else { "the node's address" };
+                let message = format!("{name} has {whose} and `dhcp: true`");
+                rolls.say(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+    for (patch, kinds) in used(context) {
+        for (key, link) in leased(patch) {
+            let fixed = has_addresses(patch, link);
+            let concerned = |kind: &&&Kind| fixed || is_static(&context.plan.nodes[kind.first()], link);
+            let nodes = nodes_of(kinds.iter().filter(concerned));
+            if !nodes.is_empty() {
+                let names = Roll::of(context.plan, &nodes).names();
+                let message = format!("{key}: DHCP on {link}, which has a static address ({names})");
+                found.at(&patch.key, patch.place, patch.says(message));
+            }
+        }
+    }
+}
+
+/// Whether `link` carries the node's static address.
+fn is_static(node: &NodePlan, link: &str) -> bool {
+    node.link.value.as_str() == link && node.addressing.value != Addressing::Dhcp
+}
+
+/// The links a patch asks a DHCP server on, each with its key.
+fn leased(patch: &Patch) -> Vec<(String, &str)> {
+    let mut links = Vec::new();
+    for document in patch.documents() {
+        for (nth, interface) in document::items(document, "/machine/network/interfaces") {
+            let name = document::at(interface, "/interface").and_then(Value::as_str);
+            if let Some(name) = name.filter(|_| document::at(interface, "/dhcp") == Some(&Value::Bool(true)))
+            {
+                links.push((format!("machine.network.interfaces[{nth}].dhcp"), name));
+            }
+        }
+        if document::kind(document) == Some("DHCPv4Config") {
+            links.extend(document::name(document).map(|name| ("DHCPv4Config".to_owned(), name)));
+        }
+    }
+    links
+}
+
+/// Whether a patch also gives addresses to `link`.
+fn has_addresses(patch: &Patch, link: &str) -> bool {
+    let filled = |value: &Value| document::items(value, "/addresses").next().is_some();
+    patch.documents().iter().any(|document| {
+        let legacy = document::items(document, "/machine/network/interfaces").any(|(_, interface)| {
+            document::at(interface, "/interface").is_some_and(|name| name == link) && filled(interface)
+        });
+        let is_link = document::kind(document).is_some_and(|kind| LINKS.contains(&kind));
+        legacy || (is_link && document::name(document) == Some(link) && filled(document))
+    })
+}
+
+fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
+    for (patch, kinds) in used(context) {
+        let is_link = |kind: &&str| LINKS.contains(kind);
+        let Some(kind) = patch.documents().iter().filter_map(document::kind).find(is_link) else { continue };
+        let cut_off = |kind: &&&Kind| loses_dhcp(context, &context.plan.nodes[kind.first()]);
+        let nodes = nodes_of(kinds.iter().filter(cut_off));
+        if let Some(&first) = nodes.first() {
+            let link = &context.plan.nodes[first].link.value;
+            let names = Roll::of(context.plan, &nodes).names();
+            let message =
+                format!("{kind} ends DHCP on {link}, where the node's address comes from ({names})");
+            found.at(&patch.key, patch.place, patch.says(message));
+        }
+    }
+}
+
+/// Whether a node has its address from DHCP, and no patch that asks for it.
+fn loses_dhcp(context: &Context<'_>, node: &NodePlan) -> bool {
+    let link = Some(node.link.value.as_str());
+    let mut documents = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+    node.addressing.value == Addressing::Dhcp
+        && release::at_least(&node.talos.value, 12)
+        && !documents.any(|document| {
+            document::kind(document) == Some("DHCPv4Config") && document::name(document) == link
+        })
+}

@@ -1,0 +1,99 @@
+//! Where Talos is installed, and what a machine starts from afterwards.
+
+use crate::cluster::section::{BootDevice, Platform};
+use crate::cluster::value::Either;
+use crate::plan::NodePlan;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::release;
+
+pub(super) const RULES: &[Rule] = &[NO_INSTALL_DISK, INSTALL_DISK_TWICE, ISO_FIRST];
+
+const NO_INSTALL_DISK: Rule = Rule {
+    id: "no-install-disk",
+    severity: Severity::Error,
+    summary: "a machine is not told where to install Talos",
+    story: "Up to 1.13 the configuration of a real machine is refused without a disk, and the nocloud ISO tries to install \
+            to an empty name and fails. On 1.14 nothing is installed at all: after a power cut the machine is as blank as \
+            on its first day.",
+    fix: "write `install.disk`, or `install.select` with size, type, model or serial",
+    look: no_install_disk,
+};
+
+const INSTALL_DISK_TWICE: Rule = Rule {
+    id: "install-disk-twice",
+    severity: Severity::Error,
+    summary: "a machine has both a disk and a description of a disk to install to",
+    story: "The defaults say /dev/sda and a group selects NVMe drives. Both rungs hold for its nodes; Talos takes the \
+            selector and wipes a drive that somebody thought was for data.",
+    fix: "clear the one below: `install: {disk: null, select: {…}}`",
+    look: install_disk_twice,
+};
+
+const ISO_FIRST: Rule = Rule {
+    id: "iso-first",
+    severity: Severity::Warning,
+    summary: "a virtual machine starts from CD-ROM or network even when Talos is on its disk",
+    story: "The ISO's kernel has talos.halt_if_installed=1. After the installation the VM restarts into the ISO, finds \
+            Talos on the disk and halts, every time, until somebody takes the ISO out.",
+    fix: "write `vm.boot: [disk, cdrom]`: an empty disk does not start, so the ISO is used exactly once",
+    look: iso_first,
+};
+
+/// Whether only a disk image is given, on which Talos is installed already.
+fn is_disk_image(node: &NodePlan) -> bool {
+    let source = node.settings.image.get().and_then(|image| image.source.get());
+    match source {
+        Some(Either::Record(given)) => given.disk.is_set() && !given.iso.is_set() && !given.kernel.is_set(),
+        _ => false,
+    }
+}
+
+fn no_install_disk(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.boot.disk.is_none()) {
+        let before_14 = !release::at_least(&node.talos.value, 14);
+        let needed = match node.platform.value {
+            Platform::Metal => before_14 || !is_disk_image(node),
+            Platform::Nocloud => before_14 && !is_disk_image(node),
+            _ => false,
+        };
+        let patched = || context.attachments.patches.of(&node.settings).any(|patch| patch.names_a_disk());
+        if needed && !patched() {
+            let message = format!("no disk to install to, on {}", node.platform.value);
+            rolls.say("install", None, message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn install_disk_twice(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let Some(install) = node.settings.install.get() else { continue };
+        if let (Some(disk), Some(select)) = (install.disk.at(), install.select.at()) {
+            let message = format!("{} and a description of a disk", disk.value);
+            rolls.say("install", Some(disk.place.max(select.place)), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn iso_first(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let Some(vm) = &node.vm else { continue };
+        let first = vm.boot.value.first();
+        let message = match first {
+            Some(BootDevice::Cdrom) => {
+                "the CD-ROM comes before the disk: the ISO halts once Talos is installed"
+            }
+            Some(BootDevice::Net) => {
+                "the network comes before the disk: every restart depends on the boot server"
+            }
+            Some(BootDevice::Disk) | None => continue,
+        };
+        rolls.say("vm.boot", vm.boot.place(), message, &kind.nodes);
+    }
+    rolls.report(context, found);
+}

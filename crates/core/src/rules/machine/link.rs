@@ -1,0 +1,202 @@
+//! The links of nodes: names that exist, members that are there and belong to one master.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::Place;
+use crate::cluster::key::At;
+use crate::cluster::section::Link;
+use crate::cluster::value::LinkName;
+use crate::plan::NodePlan;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::link::made;
+
+pub(super) const RULES: &[Rule] =
+    &[super::link_name::PREDICTABLE_NAMES, LINK_MEMBER_MISSING, LINK_MEMBER_TWICE, VLAN_TWICE, PORT_COUNT];
+
+const LINK_MEMBER_MISSING: Rule = Rule {
+    id: "link-member-missing",
+    severity: Severity::Error,
+    summary: "a bond, VLAN, bridge or the node's address stands on a link that the node does not have",
+    story: "The VLAN with the storage network was put on `bond1`, and the bond is called `bond0`. Talos waits for the \
+            parent without end: no VLAN, no storage, and no error anywhere but in its log.",
+    fix: "name one of the node's ports or links",
+    look: member_missing,
+};
+
+const LINK_MEMBER_TWICE: Rule = Rule {
+    id: "link-member-twice",
+    severity: Severity::Error,
+    summary: "a port has two masters, or a master and a life of its own",
+    story: "A port can be in one bond or bridge only, and a member has no addresses: Talos refuses the configuration, \
+            or the address is on a port that no longer takes part in anything and the node is gone.",
+    fix: "list the port in one place; put its addresses on the bond or bridge, and name that in `network.node.link`",
+    look: member_twice,
+};
+
+const VLAN_TWICE: Rule = Rule {
+    id: "vlan-twice",
+    severity: Severity::Error,
+    summary: "two links are the same VLAN of the same parent",
+    story: "The kernel makes one of them and refuses the other as \"file exists\". Which one comes first decides which \
+            addresses the node has after a restart.",
+    fix: "make them one link with both sets of addresses, or correct the VLAN number",
+    look: vlan_twice,
+};
+
+const PORT_COUNT: Rule = Rule {
+    id: "port-count",
+    severity: Severity::Error,
+    summary: "`ports` and `macs` do not fit each other",
+    story: "Names are given to MAC addresses in order. With a name too many the last port is never found and its BGP \
+            session never comes up; with one missing, whoever refers to it waits for a link that has another name.",
+    fix: "write one name in `ports` for each address in `macs`",
+    look: port_count,
+};
+
+/// The links below a link: its key, and the names there.
+pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &At<LinkName>)> {
+    let bond = link.bond.get().map(|bond| &bond.links);
+    let bridge = link.bridge.get().map(|bridge| &bridge.links);
+    let bonded = bond.into_iter().flat_map(|links| links.items()).map(|at| ("bond.links", at));
+    let bridged = bridge.into_iter().flat_map(|links| links.items()).map(|at| ("bridge.links", at));
+    bonded.chain(bridged).collect()
+}
+
+/// The link below a VLAN.
+pub(in crate::rules) fn parent(link: &Link) -> Option<At<&LinkName>> {
+    link.vlan.get()?.link.at()
+}
+
+/// All links below a link: key, name and place.
+pub(super) fn stands_on(link: &Link) -> Vec<(&'static str, &LinkName, Place)> {
+    let members = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
+    members.chain(parent(link).map(|at| ("vlan.link", at.value, at.place))).collect()
+}
+
+fn name_of(link: &Link) -> &str {
+    link.name.get().map_or("", |name| name.as_str())
+}
+
+/// Every link the node will have, as far as the file shows it.
+pub(in crate::rules) fn known<'n>(context: &Context<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
+    let patches = context.attachments.patches.of(&node.settings);
+    let workload = node.routing.as_ref().and_then(|routing| routing.workload.as_ref());
+    let ends = workload.into_iter().flat_map(|workload| [&workload.names.0, &workload.names.1]);
+    node.ports
+        .iter()
+        .map(|port| port.name.as_str())
+        .chain(node.settings.links.values().map(name_of))
+        .chain(node.dummies.iter().map(|dummy| dummy.name.as_str()))
+        .chain(ends.map(String::as_str))
+        .chain(patches.flat_map(|patch| patch.documents()).flat_map(made))
+        .collect()
+}
+
+/// Whether the kernel gives such a name to a port. A real machine may have more ports than the file speaks of.
+fn is_kernel_name(name: &str) -> bool {
+    let number = name.strip_prefix("eth").is_some_and(|rest| rest.parse::<u16>().is_ok());
+    number || super::link_name::is_predictable(name)
+}
+
+fn member_missing(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let own = node.settings.network.get().and_then(|network| network.node.get()?.link.at());
+        if own.is_none() && !node.settings.links.is_set() {
+            continue;
+        }
+        let known = known(context, node);
+        let missing = |name: &LinkName| {
+            !known.contains(name.as_str()) && (node.vm.is_some() || !is_kernel_name(name.as_str()))
+        };
+        if let Some(own) = own.filter(|own| missing(own.value)) {
+            let message = format!("the node's address stands on {}, which is not there", own.value);
+            rolls.say("network.node.link", Some(own.place), message, &kind.nodes);
+        }
+        for link in node.settings.links.values() {
+            for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
+                let message = format!("{} stands on {name}, which is not there", name_of(link));
+                rolls.say(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn member_twice(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+        let mut masters: BTreeMap<&str, &str> = BTreeMap::new();
+        for link in node.settings.links.values() {
+            for (key, member) in members(link) {
+                let (name, master) = (member.value.as_str(), name_of(link));
+                let path = format!("links.{master}.{key}");
+                let mut say = |message: String| rolls.say(&path, Some(member.place), message, &kind.nodes);
+                if let Some(other) = masters.insert(name, master) {
+                    say(format!("{name} is in {other} already"));
+                }
+                if *node.link.value.as_str() == *name {
+                    say(format!("{name} is in {master} and carries the node's address"));
+                } else if let Some(why) = own_life(node, name) {
+                    say(format!("{name} is in {master} and has {why} of its own"));
+                }
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// What a member must not have.
+fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
+    let link = node.settings.links.values().find(|link| name_of(link) == name)?;
+    if link.addresses.items().next().is_some() {
+        Some("addresses")
+    } else {
+        link.dhcp.value().unwrap_or(false).then_some("DHCP")
+    }
+}
+
+fn vlan_twice(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+        let mut first: BTreeMap<(&str, u16), &str> = BTreeMap::new();
+        for link in node.settings.links.values() {
+            let Some(vlan) = link.vlan.get() else { continue };
+            let (Some(id), Some(below)) = (vlan.id.at(), vlan.link.get()) else { continue };
+            if let Some(other) = first.insert((below.as_str(), id.value.0), name_of(link)) {
+                let message = format!("{} is VLAN {} of {below}, and so is {other}", name_of(link), id.value);
+                rolls.say(format!("links.{}.vlan", name_of(link)), Some(id.place), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn port_count(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let (ports, macs) = (node.settings.ports.items().count(), node.settings.macs.items().count());
+        if macs == 0 || ports == 0 || ports == macs {
+            continue;
+        }
+        if ports > macs {
+            let message = format!("`ports` has {ports} and `macs` has {macs}");
+            rolls.say("ports", node.settings.ports.place(), message, &kind.nodes);
+        } else if let Some((name, place)) = unknown_neighbor_link(context, node) {
+            let message = format!("`ports` has {ports}, `macs` has {macs}, and nothing is called {name}");
+            rolls.say("routing.neighbors", Some(place), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// A link that a neighbour is expected on and the node does not have.
+fn unknown_neighbor_link<'n>(context: &Context<'n>, node: &'n NodePlan) -> Option<(&'n LinkName, Place)> {
+    let neighbors = &node.settings.routing.get()?.neighbors;
+    let known = known(context, node);
+    neighbors.items().find_map(|neighbor| {
+        let link = neighbor.value.link.at()?;
+        (!known.contains(link.value.as_str())).then_some((link.value, link.place))
+    })
+}

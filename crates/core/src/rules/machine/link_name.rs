@@ -1,0 +1,137 @@
+//! Names of ports: nocloud machines have eth0, and never ens18.
+
+use super::link::stands_on;
+use crate::cluster::Place;
+use crate::cluster::section::{Platform, Role};
+use crate::cluster::value::LinkName;
+use crate::plan::{Kind, NodePlan};
+use crate::rules::patch::{Patch, nodes_of, used};
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::link::{expected, made};
+
+pub(super) const PREDICTABLE_NAMES: Rule = Rule {
+    id: "nocloud-predictable-names",
+    severity: Severity::Error,
+    summary: "a nocloud machine is told of a port that is called otherwise there",
+    story: "Debian on the same VM shows `ens18`, so the configuration says `ens18`. Talos' nocloud images start the kernel \
+            with net.ifnames=0: the port is eth0, the address goes nowhere, and the node is never seen on the network.",
+    fix: "write eth0, eth1 …, or names of your own in `ports`; or set `net.ifnames=1` in `kernel.args`",
+    look: predictable_names,
+};
+
+/// Whether systemd's scheme gives such a name to a port: `eno1`, `ens18`, `enp3s0`, `enx001122334455`.
+pub(super) fn is_predictable(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("en") else { return false };
+    match rest.strip_prefix(['o', 's', 'p', 'P']) {
+        Some(number) => number.starts_with(|c: char| c.is_ascii_digit()),
+        None => rest
+            .strip_prefix('x')
+            .is_some_and(|mac| mac.len() == 12 && mac.bytes().all(|b| b.is_ascii_hexdigit())),
+    }
+}
+
+/// Whether ports are called eth0, eth1 …
+fn has_plain_names(node: &NodePlan) -> bool {
+    let args = node.settings.kernel.get().map(|kernel| &kernel.args);
+    let args = args.into_iter().flat_map(|args| args.values());
+    let asked = args.filter_map(|arg| arg.as_str().strip_prefix("net.ifnames=")).last();
+    node.platform.value == Platform::Nocloud && asked.is_none_or(|word| word == "0")
+}
+
+fn predictable_names(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_plain_names(node)) {
+        for (key, name, place) in named(node) {
+            rolls.say(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+    of_cluster(context, found);
+    for (patch, kinds) in used(context) {
+        let plain = |kind: &&&Kind| has_plain_names(&context.plan.nodes[kind.first()]);
+        let nodes = nodes_of(kinds.iter().filter(plain));
+        if !nodes.is_empty() {
+            of_patch(context, patch, &nodes, found);
+        }
+    }
+}
+
+/// Every name of a port that the node's settings expect, with its key.
+fn named(node: &NodePlan) -> Vec<(String, &LinkName, Place)> {
+    let mut names: Vec<(String, &LinkName, Place)> = Vec::new();
+    let settings = &node.settings;
+    let ports = settings.ports.items().enumerate();
+    names.extend(ports.map(|(nth, at)| (format!("ports[{nth}]"), &at.value, at.place)));
+    for link in settings.links.values() {
+        let Some(name) = link.name.at() else { continue };
+        if !link.bond.is_set() && !link.vlan.is_set() && !link.bridge.is_set() {
+            names.push((format!("links.{}", name.value), name.value, name.place));
+        }
+        let below = stands_on(link).into_iter();
+        names.extend(below.map(|(key, below, place)| (format!("links.{}.{key}", name.value), below, place)));
+    }
+    if let Some(network) = settings.network.get() {
+        let own = network.node.get().and_then(|node| node.link.at());
+        names.extend(own.map(|at| ("network.node.link".to_owned(), at.value, at.place)));
+        let api = network.api.get().and_then(|api| api.link.at());
+        names.extend(api.map(|at| ("network.api.link".to_owned(), at.value, at.place)));
+    }
+    if let Some(routing) = settings.routing.get() {
+        for (nth, neighbor) in routing.neighbors.items().enumerate() {
+            let link = neighbor.value.link.at();
+            names.extend(link.map(|at| (format!("routing.neighbors[{nth}].link"), at.value, at.place)));
+        }
+    }
+    names.retain(|(_, name, _)| is_predictable(name.as_str()));
+    names
+}
+
+/// Names that the cluster's own settings expect on every node, or on every control plane.
+fn of_cluster(context: &Context<'_>, found: &mut Found) {
+    let section = context.cluster.section();
+    let flannel = section.flannel.get().and_then(|flannel| flannel.interface.at());
+    let kube_vip = section.kube_vip.get().and_then(|vip| vip.interface.at());
+    let any = |fits: fn(&NodePlan) -> bool| {
+        context.plan.by_kind().any(|(node, _)| has_plain_names(node) && fits(node))
+    };
+    for (key, interface, concerned) in [
+        ("cluster.flannel.interface", flannel, any(|_| true)),
+        ("cluster.kube_vip.interface", kube_vip, any(|node| node.role == Role::Controlplane)),
+    ] {
+        if let Some(at) = interface.filter(|at| concerned && is_predictable(at.value.as_str())) {
+            found.at(key, at.place, format!("{} is called ethN on nocloud", at.value));
+        }
+    }
+}
+
+fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut Found) {
+    let aliases: Vec<_> = patch
+        .documents()
+        .iter()
+        .filter(|document| crate::talos::document::kind(document).is_some())
+        .flat_map(made)
+        .collect();
+    for link in patch.documents().iter().flat_map(expected) {
+        if is_predictable(link.name) && !aliases.contains(&link.name) {
+            let names = Roll::of(context.plan, nodes).names();
+            let message = format!("{}: {} is called ethN on nocloud ({names})", link.key, link.name);
+            found.at(&patch.key, patch.place, patch.says(message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_predictable;
+
+    #[test]
+    fn predictable_names_are_told_from_others() {
+        for name in ["ens18", "enp3s0", "eno1", "enx001122334455", "enP2p1s0"] {
+            assert!(is_predictable(name), "{name}");
+        }
+        for name in ["eth0", "enterprise", "en", "enpay", "enx1", "end0", "ensure", "fab0", "bond0"] {
+            assert!(!is_predictable(name), "{name}");
+        }
+    }
+}

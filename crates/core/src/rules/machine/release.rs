@@ -1,0 +1,150 @@
+//! Releases of Talos and Kubernetes that do not go together.
+
+use crate::plan::Plan;
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::release;
+
+pub(super) const RULES: &[Rule] = &[UNKNOWN, WINDOW, SKEW, OLDER, NEWER];
+
+const UNKNOWN: Rule = Rule {
+    id: "talos-unknown",
+    severity: Severity::Warning,
+    summary: "a Talos release that ichor does not know",
+    story: "A release two ahead of ichor had moved a section of the configuration into a document of its own. What ichor wrote \
+            for the release before was accepted, and half of it was ignored.",
+    fix: "use a release that ichor writes for, or a newer ichor",
+    look: unknown,
+};
+
+const WINDOW: Rule = Rule {
+    id: "kubernetes-window",
+    severity: Severity::Warning,
+    summary: "a Kubernetes release that the Talos release does not accept",
+    story: "Kubernetes was raised before Talos. Every tool at the desk took the configuration; the nodes refused it when it was \
+            applied, because only they check which Kubernetes their Talos supports.",
+    fix: "use a Kubernetes release within the Talos release's window, or upgrade Talos first",
+    look: window,
+};
+
+const SKEW: Rule = Rule {
+    id: "talos-skew",
+    severity: Severity::Error,
+    summary: "a node's Talos release cannot be upgraded to the cluster's",
+    story: "One machine had been off for a year and was three minor releases behind. The upgrade refused to install over it, \
+            and the rollout stopped there with half of the nodes done.",
+    fix: "upgrade the node by way of a release in between, or raise `cluster.talos` to the newest release a node runs",
+    look: skew,
+};
+
+const OLDER: Rule = Rule {
+    id: "contract-older",
+    severity: Severity::Note,
+    summary: "configurations are written for an older Talos release than the cluster's",
+    story: "During an upgrade a new release's document did not appear in any configuration. One node still ran the old release, \
+            and until it is upgraded everything is written so that it can read it too.",
+    fix: "upgrade the remaining nodes, then remove their `talos` key",
+    look: older,
+};
+
+const NEWER: Rule = Rule {
+    id: "contract-newer",
+    severity: Severity::Error,
+    summary: "a node runs a Talos release older than any that ichor writes for",
+    story: "A node ran a release from before network settings had documents of their own. It met kinds it did not know, refused \
+            the whole configuration and kept its old one, while everybody believed that it had been applied.",
+    fix: "upgrade the node to a release ichor writes for before giving it a configuration",
+    look: newer,
+};
+
+/// The nodes by minor release, with the place that gives it.
+fn by_minor(plan: &Plan) -> Rolls<'_, (u16, u16)> {
+    let mut minors = Rolls::new(plan);
+    for node in &plan.nodes {
+        minors.add(node.talos.value.minor(), &[node.nth], node.place_of(node.talos.origin));
+    }
+    minors
+}
+
+/// The key that gives these nodes their release: the cluster's, or their own.
+fn path(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let shared = context.cluster.section().talos.place() == Some(roll.place());
+    if shared { "cluster.talos".to_owned() } else { roll.path("talos") }
+}
+
+fn unknown(context: &Context<'_>, found: &mut Found) {
+    let (oldest, newest) = release::known();
+    let told = |release| format!("ichor writes for v1.{oldest} to v1.{newest}, not for {release}");
+    for (_, roll) in by_minor(context.plan) {
+        let release = &roll.first().talos.value;
+        if !release::is_known(release) {
+            found.at(path(context, &roll), roll.place(), told(release));
+        }
+    }
+}
+
+fn window(context: &Context<'_>, found: &mut Found) {
+    let Some(kubernetes) = &context.plan.cluster.kubernetes else { return };
+    let section = context.cluster.section();
+    let path = if section.kubernetes.is_set() { "cluster.kubernetes" } else { "cluster.talos" };
+    let place = kubernetes.place().unwrap_or(context.cluster.place());
+    for (_, roll) in by_minor(context.plan) {
+        let release = &roll.first().talos.value;
+        if let Some((oldest, newest)) = release::kubernetes_window(release)
+            && release::accepts_kubernetes(release, &kubernetes.value) == Some(false)
+        {
+            let message = format!(
+                "Talos {release} ({roll}) accepts Kubernetes 1.{oldest} to 1.{newest}, not {}",
+                kubernetes.value
+            );
+            found.at(path, place, message);
+        }
+    }
+}
+
+fn skew(context: &Context<'_>, found: &mut Found) {
+    let target = &context.cluster.talos;
+    let (mut behind, mut ahead) = (Roll::default(), Roll::default());
+    let window = release::upgrade_from(target);
+    for node in &context.plan.nodes {
+        let place = node.place_of(node.talos.origin);
+        if window.is_some_and(|oldest| node.talos.value.minor() < (1, oldest)) {
+            behind.add(node, place);
+        } else if release::is_newer(&node.talos.value, target) {
+            ahead.add(node, place);
+        }
+    }
+    if let Some(oldest) = window.filter(|_| !behind.is_empty()) {
+        let message =
+            format!("{target} installs over v1.{oldest} and newer, not over the release of {behind}");
+        found.at(behind.path("talos"), behind.place(), message);
+    }
+    if !ahead.is_empty() {
+        let message = format!("newer than `cluster.talos` {target} ({ahead})");
+        found.at(ahead.path("talos"), ahead.place(), message);
+    }
+}
+
+fn older(context: &Context<'_>, found: &mut Found) {
+    let contract = &context.plan.cluster.contract.value;
+    if contract.minor() >= context.cluster.talos.minor() || !release::is_known(contract) {
+        return;
+    }
+    if let Some((_, roll)) = by_minor(context.plan).into_iter().find(|(minor, _)| *minor == contract.minor())
+    {
+        let target = &context.cluster.talos;
+        let message = format!("configurations are for {contract}, not {target}, because of {roll}");
+        found.at("cluster.talos", roll.place(), message);
+    }
+}
+
+fn newer(context: &Context<'_>, found: &mut Found) {
+    let (oldest, _) = release::known();
+    for (minor, roll) in by_minor(context.plan) {
+        if minor < (1, oldest) {
+            let release = &roll.first().talos.value;
+            let message = format!("{release} cannot read what is written for v1.{oldest} ({roll})");
+            found.at(path(context, &roll), roll.place(), message);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `image.schematic`: what the Image Factory takes.
+
+use serde_json::Value;
+
+use crate::cluster::nearest::nearest;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::document;
+
+pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID];
+
+const SCHEMATIC_INVALID: Rule = Rule {
+    id: "schematic-invalid",
+    severity: Severity::Error,
+    summary: "a schematic with a key or word that the Image Factory does not know",
+    story: "The factory reads schematics strictly and answers 400 to an unknown key. Found when the images are wanted, \
+            that is in the middle of an upgrade.",
+    fix: "use the keys of Image Factory's schematics: `overlay` and `customization`",
+    look: schematic_invalid,
+};
+
+/// A map with these keys and nothing else.
+const MAPS: [(&str, &[&str]); 6] = [
+    ("", &["owner", "overlay", "customization"]),
+    ("overlay", &["image", "name", "options"]),
+    (
+        "customization",
+        &[
+            "embeddedMachineConfiguration",
+            "extraKernelArgs",
+            "meta",
+            "systemExtensions",
+            "bootloader",
+            "secureboot",
+            "diskImage",
+        ],
+    ),
+    ("customization.systemExtensions", &["officialExtensions"]),
+    ("customization.secureboot", &["enrollKeys", "includeWellKnownCertificates"]),
+    ("customization.diskImage", &["sectorSize"]),
+];
+
+/// A word out of these.
+const WORDS: [(&str, &[&str]); 2] = [
+    ("customization.bootloader", &["auto", "dual-boot", "grub", "sd-boot"]),
+    ("customization.secureboot.enrollKeys", &["off", "manual", "if-safe", "force"]),
+];
+
+fn schematic_invalid(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let Some(schematic) = node.settings.image.get().and_then(|image| image.schematic.at()) else {
+            continue;
+        };
+        for fault in faults(&document::from_any(schematic.value)) {
+            rolls.say("image.schematic", Some(schematic.place), fault, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn value_at<'v>(schematic: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').filter(|step| !step.is_empty()).try_fold(schematic, |value, step| value.get(step))
+}
+
+fn faults(schematic: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, known) in MAPS {
+        let Some(value) = value_at(schematic, path) else { continue };
+        let Some(map) = value.as_object() else {
+            faults.push(format!("{} is not a map", if path.is_empty() { "it" } else { path }));
+            continue;
+        };
+        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let near = nearest(key, known.iter().copied());
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            faults.push(format!("Image Factory knows no `{at}`{hint}"));
+        }
+    }
+    for (path, known) in WORDS {
+        let word = value_at(schematic, path).map(|value| value.as_str().unwrap_or_default());
+        if let Some(word) = word.filter(|word| !known.contains(word)) {
+            faults.push(format!("`{path}: {word}` is none of {}", known.join(", ")));
+        }
+    }
+    for (nth, meta) in document::items(schematic, "/customization/meta") {
+        if meta.get("key").and_then(Value::as_u64).is_none_or(|key| key > 255) {
+            faults.push(format!("customization.meta[{nth}].key is not a number up to 255"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn everything_the_factory_knows_passes() {
+        let schematic = json!({"overlay": {"image": "siderolabs/sbc-raspberrypi", "name": "rpi_generic", "options": {"x": 1}},
+            "customization": {"extraKernelArgs": ["vga=791"], "meta": [{"key": 10, "value": "foo"}], "bootloader": "sd-boot",
+            "systemExtensions": {"officialExtensions": ["siderolabs/tailscale"]}, "secureboot": {"enrollKeys": "if-safe"}}});
+
+        assert_eq!(faults(&schematic), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_unknown_key_is_named_with_its_path() {
+        let schematic = json!({"customisation": {}, "customization": {"bootloader": "lilo", "systemExtensions": {"official": []},
+            "meta": [{"key": 300, "value": ""}]}});
+
+        let want = [
+            "Image Factory knows no `customisation`; did you mean `customization`?",
+            "Image Factory knows no `customization.systemExtensions.official`",
+            "`customization.bootloader: lilo` is none of auto, dual-boot, grub, sd-boot",
+            "customization.meta[0].key is not a number up to 255",
+        ];
+        assert_eq!(faults(&schematic), want);
+    }
+}

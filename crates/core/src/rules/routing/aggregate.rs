@@ -1,0 +1,97 @@
+//! Aggregates: prefixes announced in place of their parts.
+
+use ipnet::IpNet;
+
+use super::session::{alike, those};
+use crate::cluster::section::{Advertise, Rung};
+use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN];
+
+const WITH_SPECIFICS: Rule = Rule {
+    id: "aggregate-with-specifics",
+    severity: Severity::Warning,
+    summary: "an aggregate covers addresses that nodes announce by themselves",
+    story: "Every node announced the loopback prefix beside its own loopback. While all was well the longer prefix won; when \
+            a node went away, its traffic did not fail but followed the aggregate to some other node and looped there.",
+    fix: "remove the aggregate, or what it covers from `advertise`; aggregate on the leafs",
+    look: with_specifics,
+};
+
+const FOREIGN: Rule = Rule {
+    id: "aggregate-foreign",
+    severity: Severity::Warning,
+    summary: "an aggregate contains nothing that the node announces",
+    story: "A daemon announces an aggregate only while it has a part of it. The prefix had a typing error, so it never \
+            appeared, and the filters upstream that waited for it dropped the rest.",
+    fix: "correct the prefix, or remove it",
+    look: foreign,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    /// Addresses of the node.
+    Own,
+    /// Addresses of services.
+    Services,
+    Nothing,
+}
+
+fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: IpNet) -> Parts {
+    if announced(node, routing).any(|net| aggregate.contains(&net)) {
+        return Parts::Own;
+    }
+    let overlaps = |net: &IpNet| net.contains(&aggregate) || aggregate.contains(net);
+    let pools = || plan.pools.iter().flat_map(|(_, prefixes)| prefixes).any(|pool| overlaps(&pool.value));
+    match &routing.workload {
+        Some(workload) if workload.allow.is_empty() || workload.allow.iter().any(overlaps) || pools() => {
+            Parts::Services
+        }
+        _ => Parts::Nothing,
+    }
+}
+
+fn announced<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<Item = IpNet> {
+    let kinds = &routing.advertise.value;
+    let loopback = kinds.contains(&Advertise::Loopback).then(|| node.loopback.iter());
+    let dummies = node
+        .dummies
+        .iter()
+        .filter(|dummy| kinds.contains(if dummy.anycast { &Advertise::Anycast } else { &Advertise::Dummy }));
+    loopback.into_iter().flatten().chain(dummies.flat_map(|dummy| dummy.address.iter())).map(|(net, _)| net)
+}
+
+fn with_specifics(context: &Context<'_>, found: &mut Found) {
+    report(context, found, Parts::Own, |aggregate, roll| {
+        format!("{aggregate} covers addresses that {roll} announce as well")
+    });
+}
+
+fn foreign(context: &Context<'_>, found: &mut Found) {
+    report(context, found, Parts::Nothing, |aggregate, roll| {
+        format!("{aggregate} contains nothing that {roll} announce, so it never appears")
+    });
+}
+
+fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(IpNet, &Roll<'_>) -> String) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, node, routing) in alike(context) {
+        for aggregate in
+            node.settings.routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
+        {
+            let wrong = those(context, nodes, |node| {
+                parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong
+            });
+            rolls.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
+        }
+    }
+    for ((place, aggregate), roll) in rolls {
+        let at = |rung: &Rung| {
+            rung.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
+        };
+        let path = rung::path(context.cluster, roll.first(), "routing.aggregates", place, at);
+        found.at(path, place, message(aggregate, &roll));
+    }
+}

@@ -1,0 +1,180 @@
+//! What is taken from the speaker.
+
+use ipnet::IpNet;
+
+use super::session::those;
+use super::speaker::{self, Speaking};
+use crate::cluster::Place;
+use crate::cluster::section::Backend;
+use crate::plan::NodePlan;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[FABRIC, OVERLAP, MISSES_POOL];
+
+const FABRIC: Rule = Rule {
+    id: "allow-fabric",
+    severity: Severity::Error,
+    summary: "the speaker may announce a prefix of the fabric",
+    story: "`allow` held 10.0.0.0/8 for convenience. A mistyped address pool then contained a node's own address, the \
+            speaker announced it, and the fabric sent that node's traffic, kubelet and etcd included, to another one.",
+    fix: "allow the service pools, and nothing that nodes, loopbacks or anycast addresses are in",
+    look: fabric,
+};
+
+const OVERLAP: Rule = Rule {
+    id: "imports-overlap",
+    severity: Severity::Error,
+    summary: "prefixes that Talos itself shall import overlap",
+    story: "Talos refuses import selectors that overlap. A pool inside another pool was enough for the whole machine \
+            configuration to be rejected.",
+    fix: "keep the larger prefix of the two",
+    look: overlap,
+};
+
+const MISSES_POOL: Rule = Rule {
+    id: "allow-misses-pool",
+    severity: Severity::Warning,
+    summary: "addresses of a service pool are not let out of the node",
+    story: "A second pool was added, `allow` was forgotten. Services got addresses from it, the speaker announced them, the \
+            node dropped them as it was told to.",
+    fix: "add the pool to `allow`, or leave `allow` out: the pools are then allowed",
+    look: misses_pool,
+};
+
+/// The path of `allow` where it is written, else of the pools it follows from.
+fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+    let written = rung::find(context.cluster, node, |rung| {
+        let allow = &rung.routing.get()?.workload.get()?.allow;
+        let is_here = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
+        is_here.then_some(())
+    });
+    written
+        .map_or_else(|| "network.services.pools".to_owned(), |(step, ())| step.path("routing.workload.allow"))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Default,
+    Node(IpNet),
+    Loopback(IpNet),
+    Anycast(IpNet),
+    Addresses,
+}
+
+fn overlaps(a: &IpNet, b: &IpNet) -> bool {
+    a.contains(b) || b.contains(a)
+}
+
+fn fabric(context: &Context<'_>, found: &mut Found) {
+    let plan = &context.plan.cluster;
+    let nodes = plan.node.iter().map(|(net, _)| Part::Node(net));
+    let loopbacks = plan.loopback.iter().map(|(net, _)| Part::Loopback(net));
+    let anycast = plan.anycast.iter().map(|net| Part::Anycast(net.value));
+    let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
+    let mut rolls = Rolls::new(context.plan);
+    for speaking in speaker::speakers(context) {
+        for allowed in speaking.written.allow.items() {
+            let (prefix, place) = (allowed.value.0, allowed.place);
+            if let Some(part) = part_in(&parts, prefix) {
+                rolls.add((place, prefix, part), speaking.nodes, place);
+                continue;
+            }
+            // Nodes may have addresses of their own, outside the cluster's prefixes.
+            let inside = those(context, speaking.nodes, |node| has_address_in(node, prefix));
+            rolls.add((place, prefix, Part::Addresses), &inside, place);
+        }
+    }
+    for ((place, allowed, part), roll) in rolls {
+        let message = match part {
+            Part::Default => format!("{allowed} lets the speaker announce a default route"),
+            Part::Node(net) => format!("{allowed} takes in {net}, where nodes are"),
+            Part::Loopback(net) => format!("{allowed} takes in {net}, where the nodes' loopbacks are"),
+            Part::Addresses => format!("{allowed} takes in addresses of {roll}"),
+            Part::Anycast(net) => format!("{allowed} takes in {net}, the API's anycast address"),
+        };
+        found.at(path(context, roll.first(), place), place, message);
+    }
+}
+
+fn has_address_in(node: &NodePlan, prefix: IpNet) -> bool {
+    node.address.iter().chain(node.loopback.iter()).any(|(net, _)| prefix.contains(&net.addr()))
+}
+
+fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
+    if allowed.prefix_len() == 0 {
+        return Some(Part::Default);
+    }
+    parts.iter().copied().find(|part| match part {
+        Part::Default | Part::Addresses => false,
+        Part::Node(net) | Part::Loopback(net) | Part::Anycast(net) => overlaps(net, &allowed),
+    })
+}
+
+fn overlap(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for speaking in
+        speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
+    {
+        if let Some((outer, inner)) = overlapping(&speaking.workload.allow) {
+            let place = imports_place(context, &speaking);
+            rolls.add((place, outer, inner), speaking.nodes, place);
+        }
+    }
+    for ((place, outer, inner), roll) in rolls {
+        let message = if outer == inner {
+            format!("{outer} is there twice, and Talos refuses overlapping imports")
+        } else {
+            format!("{outer} contains {inner}, and Talos refuses overlapping imports")
+        };
+        found.at(path(context, roll.first(), place), place, message);
+    }
+}
+
+fn imports_place(context: &Context<'_>, speaking: &Speaking<'_>) -> Place {
+    let pools = || context.cluster.network()?.services.get()?.pools.place();
+    let written = speaking.written.allow.place().filter(|_| speaking.written.allow.items().next().is_some());
+    written.or_else(pools).unwrap_or(speaking.workload.place)
+}
+
+/// The first prefix that lies in another one: sorted, what contains a prefix comes before it.
+fn overlapping(prefixes: &[IpNet]) -> Option<(IpNet, IpNet)> {
+    let mut sorted = prefixes.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).map(|pair| (pair[0], pair[1])).find(|(outer, inner)| outer.contains(inner))
+}
+
+fn misses_pool(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for speaking in speaker::speakers(context) {
+        let Some(written) = speaking.written.allow.at().filter(|allow| !allow.value.0.is_empty()) else {
+            continue;
+        };
+        for (name, prefixes) in &context.plan.cluster.pools {
+            for pool in prefixes {
+                if !written.value.values().any(|allowed| allowed.0.contains(&pool.value)) {
+                    rolls.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
+                }
+            }
+        }
+    }
+    for ((place, name, pool), roll) in rolls {
+        let message = format!("{pool} of pool {name} is not allowed: its addresses never leave the node");
+        found.at(path(context, roll.first(), place), place, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlap_is_found_between_any_two() {
+        let nets =
+            |texts: &[&str]| -> Vec<IpNet> { texts.iter().map(|text| text.parse().unwrap()).collect() };
+
+        assert_eq!(overlapping(&nets(&["10.2.0.0/16", "fd00::/64", "10.1.0.0/16"])), None);
+        assert!(overlapping(&nets(&["10.1.9.0/24", "10.1.0.0/24", "10.1.0.0/16"])).is_some());
+        assert!(overlapping(&nets(&["10.1.0.0/24", "10.1.0.0/24"])).is_some());
+    }
+}

@@ -1,0 +1,188 @@
+//! AS numbers: who may have which.
+
+use super::session::{self, Far, routed, sessions};
+use super::speaker;
+use crate::cluster::Place;
+use crate::cluster::key::Key;
+use crate::cluster::section::{Workload, WorkloadAsn};
+use crate::cluster::value::Asn;
+use crate::plan::derive::Rule as Derivation;
+use crate::plan::{Decided, NodePlan, Origin};
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[RESERVED, PUBLIC, BEHIND_REFLECTOR];
+
+const RESERVED: Rule = Rule {
+    id: "asn-reserved",
+    severity: Severity::Error,
+    summary: "a reserved AS number is used",
+    story: "A base of 65530 gave the fifth node AS 65535. Its leaf refused to be configured for that neighbour, and the \
+            node stayed without a single route while its siblings were fine.",
+    fix: "use a private number: 64512 to 65534 or 4200000000 to 4294967294",
+    look: reserved,
+};
+
+const PUBLIC: Rule = Rule {
+    id: "asn-public",
+    severity: Severity::Warning,
+    summary: "an AS number that belongs to somebody else reaches the fabric",
+    story: "The speaker's AS number stayed in the path of every service address. The border filtered private numbers \
+            only, so the provider saw routes that claimed to come from a network on another continent and dropped them.",
+    fix: "use 4200000000 to 4294967294",
+    look: public,
+};
+
+const BEHIND_REFLECTOR: Rule = Rule {
+    id: "asn-behind-reflector",
+    severity: Severity::Error,
+    summary: "nodes with one AS number hear of each other over eBGP",
+    story: "Every node was given AS 65001. The leaf passed each node's loopback on to the others, they found their own \
+            number in the path, took it for a loop and dropped it: all sessions up, and no node could reach another.",
+    fix: "leave `asn` out below the nodes, or give a base: each node then has a number of its own",
+    look: behind_reflector,
+};
+
+fn reserved(context: &Context<'_>, found: &mut Found) {
+    for router in context.cluster.routers() {
+        if let (Some(name), Some(asn)) = (router.value.name.get(), router.value.asn.at())
+            && asn.value.is_reserved()
+        {
+            found.at(format!("fabric.routers.{name}.asn"), asn.place, format!("{} is reserved", asn.value));
+        }
+    }
+    let mut neighbors = Rolls::new(context.plan);
+    for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
+        if let Some(asn) = session.neighbor.asn.filter(|asn| asn.is_reserved()) {
+            neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
+        }
+    }
+    for ((asn, _), roll) in neighbors {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(format!("{path}.asn"), roll.place(), format!("{asn} is reserved"));
+    }
+    for (asn, roll) in numbers(context, Asn::is_reserved) {
+        found.at(node_path(context, &roll), roll.place(), format!("{asn} of {roll} is reserved"));
+    }
+    let mut workloads = Rolls::new(context.plan);
+    for speaking in speaker::speakers(context) {
+        let (ours, theirs) = &speaking.workload.asn;
+        for (asn, is_ours) in [(ours, true), (theirs, false)] {
+            if asn.value.is_reserved() {
+                let place = asn.place().unwrap_or(speaking.workload.place);
+                workloads.add((place, asn.value, is_ours), speaking.nodes, place);
+            }
+        }
+    }
+    for ((place, asn, is_ours), roll) in workloads {
+        let (key, part): (_, Part) =
+            if is_ours { ("ours", |asn| &asn.ours) } else { ("theirs", |asn| &asn.theirs) };
+        found.at(workload_path(context, roll.first(), key, part, place), place, format!("{asn} is reserved"));
+    }
+}
+
+fn is_public(asn: Asn) -> bool {
+    !asn.is_private() && !asn.is_reserved()
+}
+
+fn public(context: &Context<'_>, found: &mut Found) {
+    for (asn, roll) in numbers(context, is_public) {
+        let message = if roll.count() == 1 {
+            format!("{asn} of {roll} is a public AS number and reaches the fabric")
+        } else {
+            format!("the AS numbers of {roll} are public, {asn} for one, and reach the fabric")
+        };
+        found.at(node_path(context, &roll), roll.place(), message);
+    }
+    // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
+    let mut workloads = Rolls::new(context.plan);
+    for speaking in speaker::speakers(context) {
+        let theirs = &speaking.workload.asn.1;
+        if is_public(theirs.value) {
+            let place = theirs.place().unwrap_or(speaking.workload.place);
+            workloads.add((place, theirs.value), speaking.nodes, place);
+        }
+    }
+    for ((place, asn), roll) in workloads {
+        let path = workload_path(context, roll.first(), "theirs", |asn| &asn.theirs, place);
+        found.at(path, place, format!("{asn} is a public AS number and reaches the fabric"));
+    }
+}
+
+/// The nodes' own numbers that are `wrong`: by the base they come from, else by number.
+fn numbers<'c>(context: &Context<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Roll<'c>)> {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, _) in routed(context) {
+        if let Some(asn) = node.asn.as_ref().filter(|asn| wrong(asn.value)) {
+            let base = match asn.origin {
+                Origin::Derived(Derivation::AsnBase, base) => base,
+                _ => None,
+            };
+            let number = if base.is_some() { None } else { Some(asn.value) };
+            rolls.add((base, number), &[node.nth], place_of(node, asn));
+        }
+    }
+    let number = |roll: &Roll<'_>| roll.first().asn.as_ref().map(|asn| asn.value);
+    rolls.into_iter().filter_map(|(_, roll)| Some((number(&roll)?, roll))).collect()
+}
+
+fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Place {
+    asn.place().unwrap_or(node.place)
+}
+
+fn node_path(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let node = roll.first();
+    if node.asn.as_ref().and_then(Decided::place).is_none() {
+        return format!("nodes.{}", node.name);
+    }
+    rung::path(context.cluster, node, "routing.asn", roll.place(), |rung| rung.routing.get()?.asn.place())
+}
+
+type Part = fn(&WorkloadAsn) -> &Key<Asn>;
+
+/// The path of a number of the speaker's session: where it is written, else the speaker itself.
+fn workload_path(context: &Context<'_>, node: &NodePlan, key: &str, part: Part, place: Place) -> String {
+    let written = |workload: &Workload| part(workload.asn.get()?).place();
+    let found = rung::find(context.cluster, node, |rung| {
+        written(rung.routing.get()?.workload.get()?).filter(|found| *found == place)
+    });
+    match found {
+        Some((step, _)) => step.path(&format!("routing.workload.asn.{key}")),
+        None => speaker::path(context, node),
+    }
+}
+
+fn behind_reflector(context: &Context<'_>, found: &mut Found) {
+    let mut numbers: Vec<(Asn, usize)> =
+        routed(context).filter_map(|(node, _)| Some((node.asn.as_ref()?.value, node.nth))).collect();
+    numbers.sort_unstable();
+    for same in numbers.chunk_by(|(a, _), (b, _)| a == b).filter(|same| same.len() > 1) {
+        if let Some((far, roll)) = shared_router(context, same) {
+            let asn = same[0].0;
+            found.at(
+                node_path(context, &roll),
+                roll.place(),
+                format!(
+                    "{roll} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
+                ),
+            );
+        }
+    }
+}
+
+/// The eBGP neighbour that most of these nodes share, with those nodes.
+fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Far<'c>, Roll<'c>)> {
+    let mut rolls = Rolls::new(context.plan);
+    for &(asn, nth) in same {
+        let node = &context.plan.nodes[nth];
+        let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
+        for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
+            let far = Far::of(neighbor);
+            if neighbor.asn != Some(asn) && !matches!(far, Far::Link(_)) {
+                rolls.add(far, &[node.nth], place);
+            }
+        }
+    }
+    let shared = rolls.into_iter().filter(|(_, roll)| roll.count() > 1);
+    shared.reduce(|most, other| if other.1.count() > most.1.count() { other } else { most })
+}

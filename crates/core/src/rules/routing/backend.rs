@@ -1,0 +1,145 @@
+//! What the backend, its carrier or the Talos release cannot do.
+
+use super::session::{self, alike};
+use crate::cluster::Place;
+use crate::cluster::section::{Backend, Carrier, Routing, Rung};
+use crate::plan::backend::{Ask, Lack, LackKind, lacks};
+use crate::plan::{NeighborPlan, NodePlan, Peer};
+use crate::rules::roll::{Roll, Rolls};
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH];
+
+const CANNOT: Rule = Rule {
+    id: "backend-cannot",
+    severity: Severity::Error,
+    summary: "the file asks something of the backend that it cannot do",
+    story: "A cluster was moved to Talos' own BGP. Its configuration has no field for communities, so they were left out, \
+            and the border no longer knew which routes to keep inside.",
+    fix: "choose a backend that can, or do without it",
+    look: |context, found| report(context, found, &[LackKind::Other]),
+};
+
+const TOO_OLD: Rule = Rule {
+    id: "backend-too-old",
+    severity: Severity::Error,
+    summary: "the Talos release does not have the backend, document or extension the file asks for",
+    story: "One node of ten still ran Talos 1.13 when the file said `backend: native`. It refused the unknown document and \
+            with it the whole configuration.",
+    fix: "upgrade the node's Talos first, or choose another backend for it",
+    look: |context, found| report(context, found, &[LackKind::Release]),
+};
+
+const PASSWORD: Rule = Rule {
+    id: "password-unsupported",
+    severity: Severity::Error,
+    summary: "a session has a password and the backend has none",
+    story: "The gateways signed their segments, Talos' own BGP cannot. The kernel drops unsigned segments without a word: \
+            the session stayed in Connect, and the log of either end was empty.",
+    fix: "use `backend: frr`, bird or gobgp, or take the password off on both ends",
+    look: |context, found| report(context, found, &[LackKind::Password]),
+};
+
+const HEALTH: Rule = Rule {
+    id: "anycast-health-agent",
+    severity: Severity::Error,
+    summary: "anycast shall follow the API's health, and there is no agent to watch it",
+    story: "An API server hung. Its node went on announcing the anycast address, and every third kubectl ran into it until \
+            somebody switched the machine off.",
+    fix: "use ichor's extension (`carrier: ichor` with frr, bird or gobgp), or remove `health`",
+    look: |context, found| report(context, found, &[LackKind::Health]),
+};
+
+/// Reports what of these kinds is lacking, each once for all nodes.
+pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind]) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, _, routing) in alike(context) {
+        for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
+            rolls.add((routing.backend.value, lack), nodes, Place::default());
+        }
+    }
+    for ((backend, lack), roll) in rolls {
+        let (path, place) = path(context, &roll, lack);
+        let Lack { what, why, .. } = lack;
+        let others = others(context, &roll);
+        let message = match lack.kind {
+            LackKind::Release => format!("{roll} cannot have {what}: {why}{others}"),
+            _ => format!("{backend} on {roll} cannot do {what}: {why}{others}"),
+        };
+        found.at(path, place, message);
+    }
+}
+
+/// The key that asks for it, on the rung it is asked on.
+fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) {
+    let node = roll.first();
+    let whole = node.settings.routing.place().unwrap_or(node.place);
+    if lack.kind == LackKind::Health {
+        let place = node.settings.network.get().and_then(|network| network.api.get()?.health.place());
+        let place = place.unwrap_or(whole);
+        let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
+        return (rung::path(context.cluster, node, lack.key, place, at), place);
+    }
+    if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
+        return (session::path(context, node, place), place);
+    }
+    match node.settings.routing.get().and_then(|routing| place_of(routing, lack.key)) {
+        Some(place) => {
+            let (key, at) =
+                (format!("routing.{}", lack.key), |rung: &Rung| place_of(rung.routing.get()?, lack.key));
+            (rung::path(context.cluster, node, &key, place, at), place)
+        }
+        None => (rung::path(context.cluster, node, "routing", whole, |rung| rung.routing.place()), whole),
+    }
+}
+
+/// Where the first session stands that asks for it.
+fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
+    let asks = |neighbor: &&NeighborPlan| match kind {
+        LackKind::Password => neighbor.password,
+        LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
+        _ => true,
+    };
+    node.routing.as_ref()?.neighbors.iter().find(asks).map(|neighbor| neighbor.place)
+}
+
+/// Where a key that a [`Lack`] names is written.
+fn place_of(routing: &Routing, key: &str) -> Option<Place> {
+    let policy_in = || routing.policy.get()?.r#in.get();
+    let policy_out = || routing.policy.get()?.out.get();
+    match key {
+        "backend" => routing.backend.place(),
+        "carrier" => routing.carrier.place(),
+        "policy.in.allow" => policy_in()?.allow.place(),
+        "policy.in.max_prefixes" => policy_in()?.max_prefixes.place(),
+        "policy.in.local_preference" => policy_in()?.local_preference.place(),
+        "policy.out.communities" => policy_out()?.communities.place(),
+        "policy.out.prepend" => policy_out()?.prepend.place(),
+        "aggregates" => routing.aggregates.place(),
+        "graceful_restart" => routing.graceful_restart.place(),
+        "workload" => routing.workload.place(),
+        "workload.isolation" => routing.workload.get()?.isolation.place(),
+        "workload.bfd" => routing.workload.get()?.bfd.place(),
+        "agent.status" => routing.agent.get()?.status.place(),
+        "template" => routing.template.place(),
+        "daemons" => routing.daemons.place(),
+        _ => None,
+    }
+}
+
+/// The backends that can do all that the first of these nodes asks, in words.
+fn others(context: &Context<'_>, roll: &Roll<'_>) -> String {
+    let node = roll.first();
+    let Some(ask) = Ask::of(context.cluster, node) else { return String::new() };
+    let chosen = node.routing.as_ref().map(|routing| routing.backend.value);
+    let able = Backend::ALL.iter().filter_map(|&backend| {
+        let carrier = (backend != Backend::Native).then_some(Carrier::Ichor);
+        let extension = if chosen == Some(backend) { " with ichor's extension" } else { "" };
+        lacks(backend, carrier, &ask).is_empty().then(|| format!("{backend}{extension}"))
+    });
+    match able.collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        [one] => format!("; use {one}"),
+        [all @ .., last] => format!("; use {} or {last}", all.join(", ")),
+    }
+}

@@ -1,0 +1,158 @@
+//! BFD: both ends, and releases it breaks on.
+
+use super::backend;
+use super::session::{self, Session, is_affected, sessions};
+use crate::cluster::section::Backend;
+use crate::cluster::value::Toggle;
+use crate::plan::backend::LackKind;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[ONE_SIDED, ONE_SIDED_AFFECTED, LISTEN_RANGE, VRF_NATIVE, LEAF_AFFECTED];
+
+const ONE_SIDED: Rule = Rule {
+    id: "bfd-one-sided",
+    severity: Severity::Warning,
+    summary: "only one end of a session has BFD",
+    story: "The nodes had BFD, the leaf did not. Nothing complained; when a switch between them died, routes stayed for the \
+            whole hold time instead of the second everybody had counted on.",
+    fix: "switch `bfd` on for both the neighbour and the router, or off for both",
+    look: |context, found| one_sided(context, found, false),
+};
+
+const ONE_SIDED_AFFECTED: Rule = Rule {
+    id: "bfd-one-sided-affected",
+    severity: Severity::Error,
+    summary: "only one end of a session has BFD, and its release then never starts BGP",
+    story: "FRR 10.2.0 to 10.2.2 and 10.3.0 let a BFD session that is down keep BGP from starting. After an upgrade of the \
+            leaf the sessions of all nodes without BFD stayed Idle for ever.",
+    fix: "switch `bfd` on or off on both ends, or upgrade that FRR to 10.2.3, 10.3.1 or later",
+    look: |context, found| one_sided(context, found, true),
+};
+
+const LISTEN_RANGE: Rule = Rule {
+    id: "bfd-listen-range",
+    severity: Severity::Error,
+    summary: "BFD with a router that accepts nodes by a range, on a release that cannot do both",
+    story: "A gateway on FRR 10.3.0 accepted the nodes by their prefix. It can begin BFD only once it knows the neighbour, \
+            and it let BGP begin only once BFD was up: the session stayed Idle. GoBGP 4 on the node flaps instead.",
+    fix: "say `bfd: false` for this neighbour, list the nodes one by one on the router, or upgrade it",
+    look: listen_range,
+};
+
+const VRF_NATIVE: Rule = Rule {
+    id: "bfd-vrf-native",
+    severity: Severity::Error,
+    summary: "BFD with the speaker is asked of Talos itself, which has it in the default domain only",
+    story: "Talos refuses a BGP instance that has both a VRF and BFD. The whole configuration was rejected, and with it the \
+            address the node should have been reached by.",
+    fix: "say `bfd: false` for the speaker: it is on the same machine",
+    look: |context, found| backend::report(context, found, &[LackKind::BfdDomain]),
+};
+
+const LEAF_AFFECTED: Rule = Rule {
+    id: "leaf-release-affected",
+    severity: Severity::Note,
+    summary: "a router's FRR forgets a node whose port comes back with another MAC address",
+    story: "A network card was replaced. The leaf kept BFD bound to the old link-local address and refused to start BGP with \
+            the new one: nothing done on the node helped, only removing the neighbour on the leaf.",
+    fix: "upgrade the router to FRR 10.2.3, 10.3.1 or later, or keep the ports' MAC addresses for ever",
+    look: leaf_affected,
+};
+
+/// Whether only the node, or only the router, has BFD.
+fn lone_end(session: &Session<'_>) -> Option<End> {
+    let router = session.router?.value.bfd.get()?;
+    match (session.neighbor.bfd.is_some(), router) {
+        (true, Toggle::Off) => Some(End::Node),
+        (false, Toggle::On(_)) => Some(End::Router),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Node,
+    Router,
+}
+
+/// Whether BFD on `end` alone keeps BGP from starting, for as long as nobody mends it.
+fn is_stuck(session: &Session<'_>, end: End) -> bool {
+    match end {
+        End::Node => {
+            let routing = session.node.settings.routing.get();
+            let version = routing.and_then(|routing| routing.version.get());
+            session.routing.backend.value == Backend::Frr
+                && version.is_some_and(is_affected)
+                && session.address().is_some()
+        }
+        // Over a link the leaf starts BGP after some seconds, unless the node's BIRD waits for it to do so.
+        End::Router => {
+            let waits = session.routing.backend.value == Backend::Bird;
+            session.is_affected() && (session.address().is_some() || waits)
+        }
+    }
+}
+
+fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        if let Some(end) = lone_end(&session)
+            && is_stuck(&session, end) == stuck
+        {
+            rolls.add((session.far(), end), session.nodes, session.neighbor.place);
+        }
+    }
+    for ((far, end), roll) in rolls {
+        let alone = match end {
+            End::Node => format!("BFD is on for {roll} and off for {far}"),
+            End::Router => format!("BFD is on for {far} and off for {roll}"),
+        };
+        let message = if stuck { format!("{alone}: BGP never starts") } else { alone };
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
+    }
+}
+
+fn listen_range(context: &Context<'_>, found: &mut Found) {
+    backend::report(context, found, &[LackKind::BfdRange]);
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
+        if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
+        {
+            rolls.add(session.far(), session.nodes, session.neighbor.place);
+        }
+    }
+    for (far, roll) in rolls {
+        found.at(
+            session::path(context, roll.first(), roll.place()),
+            roll.place(),
+            format!("BFD with {far}, which accepts {roll} by a range: BGP never starts on its release"),
+        );
+    }
+}
+
+fn leaf_affected(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
+        let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
+        if session.neighbor.bfd.is_some() && !off {
+            rolls.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
+        }
+    }
+    for (nth, _) in rolls {
+        let router = nth.and_then(|nth| context.cluster.routers().nth(nth));
+        if let Some(router) = router
+            && let (Some(name), Some(version)) = (router.value.name.get(), router.value.version.at())
+        {
+            found.at(
+                format!("fabric.routers.{name}.version"),
+                version.place,
+                format!(
+                    "with BFD on, FRR {} never takes back a port that returns with another MAC",
+                    version.value
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Options of FRR's daemons.
+
+use std::net::IpAddr;
+
+use super::session::alike;
+use crate::cluster::key::List;
+use crate::cluster::section::{Backend, Isolation, Rung};
+use crate::cluster::value::Text;
+use crate::plan::RoutingPlan;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[NETNS_VRF, VTY_OPEN];
+
+const NETNS_VRF: Rule = Rule {
+    id: "zebra-netns-vrf",
+    severity: Severity::Error,
+    summary: "an option makes VRFs network namespaces, and the speaker is in a VRF",
+    story: "An old start script had `zebra -n`. With it FRR looks for VRFs among network namespaces and ignores VRF devices: \
+            the instance toward the speaker stayed inactive, and no service address got out.",
+    fix: "remove `-n` and `-w`, or say `isolation: netns`",
+    look: netns_vrf,
+};
+
+const VTY_OPEN: Rule = Rule {
+    id: "vty-open",
+    severity: Severity::Warning,
+    summary: "a daemon's TCP console is opened to the network",
+    story: "For an afternoon of debugging bgpd got `-P 2605`. It listens on every address of the node; a year later a scanner \
+            found it and, with the password of the example, a way to withdraw every route.",
+    fix: "remove `-P` and `-A`: the daemons' local sockets serve vtysh and the agent, or add `-A 127.0.0.1`",
+    look: vty_open,
+};
+
+fn netns_vrf(context: &Context<'_>, found: &mut Found) {
+    report(
+        context,
+        found,
+        |routing, name, options| {
+            let vrf =
+                routing.workload.as_ref().is_some_and(|workload| workload.isolation.value == Isolation::Vrf);
+            let flag = words(options)
+                .find(|word| matches!(*word, "-w" | "--vrfwnetns") || (name == "zebra" && *word == "-n"));
+            flag.filter(|_| vrf)
+        },
+        |name, flag| {
+            format!("with `{flag}` {name} takes VRFs for network namespaces, and the speaker is in a VRF")
+        },
+    );
+}
+
+fn vty_open(context: &Context<'_>, found: &mut Found) {
+    report(
+        context,
+        found,
+        |_, _, options| {
+            let port = value_of(options, "-P", "--vty_port");
+            let address = value_of(options, "-A", "--vty_addr");
+            let local = address.is_some_and(|address| {
+                address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+            });
+            if local || port == Some("0") { None } else { port.or(address) }
+        },
+        |name, value| format!("`{value}` opens the TCP console of {name} to the network"),
+    );
+}
+
+/// Reports daemons of which `wrong` finds an option, each option once for all nodes.
+fn report<'c>(
+    context: &Context<'c>,
+    found: &mut Found,
+    wrong: impl Fn(&RoutingPlan, &str, &'c List<Text>) -> Option<&'c str>,
+    message: impl Fn(&str, &str) -> String,
+) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, node, routing) in
+        alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
+    {
+        let Some(daemons) = node.settings.routing.get().and_then(|routing| routing.daemons.get()) else {
+            continue;
+        };
+        for (name, options) in daemons.iter() {
+            if let Some(option) = wrong(routing, name.as_str(), options.value) {
+                rolls.add((options.place, name.as_str(), option), nodes, options.place);
+            }
+        }
+    }
+    for ((place, name, option), roll) in rolls {
+        let key = format!("routing.daemons.{name}");
+        let at = |rung: &Rung| Some(rung.routing.get()?.daemons.get()?.get(name)?.place);
+        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(name, option));
+    }
+}
+
+fn words(options: &List<Text>) -> impl Iterator<Item = &str> {
+    options.values().flat_map(|option| option.as_str().split_ascii_whitespace())
+}
+
+/// The value of an option: behind it, joined to it, or after `=`.
+fn value_of<'o>(options: &'o List<Text>, short: &str, long: &str) -> Option<&'o str> {
+    let mut words = words(options);
+    while let Some(word) = words.next() {
+        if word == short || word == long {
+            return words.next();
+        }
+        let joined = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+        if let Some(value) = joined.or_else(|| word.strip_prefix(short)) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Place;
+    use crate::cluster::key::At;
+
+    #[test]
+    fn options_are_found_in_every_spelling() {
+        for text in ["-P 2605", "-P2605", "--vty_port=2605", "--vty_port 2605", "-s 90000 -P 2605"] {
+            let options = List(vec![At { value: Text::parse(text).unwrap(), place: Place::default() }]);
+
+            assert_eq!(value_of(&options, "-P", "--vty_port"), Some("2605"), "{text}");
+        }
+    }
+}

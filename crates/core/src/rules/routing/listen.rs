@@ -1,0 +1,103 @@
+//! Ranges from which a router accepts nodes that are not listed one by one.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::session::{self, Session, sessions, those};
+use crate::cluster::key::At;
+use crate::cluster::section::{Addressing, Router};
+use crate::plan::NodePlan;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[WIDE, MISSES_NODES];
+
+const WIDE: Rule = Rule {
+    id: "listen-range-wide",
+    severity: Severity::Warning,
+    summary: "a router accepts sessions from more than the nodes, and without a password",
+    story: "The gateway listened on the whole of fd00::/8 because it was quick. A container on another network opened a \
+            session of its own one day and announced a default route.",
+    fix: "set `listen` to the node prefix, or give the sessions a `password`",
+    look: wide,
+};
+
+const MISSES_NODES: Rule = Rule {
+    id: "listen-range-misses-nodes",
+    severity: Severity::Error,
+    summary: "a router's range leaves out nodes that peer with it",
+    story: "The second rack got a prefix of its own, the gateway's range stayed as it was. It answered the new nodes with a \
+            reset, and they were the only ones without routes.",
+    fix: "widen `listen` to take in the node prefix, or list these nodes on the router",
+    look: misses_nodes,
+};
+
+/// The network of the address a node opens a session with `peer` from.
+fn source(node: &NodePlan, peer: IpAddr) -> Option<IpNet> {
+    let mut nets = node.address.iter().map(|(net, _)| net);
+    nets.find(|net| net.addr().is_ipv4() == peer.is_ipv4()).map(|net| net.trunc())
+}
+
+fn wide(context: &Context<'_>, found: &mut Found) {
+    let routers: Vec<_> = context.cluster.routers().collect();
+    let mut networks: Vec<BTreeSet<IpNet>> = vec![BTreeSet::new(); routers.len()];
+    for session in sessions(context).filter(|session| !session.neighbor.password && range(session).is_some())
+    {
+        if let (Some(nth), Some(peer)) = (session.neighbor.router_nth, session.address()) {
+            let sources = session.nodes.iter().filter_map(|&node| source(&context.plan.nodes[node], peer));
+            networks[nth].extend(sources);
+        }
+    }
+    for (router, networks) in routers.iter().zip(networks) {
+        if let Some((listen, needed)) = wider(router, &networks)
+            && let Some(name) = router.value.name.get()
+        {
+            let place = router.value.listen.place().unwrap_or(router.place);
+            let path = format!("fabric.routers.{name}.listen");
+            found.at(
+                path,
+                place,
+                format!("{listen} is more than {needed}, where the nodes are, and there is no password"),
+            );
+        }
+    }
+}
+
+/// The range, and the one network of nodes within it, when they differ. Several networks need one range around them.
+fn wider(router: &At<Router>, networks: &BTreeSet<IpNet>) -> Option<(IpNet, IpNet)> {
+    let listen = router.value.listen.get()?.0;
+    let needed = networks.first().filter(|_| networks.len() == 1 || listen.prefix_len() == 0)?;
+    (!router.value.password.is_set() && listen != *needed && listen.contains(needed))
+        .then_some((listen, *needed))
+}
+
+fn range(session: &Session<'_>) -> Option<IpNet> {
+    session.router?.value.listen.get().map(|listen| listen.0)
+}
+
+fn misses_nodes(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        let Some(listen) = range(&session) else { continue };
+        let Some(peer) = session.address().filter(|peer| peer.is_ipv4() == listen.addr().is_ipv4()) else {
+            continue;
+        };
+        let outside = those(context, session.nodes, |node| !is_within(node, listen, peer));
+        rolls.add((session.far(), listen), &outside, session.neighbor.place);
+    }
+    for ((far, listen), roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(path, roll.place(), format!("{far} accepts only {listen}, not the addresses of {roll}"));
+    }
+}
+
+/// Whether the node has an address in the range; one that a DHCP server gives it is taken to be.
+fn is_within(node: &NodePlan, listen: IpNet, peer: IpAddr) -> bool {
+    let mut own = node.address.iter().filter(|(net, _)| net.addr().is_ipv4() == peer.is_ipv4());
+    let mut links = node.settings.links.values().flat_map(|link| link.addresses.values());
+    node.addressing.value == Addressing::Dhcp
+        || own.any(|(net, _)| listen.contains(&net.addr()))
+        || links.any(|address| listen.contains(&address.0.addr()))
+}

@@ -1,0 +1,37 @@
+//! BGP: sessions with the fabric, the speaker of service addresses, and what backends and the kernel make of them.
+//!
+//! `session` is what most rules here look at: each session once for all nodes that route alike.
+
+mod aggregate;
+mod allow;
+mod asn;
+mod backend;
+mod bfd;
+mod daemon;
+mod listen;
+mod listener;
+mod mtu;
+mod neighbor;
+mod nexthop;
+mod session;
+mod speaker;
+mod vrf;
+
+use super::Group;
+
+/// The rules by subject.
+pub(super) const GROUPS: &[Group] = &[
+    ("AS numbers", asn::RULES),
+    ("Neighbours", neighbor::RULES),
+    ("Listen ranges", listen::RULES),
+    ("Next hops", nexthop::RULES),
+    ("BFD", bfd::RULES),
+    ("MTU for IPv6", mtu::RULES),
+    ("The speaker", speaker::RULES),
+    ("Prefixes from the speaker", allow::RULES),
+    ("Aggregates", aggregate::RULES),
+    ("VRFs", vrf::RULES),
+    ("Daemons", daemon::RULES),
+    ("Listeners", listener::RULES),
+    ("Backends", backend::RULES),
+];

@@ -1,0 +1,96 @@
+//! Links too small for IPv6.
+
+use super::speaker;
+use crate::cluster::section::{Link, Rung};
+use crate::cluster::value::{LinkName, Mtu};
+use crate::plan::{NodePlan, Peer};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[BELOW_1280];
+
+const BELOW_1280: Rule = Rule {
+    id: "mtu-below-1280",
+    severity: Severity::Error,
+    summary: "a link that carries IPv6 has an MTU below 1280",
+    story: "For a tunnel somebody set the MTU of a port to 1200. The kernel removes IPv6 from such a link, its link-local \
+            address included, and with it went the unnumbered session.",
+    fix: "use at least 1280, or lower the MTU of the routes instead",
+    look: below_1280,
+};
+
+const LEAST: Mtu = Mtu(1280);
+
+fn below_1280(context: &Context<'_>, found: &mut Found) {
+    network(context, found);
+    links(context, found);
+    for speaking in speaker::speakers(context) {
+        let mtu = speaking.written.link.get().and_then(|link| link.mtu.at());
+        let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
+        if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < LEAST) {
+            let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
+            let path = rung::path(
+                context.cluster,
+                &context.plan.nodes[speaking.nodes[0]],
+                "routing.workload.link.mtu",
+                mtu.place,
+                at,
+            );
+            found.at(path, mtu.place, message(*mtu.value));
+        }
+    }
+}
+
+fn message(mtu: Mtu) -> String {
+    format!("{mtu} takes IPv6 off the link, which needs 1280")
+}
+
+fn network(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for node in &context.plan.nodes {
+        let mtu = node.settings.network.get().and_then(|network| network.mtu.at());
+        if let Some(mtu) = mtu.filter(|mtu| *mtu.value < LEAST)
+            && (node.address.v6.is_some() || is_unnumbered(node))
+        {
+            rolls.add((mtu.place, *mtu.value), &[node.nth], mtu.place);
+        }
+    }
+    for ((place, mtu), roll) in rolls {
+        let at = |rung: &Rung| rung.network.get()?.mtu.place();
+        found.at(rung::path(context.cluster, roll.first(), "network.mtu", place, at), place, message(mtu));
+    }
+}
+
+fn links(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for node in &context.plan.nodes {
+        for link in node.settings.links.values() {
+            if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < LEAST)
+                && let Some(name) = link.name.get()
+                && carries_v6(node, link, name)
+            {
+                rolls.add((mtu.place, *mtu.value, name), &[node.nth], mtu.place);
+            }
+        }
+    }
+    for ((place, mtu, name), roll) in rolls {
+        let key = format!("links.{name}.mtu");
+        let at = |rung: &Rung| {
+            let mut links = rung.links.values();
+            links.find(|link| link.name.get() == Some(name) && link.mtu.place() == Some(place))?.mtu.place()
+        };
+        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(mtu));
+    }
+}
+
+fn is_unnumbered(node: &NodePlan) -> bool {
+    let mut neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
+    neighbors.any(|neighbor| matches!(neighbor.peer, Peer::Link(_)))
+}
+
+fn carries_v6(node: &NodePlan, link: &Link, name: &LinkName) -> bool {
+    let mut neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
+    (node.address.v6.is_some() && node.link.value == *name)
+        || link.addresses.values().any(|address| address.0.addr().is_ipv6())
+        || neighbors.any(|neighbor| matches!(&neighbor.peer, Peer::Link(on) if on == name))
+}

@@ -1,0 +1,252 @@
+//! Neighbours: whether a node can find them, and whether it has any.
+
+use std::net::IpAddr;
+
+use super::session::{self, Session, alike, sessions, those};
+use crate::cluster::section::Addressing;
+use crate::cluster::value::LinkName;
+use crate::plan::{NodePlan, Peer, Prefixes};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, UNREACHABLE, NONE];
+
+const LINK_UNKNOWN: Rule = Rule {
+    id: "neighbor-link-unknown",
+    severity: Severity::Error,
+    summary: "a neighbour is expected on a link the node does not have",
+    story: "The file spoke of fab1, the node had one MAC address and so only fab0. Half of the paths were missing from the \
+            first day, which came out when the other leaf was upgraded.",
+    fix: "name a port or link of the node, or add the port's MAC address",
+    look: link_unknown,
+};
+
+const WITHOUT_ADDRESS: Rule = Rule {
+    id: "neighbor-without-address",
+    severity: Severity::Error,
+    summary: "a neighbour is a router without an address, and no link says where it is",
+    story: "`neighbors: [{router: gw1}]` looked complete. The router had no address in the file, so there was no session to \
+            configure, and the nodes booted without a single neighbour.",
+    fix: "give the neighbour a `link` or an `address`, or the router `addresses`",
+    look: without_address,
+};
+
+const IS_SELF: Rule = Rule {
+    id: "neighbor-is-self",
+    severity: Severity::Error,
+    summary: "a node has its own address as a neighbour",
+    story: "FRR refuses such a neighbour and every line about it. The rest of the file was read, the program that loaded it \
+            reported failure, and the node was left half configured.",
+    fix: "correct the address, or give this node neighbours of its own",
+    look: is_self,
+};
+
+const TWICE: Rule = Rule {
+    id: "neighbor-twice",
+    severity: Severity::Error,
+    summary: "a node has the same neighbour twice",
+    story: "The second entry had another password. The daemon took the lines of both for one neighbour, the last one won, \
+            and the session never came up again after the next restart.",
+    fix: "keep one of the entries",
+    look: twice,
+};
+
+const TIMERS: Rule = Rule {
+    id: "timers-invalid",
+    severity: Severity::Error,
+    summary: "timers that a daemon refuses or rewrites",
+    story: "Somebody wrote hold time and keepalive in the wrong order. FRR turned `9 3` into 1 and 3 without a word: three \
+            seconds of a busy switch were enough to take all nodes out of service.",
+    fix: "write `[keepalive, hold]` with a hold time of at least 3 seconds and three keepalives, such as [3, 9]",
+    look: timers,
+};
+
+const UNREACHABLE: Rule = Rule {
+    id: "neighbor-unreachable",
+    severity: Severity::Warning,
+    summary: "nothing leads from a node to its neighbour",
+    story: "The gateway had an address in the old prefix. The node had neither an address there nor a default route, so its \
+            session stayed in Active until somebody read the routing table.",
+    fix: "correct the address, or give the node an address or a gateway of that family",
+    look: unreachable,
+};
+
+const NONE: Rule = Rule {
+    id: "routing-without-neighbors",
+    severity: Severity::Warning,
+    summary: "a node routes, but has nobody to tell",
+    story: "The file had a `routing` section with AS numbers and a speaker, and neither neighbours nor routers. Everything \
+            on the node ran, and none of its service addresses was ever heard of outside.",
+    fix: "add `routing.neighbors` or `fabric.routers`, or remove `routing`",
+    look: no_neighbors,
+};
+
+fn link_unknown(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        let Peer::Link(link) = &session.neighbor.peer else { continue };
+        // Who routes alike has the same ports.
+        if !session.node.ports.iter().any(|port| port.name == *link) {
+            let without = those(context, session.nodes, |node| !has_link(node, link));
+            rolls.add(link.as_str(), &without, session.neighbor.place);
+        }
+    }
+    for (link, roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        let verb = if roll.count() == 1 { "has" } else { "have" };
+        found.at(path, roll.place(), format!("{roll} {verb} no link {link}"));
+    }
+}
+
+fn has_link(node: &NodePlan, name: &LinkName) -> bool {
+    node.settings.links.values().any(|link| link.name.get() == Some(name))
+}
+
+fn without_address(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, node, routing) in alike(context) {
+        let Some(written) = node.settings.routing.get().and_then(|routing| routing.neighbors.get()) else {
+            continue;
+        };
+        // The plan has no session for these.
+        if written.0.len() == routing.neighbors.len() {
+            continue;
+        }
+        for neighbor in &written.0 {
+            if !routing.neighbors.iter().any(|planned| planned.place == neighbor.place) {
+                rolls.add(neighbor.value.router.get(), nodes, neighbor.place);
+            }
+        }
+    }
+    for (router, roll) in rolls {
+        let router = router.map_or("the neighbour", |router| router.as_str());
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(
+            path,
+            roll.place(),
+            format!("{router} has no address, and there is no `link` to find it on"),
+        );
+    }
+}
+
+fn is_self(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        if let Some(address) = session.address() {
+            let own = those(context, session.nodes, |node| is_own(node, address));
+            rolls.add(address, &own, session.neighbor.place);
+        }
+    }
+    for (address, roll) in rolls {
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(path, roll.place(), format!("{address} is an address of {roll} itself"));
+    }
+}
+
+fn is_own(node: &NodePlan, address: IpAddr) -> bool {
+    let has = |prefixes: &Prefixes| prefixes.iter().any(|(net, _)| net.addr() == address);
+    has(&node.address)
+        || has(&node.loopback)
+        || node.dummies.iter().any(|dummy| has(&dummy.address))
+        || node.settings.links.values().any(|link| link.addresses.values().any(|own| own.0.addr() == address))
+}
+
+fn twice(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, _, routing) in alike(context) {
+        for (position, neighbor) in routing.neighbors.iter().enumerate() {
+            if routing.neighbors[..position].iter().any(|other| other.peer == neighbor.peer) {
+                rolls.add(&neighbor.peer, nodes, neighbor.place);
+            }
+        }
+    }
+    for (peer, roll) in rolls {
+        let what = match peer {
+            Peer::Address(address) => format!("{address} is a neighbour already"),
+            Peer::Link(link) => format!("there is a neighbour on {link} already"),
+        };
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), what);
+    }
+}
+
+fn timers(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        let (keepalive, hold) = session.neighbor.timers;
+        if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
+            rolls.add((session.neighbor.timers, session.far()), session.nodes, session.neighbor.place);
+        }
+    }
+    for (((keepalive, hold), _), roll) in rolls {
+        let message = if hold < 3 {
+            format!("a hold time of {hold} is refused: BGP wants 0 or at least 3 seconds")
+        } else {
+            format!("a keepalive of {keepalive} with a hold time of {hold} becomes {}", hold / 3)
+        };
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(format!("{path}.timers"), roll.place(), message);
+    }
+}
+
+fn unreachable(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
+            let lost = those(context, session.nodes, |node| !leads_to(node, address));
+            rolls.add(address, &lost, session.neighbor.place);
+        }
+    }
+    for (address, roll) in rolls {
+        let verb = if roll.count() == 1 { "has" } else { "have" };
+        let path = session::path(context, roll.first(), roll.place());
+        found.at(
+            path,
+            roll.place(),
+            format!("{roll} {verb} neither an address beside {address} nor a gateway to it"),
+        );
+    }
+}
+
+/// Whether the node has a way to `address`; what a DHCP server gives it is not known.
+fn leads_to(node: &NodePlan, address: IpAddr) -> bool {
+    let gateway = match address {
+        IpAddr::V4(_) => node.gateway.v4.is_some(),
+        IpAddr::V6(v6) => node.gateway.v6.is_some() && !v6.is_unicast_link_local(),
+    };
+    let mut links = node.settings.links.values();
+    gateway
+        || node.addressing.value == Addressing::Dhcp
+        || node.address.iter().any(|(net, _)| net.contains(&address))
+        || links.any(|link| {
+            link.dhcp.value() == Some(true)
+                || link.addresses.values().any(|own| own.0.contains(&address))
+                || link.routes.values().any(|route| match route.to.get() {
+                    Some(to) => to.0.contains(&address),
+                    None => route.via.get().is_some_and(|via| via.is_ipv4() == address.is_ipv4()),
+                })
+        })
+}
+
+/// Whether it is a link-local address with its link.
+fn is_beside(session: &Session<'_>, address: IpAddr) -> bool {
+    let mut written =
+        session.node.settings.routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
+        && written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
+}
+
+fn no_neighbors(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
+        // Those that cannot be found are told of as such.
+        let written = node.settings.routing.get().and_then(|routing| routing.neighbors.get());
+        if written.is_none_or(|written| written.0.is_empty()) {
+            let place = node.settings.routing.place().unwrap_or(node.place);
+            rolls.add(place, nodes, place);
+        }
+    }
+    for (place, roll) in rolls {
+        let path = rung::path(context.cluster, roll.first(), "routing", place, |rung| rung.routing.place());
+        found.at(path, place, format!("there is no neighbour for {roll}: nothing is announced"));
+    }
+}

@@ -1,0 +1,86 @@
+//! IPv4 prefixes over IPv6 sessions.
+
+use std::net::IpAddr;
+
+use super::session::{self, Session, sessions, those};
+use crate::cluster::section::{Advertise, Software, Speaker};
+use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[MISSING, UNKNOWN];
+
+const MISSING: Rule = Rule {
+    id: "extended-nexthop-missing",
+    severity: Severity::Error,
+    summary: "IPv4 prefixes are announced over an IPv6 session to a router that cannot take them",
+    story: "Every session was Established and every IPv6 address answered; of the IPv4 service addresses the gateway had \
+            none. It had never been told to take IPv4 routes with IPv6 next hops, and BGP does not call that an error.",
+    fix: "switch on extended next hop on the router and say `extended_nexthop: true`, or peer over IPv4 as well",
+    look: |context, found| look(context, found, Some(false)),
+};
+
+const UNKNOWN: Rule = Rule {
+    id: "extended-nexthop-unknown",
+    severity: Severity::Note,
+    summary: "IPv4 prefixes are announced over an IPv6 session, and nobody knows whether the router can take them",
+    story: "A session without extended next hop on one of its ends comes up and stays up; the IPv4 prefixes are simply not \
+            there. Whoever looks at the node sees them announced and searches elsewhere.",
+    fix: "list the router under `fabric.routers` and say `extended_nexthop: true` or `false`",
+    look: |context, found| look(context, found, None),
+};
+
+fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
+    let speaks = speaker_announces_v4(&context.plan.cluster);
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        if matches!(session.address(), Some(IpAddr::V6(_)))
+            && takes_v4(&session) == knowledge
+            && !has_v4_session(session.routing)
+        {
+            let silent = those(context, session.nodes, |node| announces_v4(node, session.routing, speaks));
+            rolls.add(session.far(), &silent, session.neighbor.place);
+        }
+    }
+    for (far, roll) in rolls {
+        let message = match knowledge {
+            Some(_) => {
+                format!("the IPv4 prefixes of {roll} never reach {far}, which has no extended next hop")
+            }
+            None => format!(
+                "the IPv4 prefixes of {roll} reach {far} only if it has extended next hop, which the file does not say"
+            ),
+        };
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
+    }
+}
+
+/// Whether the router takes IPv4 routes with IPv6 next hops; it does where ichor writes its configuration.
+fn takes_v4(session: &Session<'_>) -> Option<bool> {
+    let router = &session.router?.value;
+    let writes = router.software.value().unwrap_or(Software::Frr) != Software::Other;
+    router.extended_nexthop.value().or(writes.then_some(true))
+}
+
+fn has_v4_session(routing: &RoutingPlan) -> bool {
+    routing.neighbors.iter().any(|neighbor| matches!(neighbor.peer, Peer::Address(IpAddr::V4(_))))
+}
+
+fn announces_v4(node: &NodePlan, routing: &RoutingPlan, speaks: bool) -> bool {
+    let kinds = &routing.advertise.value;
+    let dummy =
+        |anycast| node.dummies.iter().any(|dummy| dummy.anycast == anycast && dummy.address.v4.is_some());
+    let everything = |workload: &crate::plan::WorkloadPlan| {
+        speaks
+            || workload.allow.iter().any(|prefix| prefix.addr().is_ipv4())
+            || workload.speaker == Speaker::Cilium
+    };
+    (kinds.contains(&Advertise::Loopback) && node.loopback.v4.is_some())
+        || (kinds.contains(&Advertise::Dummy) && dummy(false))
+        || (kinds.contains(&Advertise::Anycast) && dummy(true))
+        || routing.workload.as_ref().is_some_and(everything)
+}
+
+fn speaker_announces_v4(plan: &ClusterPlan) -> bool {
+    plan.pools.iter().flat_map(|(_, prefixes)| prefixes).any(|prefix| prefix.value.addr().is_ipv4())
+}

@@ -1,0 +1,141 @@
+//! BGP sessions as rules see them: a node, its neighbour, and the router at the other end where the file knows it.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use crate::cluster::Place;
+use crate::cluster::key::At;
+use crate::cluster::section::{Router, Software};
+use crate::cluster::value::SoftwareVersion;
+use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
+use crate::rules::{Context, rung};
+
+/// One session with the fabric, of nodes that route alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session<'c> {
+    /// Their numbers.
+    pub nodes: &'c [usize],
+    /// The first of them.
+    pub node: &'c NodePlan,
+    pub routing: &'c RoutingPlan,
+    pub neighbor: &'c NeighborPlan,
+    pub router: Option<&'c At<Router>>,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Far<'c> {
+    Router(&'c str),
+    Address(IpAddr),
+    Link(&'c str),
+}
+
+impl<'c> Far<'c> {
+    /// Who is at the other end of a session with `neighbor`.
+    pub(super) fn of(neighbor: &'c NeighborPlan) -> Self {
+        match (&neighbor.router, &neighbor.peer) {
+            (Some(name), _) => Self::Router(name.as_str()),
+            (None, Peer::Address(address)) => Self::Address(*address),
+            (None, Peer::Link(link)) => Self::Link(link.as_str()),
+        }
+    }
+}
+
+impl fmt::Display for Far<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Router(name) => f.write_str(name),
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Link(link) => write!(f, "the router on {link}"),
+        }
+    }
+}
+
+/// The nodes that route.
+pub(super) fn routed<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c RoutingPlan)> {
+    context.plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)))
+}
+
+/// The nodes that route alike: their numbers, and the first of them.
+pub(super) fn alike<'c>(
+    context: &Context<'c>,
+) -> impl Iterator<Item = (&'c [usize], &'c NodePlan, &'c RoutingPlan)> {
+    let plan = context.plan;
+    plan.routed.iter().map(|alike| (alike.nodes.as_slice(), &plan.nodes[alike.nodes[0]], &*alike.routing))
+}
+
+/// Every session with the fabric, once for all nodes that route alike.
+pub(super) fn sessions<'c>(context: &Context<'c>) -> impl Iterator<Item = Session<'c>> {
+    let routers: Rc<[_]> = context.cluster.routers().collect();
+    alike(context).flat_map(move |(nodes, node, routing)| {
+        let known = Rc::clone(&routers);
+        routing.neighbors.iter().map(move |neighbor| {
+            let router = neighbor.router_nth.and_then(|nth| known.get(nth).copied());
+            Session { nodes, node, routing, neighbor, router }
+        })
+    })
+}
+
+/// Those of `nodes` that are so.
+pub(super) fn those(context: &Context<'_>, nodes: &[usize], so: impl Fn(&NodePlan) -> bool) -> Vec<usize> {
+    nodes.iter().copied().filter(|&nth| so(&context.plan.nodes[nth])).collect()
+}
+
+impl<'c> Session<'c> {
+    /// Who is at the other end.
+    pub(super) fn far(&self) -> Far<'c> {
+        Far::of(self.neighbor)
+    }
+
+    /// Its neighbour's address, when it is numbered.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        match self.neighbor.peer {
+            Peer::Address(address) => Some(address),
+            Peer::Link(_) => None,
+        }
+    }
+
+    /// Whether its router runs an FRR that lets a BFD session that is down keep BGP from starting.
+    pub(super) fn is_affected(&self) -> bool {
+        self.router.is_some_and(|router| {
+            router.value.software.value().unwrap_or(Software::Frr) == Software::Frr
+                && router.value.version.get().is_some_and(is_affected)
+        })
+    }
+}
+
+/// FRR 10.2.0 to 10.2.2 and 10.3.0.
+pub(super) fn is_affected(version: &SoftwareVersion) -> bool {
+    match version.minor() {
+        (10, 2) => version.patch().unwrap_or(0) <= 2,
+        (10, 3) => version.patch().unwrap_or(0) == 0,
+        _ => false,
+    }
+}
+
+/// The key path of a session of `node` that stands at `place`: among its neighbours, or the router it follows from.
+pub(super) fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+    let written = rung::find(context.cluster, node, |rung| {
+        rung.routing.get()?.neighbors.items().position(|neighbor| neighbor.place == place)
+    });
+    if let Some((step, position)) = written {
+        return step.path(&format!("routing.neighbors[{position}]"));
+    }
+    let router = context.cluster.routers().find(|router| router.place == place);
+    let name = router.and_then(|router| router.value.name.get());
+    name.map_or_else(|| "fabric.routers".to_owned(), |name| format!("fabric.routers.{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_four_releases_of_frr_are_affected() {
+        let affected = |text| is_affected(&SoftwareVersion::parse(text).unwrap());
+
+        assert!(["10.2", "10.2.0", "10.2.1", "10.2.2", "10.3", "10.3.0"].into_iter().all(affected));
+        assert!(!["8.4.4", "10", "10.1", "10.2.3", "10.3.1", "10.7.1"].into_iter().any(affected));
+    }
+}

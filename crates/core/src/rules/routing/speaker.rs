@@ -1,0 +1,206 @@
+//! The speaker of service addresses and the link to it.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::session::alike;
+use crate::cluster::Place;
+use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
+use crate::plan::{NodePlan, RoutingPlan, WorkloadPlan};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ISOLATION_NONE];
+
+const NATIVE_IPV6: Rule = Rule {
+    id: "metallb-native-ipv6",
+    severity: Severity::Error,
+    summary: "MetalLB in native mode speaks over an IPv6 link",
+    story: "MetalLB's own BGP code writes an IPv6 next hop behind the length of an IPv4 one. FRR 10 takes the update for a \
+            withdrawal, so that the session is up without a route; FRR 8 ends the session, over and over.",
+    fix: "use `metallb: {mode: frr-k8s}`, or give the link IPv4 addresses such as 192.168.250.254 and 192.168.250.255",
+    look: native_ipv6,
+};
+
+const SECOND_ZEBRA: Rule = Rule {
+    id: "metallb-second-zebra",
+    severity: Severity::Warning,
+    summary: "MetalLB brings a second zebra that sweeps the node's routes",
+    story: "In FRR mode MetalLB runs a zebra in the node's own network namespace. When a new version of MetalLB was rolled \
+            out, each starting or stopping zebra removed all BGP routes of the kernel; on FRR 8 they did not come back.",
+    fix: "use `metallb: {mode: frr-k8s}`, or start MetalLB's zebra with `-K 60`",
+    look: second_zebra,
+};
+
+const LINK_BROKEN: Rule = Rule {
+    id: "speaker-link-broken",
+    severity: Severity::Error,
+    summary: "the two ends of the speaker's link do not fit together",
+    story: "The link was given ::1 and ::2 in a /127, which are two different networks. Both addresses were there, each end \
+            said `no route to host`, and the speaker's session never left Active.",
+    fix: "give both ends different addresses of one prefix, such as `::` and `::1` in a /127",
+    look: link_broken,
+};
+
+const ISOLATION_NONE: Rule = Rule {
+    id: "isolation-none",
+    severity: Severity::Warning,
+    summary: "the speaker is not isolated from the node's routing",
+    story: "With both ends of the link in one routing table FRR 8 accepts the speaker by a range and needs its next hops \
+            rewritten. A later release of FRR lost some of the equal paths that way, and nobody had touched the file.",
+    fix: "leave `isolation` out, or say `isolation: vrf`",
+    look: isolation_none,
+};
+
+/// The speaker of nodes that route alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speaking<'c> {
+    /// Their numbers.
+    pub nodes: &'c [usize],
+    pub routing: &'c RoutingPlan,
+    pub workload: &'c WorkloadPlan,
+    pub written: &'c Workload,
+}
+
+/// The speakers, each once for all nodes that route alike.
+pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaking<'c>> {
+    alike(context).filter_map(|(nodes, node, routing)| {
+        let workload = routing.workload.as_ref()?;
+        let written = node.settings.routing.get()?.workload.get()?;
+        Some(Speaking { nodes, routing, workload, written })
+    })
+}
+
+/// The path of the speaker of `node`.
+pub(super) fn path(context: &Context<'_>, node: &NodePlan) -> String {
+    let found = rung::find(context.cluster, node, |rung| rung.routing.get()?.workload.place());
+    found.map_or_else(|| "routing.workload".to_owned(), |(step, _)| step.path("routing.workload"))
+}
+
+/// Reports each place once, with its message.
+fn report(
+    context: &Context<'_>,
+    found: &mut Found,
+    below: &str,
+    key: impl Fn(&Workload) -> Option<Place>,
+    wrong: impl Fn(&Speaking<'_>) -> Option<String>,
+) {
+    let mut rolls = Rolls::new(context.plan);
+    for speaking in speakers(context) {
+        if let Some(message) = wrong(&speaking) {
+            let place = key(speaking.written);
+            rolls.add(
+                (place.unwrap_or(speaking.workload.place), place.is_some(), message),
+                speaking.nodes,
+                Place::default(),
+            );
+        }
+    }
+    for ((place, is_written, message), roll) in rolls {
+        let node = roll.first();
+        let at = if is_written {
+            let below = format!("routing.workload.{below}");
+            rung::path(context.cluster, node, &below, place, |rung| {
+                key(rung.routing.get()?.workload.get()?)
+            })
+        } else {
+            path(context, node)
+        };
+        found.at(at, place, message);
+    }
+}
+
+fn native_ipv6(context: &Context<'_>, found: &mut Found) {
+    let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
+    report(context, found, "metallb.mode", mode, |speaking| {
+        let (ours, _) = speaking.workload.link.as_ref()?;
+        (is_metallb(speaking, MetallbMode::Native) && ours.value.is_ipv6()).then(|| {
+            format!("MetalLB's native mode breaks on an IPv6 session, and its link has {}", ours.value)
+        })
+    });
+}
+
+fn is_metallb(speaking: &Speaking<'_>, mode: MetallbMode) -> bool {
+    speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode == mode
+}
+
+/// BIRD's routes have a protocol number of their own, which zebra leaves alone.
+fn second_zebra(context: &Context<'_>, found: &mut Found) {
+    let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
+    report(context, found, "metallb.mode", mode, |speaking| {
+        let swept = speaking.routing.backend.value != Backend::Bird;
+        (swept && is_metallb(speaking, MetallbMode::Frr)).then(|| {
+            "a second zebra in the node's namespace removes the node's BGP routes when it starts or stops"
+                .to_owned()
+        })
+    });
+}
+
+fn link_broken(context: &Context<'_>, found: &mut Found) {
+    report(
+        context,
+        found,
+        "link",
+        |workload| workload.link.place(),
+        |speaking| {
+            let (ours, theirs) = speaking.workload.link.as_ref()?;
+            mismatch(ours.value, theirs.value, speaking.workload.prefix)
+        },
+    );
+}
+
+/// Why two ends with this prefix length are no link.
+fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
+    if ours.is_ipv4() != theirs.is_ipv4() {
+        return Some(format!("{ours} and {theirs} are not of one family"));
+    }
+    if ours == theirs {
+        return Some(format!("both ends are {ours}"));
+    }
+    match IpNet::new(ours, length) {
+        Err(_) => Some(format!("{ours} has no prefix of length {length}")),
+        Ok(net) if !net.contains(&theirs) => {
+            Some(format!("{theirs} is not in {}, the prefix of {ours}", net.trunc()))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// What other releases make of it, the backend's limits say.
+fn isolation_none(context: &Context<'_>, found: &mut Found) {
+    report(
+        context,
+        found,
+        "isolation",
+        |workload| workload.isolation.place(),
+        |speaking| {
+            let works = speaking.routing.backend.value == Backend::Frr
+                && !speaking.routing.lacks.iter().any(|lack| lack.key == "workload.isolation");
+            (works && speaking.workload.isolation.value == Isolation::None)
+            .then(|| "without isolation the speaker's routes are told apart by filters alone, and on FRR 8 only".to_owned())
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_a_link_are_two_addresses_of_one_prefix() {
+        let check = |ours: &str, theirs: &str, length| {
+            mismatch(ours.parse().unwrap(), theirs.parse().unwrap(), length)
+        };
+
+        assert_eq!(check("fda1::", "fda1::1", 127), None);
+        assert_eq!(check("192.168.250.254", "192.168.250.255", 31), None);
+        assert_eq!(
+            check("fda1::1", "fda1::2", 127).as_deref(),
+            Some("fda1::2 is not in fda1::/127, the prefix of fda1::1")
+        );
+        assert!(check("fda1::1", "fda1::1", 127).is_some());
+        assert!(check("fda1::1", "10.0.0.1", 31).is_some());
+        assert!(check("10.0.0.0", "10.0.0.1", 127).is_some());
+    }
+}

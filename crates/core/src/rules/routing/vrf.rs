@@ -1,0 +1,125 @@
+//! Routing tables of VRFs.
+
+use serde_json::Value;
+
+use super::session::routed;
+use super::speaker;
+use crate::cluster::Place;
+use crate::cluster::section::{Backend, Rung};
+use crate::plan::{NodePlan, RoutingPlan};
+use crate::rules::patch::{nodes_of, used};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::talos::document;
+
+pub(super) const RULES: &[Rule] = &[TABLE_CLASH];
+
+const TABLE_CLASH: Rule = Rule {
+    id: "vrf-table-clash",
+    severity: Severity::Error,
+    summary: "a VRF has a table that is somebody else's",
+    story: "A patch brought a VRF for storage, with table 88 like MetalLB's. zebra exits at once when two VRF devices share a \
+            table, so the node had no routing at all, and the log blamed a misconfiguration without naming it.",
+    fix: "give each VRF a table of its own between 1 and 252",
+    look: table_clash,
+};
+
+/// Who else has a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner<'c> {
+    Kernel,
+    Kubespan,
+    Tailscale,
+    /// A VRF in a patch, by its name and the patch's file.
+    Patch(&'c str, Option<&'c str>),
+    /// Nobody, but Talos takes no such number.
+    TooLarge,
+}
+
+fn table_clash(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, routing) in routed(context) {
+        if let Some((table, place)) = own_table(routing)
+            && let Some(owner) = reserved(context, node, routing, table)
+        {
+            rolls.add((table, owner, place), &[node.nth], place);
+        }
+    }
+    for (patch, kinds) in used(context) {
+        for (name, table) in patch.of_kind("VRFConfig").filter_map(vrf) {
+            for node in nodes_of(&kinds).into_iter().map(|nth| &context.plan.nodes[nth]) {
+                if let Some(place) = meets(context, node, name, table) {
+                    let owner = Owner::Patch(name, patch.file.as_deref());
+                    rolls.add((table, owner, place), &[node.nth], place);
+                }
+            }
+        }
+    }
+    for ((table, owner, place), roll) in rolls {
+        let at = |rung: &Rung| rung.routing.get()?.workload.get()?.vrf.get()?.table.place();
+        let node = roll.first();
+        let is_written =
+            rung::find(context.cluster, node, |rung| at(rung).filter(|found| *found == place)).is_some();
+        let path = if is_written {
+            rung::path(context.cluster, node, "routing.workload.vrf.table", place, at)
+        } else {
+            speaker::path(context, node)
+        };
+        found.at(path, place, message(table, owner));
+    }
+}
+
+fn message(table: u32, owner: Owner<'_>) -> String {
+    match owner {
+        Owner::Kernel => format!("table {table} is the kernel's own"),
+        Owner::Kubespan => format!("table {table} is KubeSpan's"),
+        Owner::Tailscale => format!("table {table} is Tailscale's"),
+        Owner::Patch(name, file) => {
+            format!("table {table} is that of VRF {name} in {}", file.unwrap_or("a patch"))
+        }
+        Owner::TooLarge => format!("Talos takes no table above 252 for a VRF, and this is {table}"),
+    }
+}
+
+fn own_table(routing: &RoutingPlan) -> Option<(u32, Place)> {
+    let workload = routing.workload.as_ref()?;
+    let table = workload.table.as_ref()?;
+    Some((table.value, table.place().unwrap_or(workload.place)))
+}
+
+/// Who has the table on any node, whatever patches say.
+fn reserved(
+    context: &Context<'_>,
+    node: &NodePlan,
+    routing: &RoutingPlan,
+    table: u32,
+) -> Option<Owner<'static>> {
+    let discovery = context.cluster.section().discovery.get();
+    let kubespan = || discovery.and_then(|discovery| discovery.kubespan.value()) == Some(true);
+    match table {
+        0 | 253..=255 => Some(Owner::Kernel),
+        180 if kubespan() => Some(Owner::Kubespan),
+        52 if node.joins_overlay() => Some(Owner::Tailscale),
+        256.. if routing.backend.value == Backend::Native => Some(Owner::TooLarge),
+        _ => None,
+    }
+}
+
+/// Name and table of a VRF in a patch.
+fn vrf(document: &Value) -> Option<(&str, u32)> {
+    let table = match document.get("table")? {
+        Value::Number(number) => number.as_u64()?.try_into().ok()?,
+        Value::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    Some((document::name(document)?, table))
+}
+
+/// Where the node's own VRF has this table, unless it is the VRF of this name or the table is reserved.
+fn meets(context: &Context<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Place> {
+    let routing = node.routing.as_deref()?;
+    let (own, place) = own_table(routing)?;
+    let domain = routing.workload.as_ref()?.domain.as_ref();
+    let other = domain.is_none_or(|domain| domain.value != name);
+    (own == table && other && reserved(context, node, routing, table).is_none()).then_some(place)
+}

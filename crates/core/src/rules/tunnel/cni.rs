@@ -1,0 +1,93 @@
+//! The pod network: the link it takes, and what it needs beside it.
+
+use super::overlay::admits_overlay;
+use crate::cluster::Place;
+use crate::plan::{CniPlan, NodePlan};
+use crate::rules::machine::link;
+use crate::rules::roll::Roll;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[CNI_INTERFACE, KUBE_PROXY_MISSING];
+
+const CNI_INTERFACE: Rule = Rule {
+    id: "cni-interface",
+    severity: Severity::Error,
+    summary: "flannel is bound to another link than the one the node's address is on",
+    story: "The kubelets registered their overlay addresses and flannel was left on eth0. Pods of one site reach each \
+            other, pods of two sites do not, and health checks see only the first.",
+    fix: "leave `cluster.flannel.interface` out, or write the link of the node's address: tailscale0 with an overlay",
+    look: cni_interface,
+};
+
+const KUBE_PROXY_MISSING: Rule = Rule {
+    id: "kube-proxy-missing",
+    severity: Severity::Error,
+    summary: "flannel without kube-proxy: nobody serves service addresses",
+    story: "`kube_proxy: false` came along from a cluster with Cilium, which replaces it. flannel does not: CoreDNS has an \
+            address, nothing answers there, and every pod fails to resolve names.",
+    fix: "remove `kube_proxy: false`, or use Cilium",
+    look: kube_proxy_missing,
+};
+
+/// The link flannel is bound to, by its setting or its arguments.
+fn flannel_link<'c>(context: &Context<'c>) -> Option<(&'static str, &'c str, Place)> {
+    let flannel = context.cluster.section().flannel.get()?;
+    if let Some(interface) = flannel.interface.at() {
+        return Some(("cluster.flannel.interface", interface.value.as_str(), interface.place));
+    }
+    let (arg, name) =
+        flannel.args.items().find_map(|arg| Some((arg, arg.value.as_str().strip_prefix("--iface=")?)))?;
+    Some(("cluster.flannel.args", name, arg.place))
+}
+
+fn cni_interface(context: &Context<'_>, found: &mut Found) {
+    if !matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_)) {
+        return;
+    }
+    let Some((key, name, place)) = flannel_link(context) else { return };
+    let mut wrong = Vec::new();
+    let mut reason = "";
+    for (node, kind) in context.plan.by_kind() {
+        if let Some(why) = interface_fault(context, node, name) {
+            wrong.extend(&kind.nodes);
+            reason = why;
+        }
+    }
+    if !wrong.is_empty() {
+        wrong.sort_unstable();
+        let message = format!("{name} {reason} ({})", Roll::of(context.plan, &wrong).names());
+        found.at(key, place, message);
+    }
+}
+
+/// Whether a node's kubelet takes its address from the overlay.
+pub(super) fn kubelet_on_overlay(context: &Context<'_>, node: &NodePlan) -> bool {
+    let written = node.settings.network.get().and_then(|network| network.kubelet_subnets.get());
+    match written {
+        Some(list) => admits_overlay(&list.values().map(|prefix| prefix.0).collect::<Vec<_>>()),
+        None => admits_overlay(&context.plan.cluster.kubelet_subnets.value),
+    }
+}
+
+fn interface_fault(context: &Context<'_>, node: &NodePlan, name: &str) -> Option<&'static str> {
+    let on_overlay = kubelet_on_overlay(context, node);
+    match (name == "tailscale0", node.joins_overlay()) {
+        (true, false) => Some("is not there: these nodes join no overlay"),
+        (true, true) if !on_overlay => Some("is not the link of the address the kubelet takes"),
+        (false, true) if on_overlay => Some("is not the link of the overlay, where the kubelet's address is"),
+        (false, _) if node.link.value.as_str() != name && !link::known(context, node).contains(name) => {
+            Some("is not a link of these nodes")
+        }
+        _ => None,
+    }
+}
+
+fn kube_proxy_missing(context: &Context<'_>, found: &mut Found) {
+    let flannel = matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_));
+    if let Some(kube_proxy) = context.cluster.section().kube_proxy.at()
+        && !kube_proxy.value
+        && flannel
+    {
+        found.at("cluster.kube_proxy", kube_proxy.place, "flannel does not replace kube-proxy");
+    }
+}

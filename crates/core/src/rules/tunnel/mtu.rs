@@ -1,0 +1,161 @@
+//! MTU: what is left of a packet after each tunnel has taken its share.
+
+use serde_json::Value;
+
+use super::cni::kubelet_on_overlay;
+use crate::cluster::Place;
+use crate::cluster::section::Link;
+use crate::plan::{CniPlan, NodePlan};
+use crate::rules::machine::link::{members, parent};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::document;
+
+pub(super) const RULES: &[Rule] = &[MTU_CHAIN, MTU_VLAN_PARENT];
+
+const MTU_CHAIN: Rule = Rule {
+    id: "mtu-chain",
+    severity: Severity::Warning,
+    summary: "a tunnel inside a tunnel leaves too little of a packet",
+    story: "Tailscale's link has an MTU of 1280, and VXLAN over it leaves 1230. IPv6 needs 1280: small answers arrive, large \
+            ones vanish, `curl` hangs after the TLS handshake, and every monitor is green.",
+    fix: "raise the MTU below, lower it above, or leave out one of the tunnels (or IPv6 inside it)",
+    look: mtu_chain,
+};
+
+const MTU_VLAN_PARENT: Rule = Rule {
+    id: "mtu-vlan-parent",
+    severity: Severity::Error,
+    summary: "a VLAN, bond or bridge has a larger MTU than what it stands on",
+    story: "The storage VLAN was given 9000 and its port was left at 1500. The kernel answers \"numerical result out of \
+            range\" and the VLAN keeps 1500, or the port drops every large frame without a word.",
+    fix: "set the same MTU, or a larger one, on the port or bond below",
+    look: mtu_vlan_parent,
+};
+
+/// Bytes that VXLAN adds over IPv4 and over IPv6.
+const VXLAN: (u32, u32) = (50, 70);
+/// Bytes that WireGuard adds over IPv4 and over IPv6.
+const WIREGUARD: (u32, u32) = (60, 80);
+/// The least that a link for IPv6 must carry (RFC 8200, section 5).
+const IPV6_LEAST: u32 = 1280;
+const USUAL: u32 = 1500;
+/// KubeSpan's own, made for an underlay of 1500 over IPv6.
+const KUBESPAN: u32 = 1420;
+
+fn find<'n>(node: &'n NodePlan, name: &str) -> Option<&'n Link> {
+    node.settings.links.values().find(|link| link.name.get().is_some_and(|own| own.as_str() == name))
+}
+
+/// The MTU of the network, unless a link says otherwise.
+fn network_mtu(node: &NodePlan) -> u32 {
+    node.settings.network.get().and_then(|network| network.mtu.value()).map_or(USUAL, |mtu| mtu.0)
+}
+
+/// The MTU of the link of this name.
+fn mtu_of(node: &NodePlan, name: &str) -> u32 {
+    find(node, name).and_then(|link| link.mtu.value()).map_or_else(|| network_mtu(node), |mtu| mtu.0)
+}
+
+fn mtu_chain(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let underlay = underlay(node);
+        let tunnels = [kubespan(context, node, &underlay), overlay(node, &underlay)];
+        for message in tunnels.into_iter().flatten() {
+            rolls.say(&underlay.key, underlay.place, message, &kind.nodes);
+        }
+        if let Some(message) = pods(context, node, &underlay) {
+            rolls.say("cluster.pods", context.cluster.section().pods.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// The link of a node's address, and what tunnels on it cost.
+struct Underlay {
+    mtu: u32,
+    key: String,
+    place: Option<Place>,
+    vxlan: u32,
+    wireguard: u32,
+}
+
+fn underlay(node: &NodePlan) -> Underlay {
+    let name = node.link.value.as_str();
+    let v4 = node.address.v4.is_some();
+    let own = find(node, name).and_then(|link| link.mtu.place());
+    let network = node.settings.network.get().and_then(|network| network.mtu.place());
+    Underlay {
+        mtu: mtu_of(node, name),
+        key: if own.is_some() { format!("links.{name}.mtu") } else { "network.mtu".to_owned() },
+        place: own.or(network),
+        vxlan: if v4 { VXLAN.0 } else { VXLAN.1 },
+        wireguard: if v4 { WIREGUARD.0 } else { WIREGUARD.1 },
+    }
+}
+
+fn kubespan(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+    let discovery = context.cluster.section().discovery.get();
+    let mut on = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
+    let mut mtu = KUBESPAN;
+    for document in context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents()) {
+        let of_kind = (document::kind(document) == Some("KubeSpanConfig")).then_some(document);
+        let settings = of_kind.or_else(|| document::at(document, "/machine/network/kubespan"));
+        let Some(settings) = settings else { continue };
+        on = settings.get("enabled").and_then(Value::as_bool).unwrap_or(on);
+        let written = settings.get("mtu").and_then(Value::as_u64).and_then(|mtu| u32::try_from(mtu).ok());
+        mtu = written.unwrap_or(mtu);
+    }
+    let needs = mtu.saturating_add(WIREGUARD.1);
+    (on && underlay.mtu < needs)
+        .then(|| format!("KubeSpan's {mtu} needs {needs} below it, and there are {}", underlay.mtu))
+}
+
+fn tailscale_mtu(node: &NodePlan) -> u32 {
+    let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+    tailscale.and_then(|tailscale| tailscale.mtu.value()).map_or(IPV6_LEAST, |mtu| mtu.0)
+}
+
+fn overlay(node: &NodePlan, underlay: &Underlay) -> Option<String> {
+    let (mtu, cost) = (tailscale_mtu(node), underlay.wireguard);
+    let needs = mtu + cost;
+    (node.joins_overlay() && underlay.mtu < needs)
+        .then(|| format!("Tailscale's {mtu} needs {needs} below it, and there are {}", underlay.mtu))
+}
+
+/// What flannel's VXLAN leaves for IPv6 pods.
+fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+    let plan = &context.plan.cluster;
+    let v6 = plan.pods.value.iter().any(|pods| matches!(pods, ipnet::IpNet::V6(_)));
+    if !v6 || !matches!(plan.cni.value, CniPlan::Flannel(_)) {
+        return None;
+    }
+    let (name, below) = if node.joins_overlay() && kubelet_on_overlay(context, node) {
+        ("tailscale0", tailscale_mtu(node))
+    } else {
+        (node.link.value.as_str(), underlay.mtu)
+    };
+    let left = below.saturating_sub(underlay.vxlan);
+    (left < IPV6_LEAST)
+        .then(|| format!("VXLAN on {name} leaves {left} for pods, and IPv6 needs {IPV6_LEAST}"))
+}
+
+fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+        for link in node.settings.links.values() {
+            let (Some(name), Some(mtu)) = (link.name.get(), link.mtu.at()) else { continue };
+            let stands_on = parent(link).map(|at| (at.value, mtu_of(node, at.value.as_str())));
+            // A bond or bridge brings its ports up to its own MTU, unless they were given one.
+            let ports = members(link).into_iter().filter_map(|(_, member)| {
+                Some((&member.value, find(node, member.value.as_str())?.mtu.value()?.0))
+            });
+            for (below, less) in stands_on.into_iter().chain(ports).filter(|(_, less)| *less < mtu.value.0) {
+                let message = format!("{name} has {}, and {below} below it {less}", mtu.value);
+                rolls.say(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+}

@@ -1,0 +1,203 @@
+//! Overlays: addresses that kubelet and etcd can be reached by, and keys that live long enough.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::cluster::Place;
+use crate::cluster::key::{Key, List};
+use crate::cluster::section::{Addressing, Network, Role};
+use crate::cluster::value::{Duration, Prefix};
+use crate::plan::{Kind, NodePlan};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[
+    KUBELET_SUBNETS_OVERLAY,
+    ETCD_SUBNETS_OVERLAY,
+    KUBELET_SUBNETS_MISS_NODE,
+    ETCD_SUBNETS_MISS_NODE,
+    OVERLAY_KEY_LIFE,
+];
+
+const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
+    id: "kubelet-subnets-overlay",
+    severity: Severity::Error,
+    summary: "the kubelet would register an address that nodes of another site cannot reach",
+    story: "The cloud node registers as 10.1.0.5 and the edge node as 10.0.20.10. Both are Ready, and neither can fetch \
+            the other's logs or send a packet to its pods: only their overlay addresses meet.",
+    fix: "add 100.64.0.0/10 to `network.kubelet_subnets`, or leave it out",
+    look: |context, found| miss_overlay(context, &KUBELET, found),
+};
+
+const ETCD_SUBNETS_OVERLAY: Rule = Rule {
+    id: "etcd-subnets-overlay",
+    severity: Severity::Error,
+    summary: "etcd would announce an address that control planes of another site cannot reach",
+    story: "The second control plane stands at another site and joins etcd under its local address. The first cannot \
+            answer it: no quorum, and the cluster that ran on one node a minute ago stops.",
+    fix: "add 100.64.0.0/10 to `network.etcd_subnets`, or leave it out",
+    look: |context, found| miss_overlay(context, &ETCD, found),
+};
+
+const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
+    id: "kubelet-subnets-miss-node",
+    severity: Severity::Error,
+    summary: "no address of a node is inside the subnets its kubelet may use",
+    story: "The node prefix moved and `kubelet_subnets` did not. Talos finds no address for the kubelet and waits, for \
+            ever and politely; the node never appears in Kubernetes.",
+    fix: "correct `network.kubelet_subnets`, or leave it out: it is derived from the node prefixes",
+    look: |context, found| miss_node(context, &KUBELET, found),
+};
+
+const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
+    id: "etcd-subnets-miss-node",
+    severity: Severity::Error,
+    summary: "no address of a control plane is inside the subnets its etcd may use",
+    story: "Talos finds no address for etcd to announce, so etcd is not started: bootstrap answers with a timeout, and the \
+            log says only that it waits.",
+    fix: "correct `network.etcd_subnets`, or leave it out: it is derived from the node prefixes",
+    look: |context, found| miss_node(context, &ETCD, found),
+};
+
+const OVERLAY_KEY_LIFE: Rule = Rule {
+    id: "overlay-key-life",
+    severity: Severity::Error,
+    summary: "the key that lets a machine join the overlay ends before the machine may have booted",
+    story: "Keys are made at the build and live for ten minutes; the technician at the edge needs an hour to rack the \
+            machine. It boots, shows an expired key to the control server, and cannot be reached by anybody.",
+    fix: "let `overlay.tailscale.key_life` be at least `boot.within`",
+    look: overlay_key_life,
+};
+
+/// Whose address it is about.
+struct Subnets {
+    key: &'static str,
+    pick: fn(&Network) -> &Key<List<Prefix>>,
+    concerns: fn(&NodePlan) -> bool,
+}
+
+const KUBELET: Subnets =
+    Subnets { key: "network.kubelet_subnets", pick: |network| &network.kubelet_subnets, concerns: |_| true };
+
+const ETCD: Subnets = Subnets {
+    key: "network.etcd_subnets",
+    pick: |network| &network.etcd_subnets,
+    concerns: |node| node.role == Role::Controlplane,
+};
+
+/// What Tailscale gives out: addresses of RFC 6598, and a prefix of its own.
+pub(in crate::rules) const OVERLAY: [&str; 2] = ["100.64.0.0/10", "fd7a:115c:a1e0::/48"];
+
+/// Whether any of `subnets` lets overlay addresses in.
+pub(super) fn admits_overlay(subnets: &[IpNet]) -> bool {
+    let overlay = OVERLAY.map(|text| text.parse::<IpNet>().expect("a prefix"));
+    subnets.iter().any(|subnet| overlay.iter().any(|range| subnet.contains(range) || range.contains(subnet)))
+}
+
+/// The subnets that are written for a kind of nodes, and where.
+fn written(node: &NodePlan, subnets: &Subnets) -> Option<(Vec<IpNet>, Place)> {
+    let key = (subnets.pick)(node.settings.network.get()?);
+    Some((key.values().map(|prefix| prefix.0).collect(), key.at()?.place))
+}
+
+/// Whether nodes can only meet over the overlay: the API is there, or they stand at several sites.
+fn meet_over_overlay(context: &Context<'_>) -> bool {
+    let endpoint = context.cluster.section().endpoint.get();
+    let overlay = endpoint.is_some_and(|endpoint| {
+        endpoint.overlay_node().is_some()
+            || endpoint.address().is_some_and(|address| admits_overlay(&[IpNet::from(address)]))
+    });
+    let mut sites = context.plan.nodes.iter().filter_map(|node| node.site.as_ref());
+    let first = sites.next();
+    overlay || sites.any(|site| Some(site) != first)
+}
+
+fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    let concerned: Vec<_> = context
+        .plan
+        .by_kind()
+        .filter(|(node, _)| node.joins_overlay() && (subnets.concerns)(node))
+        .filter_map(|(node, kind)| Some((kind, written(node, subnets)?)))
+        .collect();
+    if concerned.is_empty() || !meet_over_overlay(context) {
+        return;
+    }
+    for (kind, (prefixes, place)) in concerned {
+        let outside: Vec<_> = kind
+            .nodes
+            .iter()
+            .copied()
+            .filter(|&nth| match overlay_address(&context.plan.nodes[nth]) {
+                Some(address) => !prefixes.iter().any(|prefix| prefix.contains(&address)),
+                None => !admits_overlay(&prefixes),
+            })
+            .collect();
+        if !outside.is_empty() {
+            rolls.say(subnets.key, Some(place), "the overlay's addresses are outside", &outside);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
+    node.settings.address.get()?.overlay.value()
+}
+
+fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| (subnets.concerns)(node)) {
+        let Some((prefixes, place)) = written(node, subnets) else { continue };
+        if node.joins_overlay() && admits_overlay(&prefixes) {
+            continue;
+        }
+        let outside = outside(context, kind, &prefixes);
+        if !outside.is_empty() {
+            rolls.say(subnets.key, Some(place), "no address of these nodes is inside", &outside);
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// The nodes of a kind that have addresses, and none of them in `prefixes`.
+fn outside(context: &Context<'_>, kind: &Kind, prefixes: &[IpNet]) -> Vec<usize> {
+    let inside = |address: IpAddr| prefixes.iter().any(|prefix| prefix.contains(&address));
+    let is_outside = |&nth: &usize| {
+        let node = &context.plan.nodes[nth];
+        let unknown = node.addressing.value == Addressing::Dhcp
+            && node.settings.address.get().is_none_or(|address| !address.dhcp.is_set());
+        let addresses = addresses(node);
+        !unknown && !addresses.is_empty() && !addresses.into_iter().any(inside)
+    };
+    kind.nodes.iter().copied().filter(is_outside).collect()
+}
+
+/// Every address a node will have by itself.
+fn addresses(node: &NodePlan) -> Vec<IpAddr> {
+    let own = node.address.iter().chain(node.loopback.iter()).map(|(net, _)| net.addr());
+    let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
+    let dummies = dummies.flat_map(|dummy| dummy.address.iter()).map(|(net, _)| net.addr());
+    let links = node.settings.links.values().flat_map(|link| link.addresses.values());
+    let stage = node.settings.address.get();
+    own.chain(dummies)
+        .chain(links.map(|address| address.0.addr()))
+        .chain(stage.and_then(|stage| stage.dhcp.value()))
+        .chain(stage.and_then(|stage| stage.overlay.value()))
+        .collect()
+}
+
+fn overlay_key_life(context: &Context<'_>, found: &mut Found) {
+    const HOUR: Duration = Duration(3_600);
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+        let Some(life) = tailscale.and_then(|tailscale| tailscale.key_life.at()) else { continue };
+        let within = node.settings.boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
+        if *life.value < within {
+            let message = format!("keys live for {}, and a machine may boot for {within}", life.value);
+            rolls.say("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
