@@ -1,12 +1,15 @@
 //! The files a cluster is made of, on disk.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::Files;
 use tempfile::NamedTempFile;
+
+/// Ten times a cluster of a hundred thousand nodes; a device that never ends is no cluster file.
+const LARGEST: u64 = 256 << 20;
 
 /// Reads and finds files by their path.
 pub(crate) struct Disk;
@@ -17,7 +20,13 @@ impl Files for Disk {
         if meta.is_dir() {
             return Err("it is a folder".to_owned());
         }
-        fs::read(path).map_err(|error| reason(&error))
+        let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
+        let file = fs::File::open(path).map_err(|error| reason(&error))?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+        }
+        Ok(bytes)
     }
 
     fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {

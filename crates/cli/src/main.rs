@@ -41,7 +41,12 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
-            anstream::eprintln!("{}error:{} {}", style::ERROR, style::ERROR.render_reset(), chain.join(": "));
+            style::say(&format!(
+                "{}error:{} {}",
+                style::ERROR,
+                style::ERROR.render_reset(),
+                chain.join(": ")
+            ));
             ExitCode::from(2)
         }
     }
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
 /// Whoever reads our output may stop reading: `ichor show nodes | head` is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        kind.or_else(|| cause.downcast_ref::<serde_json::Error>()?.io_error_kind())
+            == Some(io::ErrorKind::BrokenPipe)
     })
 }

@@ -1,11 +1,19 @@
 //! Secrets that a cluster file refers to, fetched when a command needs them and never shown.
 
-use std::process::{Command, Stdio};
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::value::Secret;
 
 use crate::disk::reason;
+
+/// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More than any secret holds.
+const LARGEST: u64 = 1 << 20;
 
 /// Why a secret cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +28,8 @@ pub(crate) enum SecretError {
     Empty(String),
     #[error("cannot run `{program}`: {reason}")]
     NotRun { program: String, reason: String },
+    #[error("`{program}` did not end within {seconds} s")]
+    Slow { program: String, seconds: u64 },
     #[error("`{program}` failed with {status}")]
     Failed { program: String, status: String },
 }
@@ -58,20 +68,50 @@ fn file(path: &str) -> Result<String, SecretError> {
 fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
     let not_run = |reason| SecretError::NotRun { program: program.to_owned(), reason };
     // What the program says may hold the secret: it is kept from our output.
-    let output = Command::new(program)
+    let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::inherit())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
+        .spawn()
         .map_err(|error| not_run(reason(&error)))?;
-    if !output.status.success() {
-        return Err(SecretError::Failed { program: program.to_owned(), status: output.status.to_string() });
+    let mut stdout = child.stdout.take().expect("piped above");
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        stdout.by_ref().take(LARGEST).read_to_string(&mut text).map(|_| text)
+    });
+    let status = wait(&mut child).map_err(|error| not_run(reason(&error)))?;
+    let Some(status) = status else {
+        return Err(SecretError::Slow { program: program.to_owned(), seconds: PATIENCE.as_secs() });
+    };
+    if !status.success() {
+        return Err(SecretError::Failed { program: program.to_owned(), status: status.to_string() });
     }
-    let text = String::from_utf8(output.stdout).map_err(|_| not_run("its output is not text".to_owned()))?;
+    let text = reader
+        .join()
+        .ok()
+        .and_then(Result::ok)
+        .ok_or_else(|| not_run("its output is not text".to_owned()))?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {
         Err(SecretError::Empty(format!("the output of `{program}`")))
     } else {
         Ok(text.to_owned())
+    }
+}
+
+/// Waits for a program, and ends it when it takes too long.
+fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(10));
     }
 }

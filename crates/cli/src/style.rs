@@ -1,5 +1,7 @@
 //! Colours. They reach terminals only: `anstream` takes them off everywhere else.
 
+use std::io::Write;
+
 use anstyle::{AnsiColor, Style};
 use ichor_core::rules::Severity;
 
@@ -9,6 +11,11 @@ pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// Says something to the person in front of the terminal. Nobody listening is no error.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
 
 /// The colour of a finding.
 pub(crate) fn severity(severity: Severity) -> Style {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_core::cluster::{Problem, Sources};
+use ichor_core::cluster::{Place, Problem, Sources};
 use ichor_core::rules::{Finding, Severity, clash};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub(crate) struct Checked {
     pub problems: Vec<Problem>,
     pub findings: Vec<Finding>,
     project: Option<(ichor_core::model::Cluster, ichor_core::plan::Plan)>,
-    unresolved: Vec<(String, String)>,
+    unresolved: Vec<Unresolved>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -63,14 +63,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if let Some(path) = &args.junit {
         disk::replace(path, &report::junit(&files, &|finding| counts(args, finding))?)?;
     }
-    if args.json {
-        print_json(&files, args, out)?;
-    } else {
-        for file in &files {
-            print_text(file, out)?;
-        }
+    // The answer stays the answer when whoever reads it stops reading.
+    match print(&files, args, out) {
+        Err(error) if !crate::is_closed_pipe(&error) => Err(error),
+        _ => Ok(ExitCode::from(status(&files, args))),
     }
-    Ok(ExitCode::from(status(&files, args)))
+}
+
+fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+    if args.json {
+        return print_json(files, args, out);
+    }
+    files.iter().try_for_each(|file| print_text(file, out))
 }
 
 fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
@@ -95,13 +99,20 @@ fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
     })
 }
 
+/// A reference to a secret that gives nothing.
+struct Unresolved {
+    path: String,
+    place: Place,
+    reason: String,
+}
+
 /// The references that give nothing, with the reason.
-fn unresolved(project: &Project) -> Vec<(String, String)> {
-    let tries = project.cluster.secrets().into_iter().map(|reference| {
-        let result = secret::resolve(project.name(), reference.secret);
-        (format!("{} {}", project.sources.locate(reference.place), reference.path), result)
+fn unresolved(project: &Project) -> Vec<Unresolved> {
+    let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
+        let reason = secret::resolve(project.name(), reference.secret).err()?.to_string();
+        Some(Unresolved { path: reference.path, place: reference.place, reason })
     });
-    tries.filter_map(|(path, result)| Some((path, result.err()?.to_string()))).collect()
+    tries.collect()
 }
 
 /// Adds what files that are checked together have against each other.
@@ -145,8 +156,9 @@ fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
         return Ok(());
     }
     report::findings(out, &file.sources, &file.findings)?;
-    for (path, reason) in &file.unresolved {
-        writeln!(out, "{}error:{} {path}: {reason}", style::ERROR, style::ERROR.render_reset())?;
+    for Unresolved { path, place, reason } in &file.unresolved {
+        let place = file.sources.locate(*place);
+        writeln!(out, "{}error:{} {place} {path}: {reason}", style::ERROR, style::ERROR.render_reset())?;
     }
     writeln!(out, "{}: {}", file.name, summary(file))?;
     Ok(())
@@ -194,7 +206,9 @@ fn print_json(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Re
     let unresolved: Vec<_> = files
         .iter()
         .flat_map(|file| {
-            file.unresolved.iter().map(|(path, reason)| json!({"path": path, "message": reason}))
+            file.unresolved
+                .iter()
+                .map(|lack| report::unresolved_json(&file.sources, &lack.path, lack.place, &lack.reason))
         })
         .collect();
     let answer = json!({

@@ -20,6 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    *program = program.clone().disable_help_subcommand(true);
     program.build();
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

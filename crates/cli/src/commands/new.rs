@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use crate::disk;
+use crate::{disk, style};
 
 /// Start a cluster folder from an example
 ///
@@ -70,6 +70,6 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         disk::replace(&path, contents.as_bytes())?;
         writeln!(out, "{}", path.display())?;
     }
-    anstream::eprintln!("next: cd {} && ichor check && ichor show", args.folder.display());
+    style::say(&format!("next: cd {} && ichor check && ichor show", args.folder.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -28,7 +28,8 @@ pub(crate) fn excerpt(sources: &Sources, place: Place, hidden: &[Place]) -> Opti
         .iter()
         .filter(|other| other.file == place.file && other.line == place.line)
         .map(|other| (other.column as usize - 1, usize::from(other.length)))
-        .chain(after_secret_keys(&shown));
+        .chain(after_secret_keys(&shown))
+        .chain(passwords_in_urls(&shown));
     // From the right, so that columns to the left stay true.
     let mut mask: Vec<_> = mask.collect();
     mask.sort_unstable();
@@ -87,6 +88,23 @@ fn after_secret_keys(line: &[char]) -> Vec<(usize, usize)> {
     found
 }
 
+/// Passwords in URLs: what stands between the user's colon and the `@`.
+fn passwords_in_urls(line: &[char]) -> Vec<(usize, usize)> {
+    let text: String = line.iter().collect();
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let rest = &text[at + 3..];
+        let authority = &rest[..rest.find(['/', ' ', '"', '\'', ',', '}', ']']).unwrap_or(rest.len())];
+        if let Some((login, _)) = authority.rsplit_once('@')
+            && let Some((user, password)) = login.split_once(':')
+        {
+            let from = text[..at + 3 + user.len() + 1].chars().count();
+            found.push((from, password.chars().count()));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use ichor_core::cluster::Source;
@@ -117,6 +135,10 @@ mod tests {
         );
         assert_eq!(quote("{password: hunter2, rol: x}", 21, 3, &[]).0, "{password: ***, rol: x}");
         assert_eq!(quote("{password: {env: X}, rol: x}", 22, 3, &[]).0, "{password: {env: X}, rol: x}");
+        assert_eq!(
+            quote("url: https://root:hunter2@pve:8006/x", 6, 31, &[]).0,
+            "url: https://root:***@pve:8006/x"
+        );
     }
 
     #[test]

@@ -41,3 +41,12 @@ pub(crate) fn finding(sources: &Sources, finding: &Finding) -> Value {
     object.insert("silenced".to_owned(), json!(finding.silenced));
     Value::Object(object)
 }
+
+/// A reference to a secret that gives nothing.
+pub(crate) fn unresolved(sources: &Sources, path: &str, at: Place, reason: &str) -> Value {
+    let mut object = Map::new();
+    object.insert("path".to_owned(), json!(path));
+    object.extend(place(sources, at));
+    object.insert("message".to_owned(), json!(reason));
+    Value::Object(object)
+}

@@ -5,6 +5,6 @@ mod json;
 mod junit;
 mod text;
 
-pub(crate) use json::{finding as finding_json, problem as problem_json};
+pub(crate) use json::{finding as finding_json, problem as problem_json, unresolved as unresolved_json};
 pub(crate) use junit::junit;
 pub(crate) use text::{findings, problems};

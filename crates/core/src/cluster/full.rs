@@ -315,7 +315,7 @@ impl<'s> Growth<'_, 's> {
             self.problem(
                 place,
                 &format!("not YAML: {}", error.info()),
-                "see the marked place; often a quote, colon or bracket is missing before it",
+                "see the marked line and the one before it: often its indentation is off, or a quote, colon or bracket is missing",
             );
         }
     }

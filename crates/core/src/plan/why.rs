@@ -55,11 +55,7 @@ pub type Row = (String, String, Origin);
 
 /// Explains the value at `path`, or says what is near it.
 pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
-    let steps: Vec<&str> = path
-        .split(['.', '['])
-        .map(|step| step.trim_end_matches(']'))
-        .filter(|step| !step.is_empty())
-        .collect();
+    let steps = steps(path);
     let Some((first, rest)) = steps.split_first() else { return Err("an empty key path".to_owned()) };
     if *first == "nodes" {
         let Some((name, rest)) = rest.split_first() else {
@@ -87,8 +83,28 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
     written_or_default(&cluster.file, &File::shape(), &steps, path)
 }
 
+/// A key path as its steps; a key with dots stands in quotes: `labels."topology.kubernetes.io/zone"`.
+fn steps(path: &str) -> Vec<&str> {
+    let mut steps = Vec::new();
+    for (nth, part) in path.split('"').enumerate() {
+        if nth % 2 == 1 {
+            steps.push(part);
+        } else {
+            steps.extend(
+                part.split(['.', '[']).map(|step| step.trim_end_matches(']')).filter(|step| !step.is_empty()),
+            );
+        }
+    }
+    steps
+}
+
 fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &str) -> Result<Why, String> {
     let node = &plan.nodes[nth];
+    if steps.is_empty() {
+        let rows = node_rows(node).into_iter().map(|(key, value, _)| (key, Printed::Scalar(value)));
+        let value = Some(Printed::Map(rows.collect()).to_flow());
+        return Ok(Why { path: path.to_owned(), value, cause: Cause::Line(node.place) });
+    }
     if let Some((key, value, origin)) = node_rows(node).into_iter().find(|(key, ..)| same(key, steps)) {
         return Ok(Why {
             path: path.to_owned(),

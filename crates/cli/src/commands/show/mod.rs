@@ -8,18 +8,19 @@ mod vms;
 mod why;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
+use ichor_core::cluster::nearest::nearest;
 use ichor_core::cluster::print::Printed;
 use ichor_core::cluster::read::{Read, Record};
 use ichor_core::render::topology;
 use serde_json::Value;
 
 use crate::project::{self, Project, Refused};
-use crate::{disk, report};
+use crate::{disk, report, style};
 
 /// Show what a cluster file means: every address, AS number, session, disk and machine
 ///
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     /// Say where a value came from, such as nodes.solcp01.routing.asn
     #[arg(long, value_name = "PATH", conflicts_with = "svg")]
     why: Option<String>,
-    /// Draw the topology to this file
+    /// Draw the topology to this file; - is standard output
     #[arg(long, value_name = "OUT")]
     svg: Option<PathBuf>,
     /// Print JSON
@@ -57,6 +58,8 @@ enum View {
     File,
 }
 
+const VIEWS: [&str; 5] = ["nodes", "bgp", "boot", "vms", "file"];
+
 impl Args {
     /// The view, where the first word is one, and the file.
     fn view_and_file(&self) -> anyhow::Result<(Option<View>, PathBuf)> {
@@ -66,11 +69,14 @@ impl Args {
             [] => (None, PathBuf::from("ichor.yaml")),
             [word] => match view(word) {
                 Some(view) => (Some(view), PathBuf::from("ichor.yaml")),
-                None => (None, PathBuf::from(word)),
+                None if Path::new(word).exists() || nearest(word, VIEWS).is_none() => {
+                    (None, PathBuf::from(word))
+                }
+                None => bail!("no view and no file `{word}`; there are the views {}", VIEWS.join(", ")),
             },
             [word, file, ..] => {
                 let view = view(word)
-                    .with_context(|| format!("no view `{word}`; there are nodes, bgp, boot, vms and file"))?;
+                    .with_context(|| format!("no view `{word}`; there are {}", VIEWS.join(", ")))?;
                 (Some(view), PathBuf::from(file))
             }
         })
@@ -91,8 +97,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         return why::run(&project, path, args.json, out);
     }
     if let Some(path) = &args.svg {
-        disk::replace(path, topology::render(&project.cluster, &project.plan).as_bytes())?;
-        anstream::eprintln!("drew {}", path.display());
+        let picture = topology::render(&project.cluster, &project.plan);
+        if path.as_os_str() == "-" {
+            write!(out, "{picture}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        disk::replace(path, picture.as_bytes())?;
+        style::say(&format!("drew {}", path.display()));
         if view.is_none() && !args.json {
             return Ok(ExitCode::SUCCESS);
         }

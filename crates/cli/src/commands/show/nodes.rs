@@ -6,7 +6,7 @@ use ichor_core::cluster::section::Addressing;
 use ichor_core::plan::{NodePlan, Prefixes};
 use serde_json::{Value, json};
 
-use super::{lines, text, write_list};
+use super::{lines, plain, text, write_list};
 use crate::project::Project;
 use crate::table;
 
@@ -92,6 +92,8 @@ fn object(node: &NodePlan) -> Value {
         "loopback": families(&node.loopback),
         "dummies": dummies,
         "ports": ports,
+        "labels": plain(&node.settings.labels.print()),
+        "taints": plain(&node.settings.taints.print()),
         "asn": node.asn.as_ref().map(|asn| asn.value.0),
         "router_id": node.router_id.as_ref().map(|id| id.value.to_string()),
     })

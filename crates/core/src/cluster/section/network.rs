@@ -12,7 +12,7 @@ record! {
         /// The network the nodes have their addresses in.
         node: NodeNetwork = "derived from `cluster.id`", "{v4: 10.101.0.0/24}";
         /// The network of the nodes' loopback addresses.
-        loopback: Loopback = "derived from `cluster.id`, with routing", "{v4: 10.101.254.0/24}";
+        loopback: Loopback = "derived from `cluster.id`", "{v4: 10.101.254.0/24}";
         /// Links for addresses of services on the host.
         dummy: Map<LinkName, Dummy> = "none", "{dummy0: {v4: 10.0.1.0/24, mtu: 8192}}";
         /// The address of the Kubernetes API.

@@ -11,8 +11,8 @@ mod version;
 pub use form::{Any, Either, Pair, Toggle};
 pub use measure::{Duration, Size};
 pub use name::{
-    AgeRecipient, Community, DiskPath, DnsName, Endpoint, FilePath, Fingerprint, HostPort, ImageReference,
-    LabelKey, LabelValue, LinkName, NodeName, PortRef, SizeRange, Taint, Text, Url, Word,
+    AgeRecipient, Community, DiskPath, DnsName, Endpoint, EnvName, FilePath, Fingerprint, HostPort,
+    ImageReference, LabelKey, LabelValue, LinkName, NodeName, PortRef, SizeRange, Taint, Text, Url, Word,
 };
 pub use net::{Address, AddressOrPrefix4, AddressOrPrefix6, Mac, Prefix};
 pub use number::{Asn, Mtu, VlanId};

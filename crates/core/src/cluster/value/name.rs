@@ -86,6 +86,14 @@ text!(
     |text| ok(is_host(text), "neither a name nor an address")
 );
 text!(
+    /// The name of an environment variable. What looks like a secret itself is none.
+    EnvName, "variable name", "the name of a variable, such as PVE_TOKEN", {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+    |text| {
+        let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        ok(!text.is_empty() && text.bytes().all(inner) && !text.starts_with(|c: char| c.is_ascii_digit()), "not the name of a variable")
+    }
+);
+text!(
     /// A path to a file, from the folder of the cluster file; some keys take `*` in it.
     FilePath, "path", "a path such as patches/all.yaml", {"type": "string"},
     |text| ok(!text.trim().is_empty() && !text.contains('\0'), "not a path")

@@ -1,6 +1,6 @@
 //! References to secrets. A secret itself is never written in a cluster file.
 
-use super::{FilePath, Text};
+use super::{EnvName, FilePath, Text};
 use crate::cluster::Place;
 use crate::cluster::key::{List, Over};
 use crate::cluster::print::Printed;
@@ -13,7 +13,7 @@ use crate::cluster::tree::{Tree, View};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Secret {
     /// An environment variable.
-    Env(Text),
+    Env(EnvName),
     /// A file that holds nothing else.
     File(FilePath),
     /// A key of a SOPS file.
@@ -39,7 +39,15 @@ impl Read for Secret {
         let keys: Vec<_> = entries.iter().map(|(key, _)| key.text()).collect();
         let get = |key: &str| entries.get(key).expect("looked up by its own name");
         match keys.as_slice() {
-            ["env"] => Text::read(get("env"), reader).map(Self::Env),
+            ["env"] => match EnvName::parse(get("env").text()) {
+                Ok(name) => Some(Self::Env(name)),
+                // Somebody may have put the secret itself there.
+                Err(reason) => {
+                    let place = get("env").place();
+                    reader.problems.push(Problem::new(reader.path(), place, reason).want(WANT).hide(place));
+                    None
+                }
+            },
             ["file"] => FilePath::read(get("file"), reader).map(Self::File),
             ["command"] => List::read(get("command"), reader).map(Self::Command),
             ["sops", "key"] | ["key", "sops"] => {
