@@ -21,7 +21,12 @@ pub fn plan(
             Decided::derived(from, Rule::ByPlatform, settings.platform.place())
         }
     };
-    BootPlan { from, disk: disk(cluster, settings, vm), image: image(settings, routing) }
+    BootPlan {
+        from,
+        disk: disk(cluster, settings, vm),
+        image: image(settings, routing),
+        extensions: extensions(settings),
+    }
 }
 
 fn disk(cluster: &Cluster, settings: &Rung, vm: Option<&VmPlan>) -> Option<Decided<String>> {
@@ -56,4 +61,19 @@ fn image(settings: &Rung, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
             Decided::derived(ImagePlan::Made(source), Rule::NeedsExtension, None)
         }
     }
+}
+
+/// The extensions that are written, and those that the overlay and the hypervisor need.
+fn extensions(settings: &Rung) -> Vec<Decided<String>> {
+    let mut all: Vec<_> =
+        settings.extensions.items().map(|at| Decided::written(at.value.to_string(), at.place)).collect();
+    let overlay = settings.overlay.get().and_then(|overlay| overlay.tailscale.place());
+    let agent =
+        settings.vm.get().and_then(|vm| vm.guest_agent.at()).filter(|at| *at.value).map(|at| at.place);
+    for (name, place) in [("siderolabs/tailscale", overlay), ("siderolabs/qemu-guest-agent", agent)] {
+        if place.is_some() && !all.iter().any(|known| known.value == name) {
+            all.push(Decided::derived(name.to_owned(), Rule::NeededExtension, place));
+        }
+    }
+    all
 }

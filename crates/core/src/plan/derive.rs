@@ -65,6 +65,8 @@ pub enum Rule {
     OnlyHypervisor,
     /// The disk a virtual machine has.
     VmDisk,
+    /// An extension that something else in the file needs.
+    NeededExtension,
     /// What needs ichor's extension.
     NeedsExtension,
     /// What the platform suggests.
@@ -102,6 +104,9 @@ impl Rule {
             Self::FirstBackend => "the first of native, frr that can do all this file asks",
             Self::OnlyHypervisor => "the only hypervisor there is",
             Self::VmDisk => "the first disk of the hypervisor's machines",
+            Self::NeededExtension => {
+                "siderolabs/tailscale for the overlay, siderolabs/qemu-guest-agent for `vm.guest_agent`"
+            }
             Self::NeedsExtension => "ichor where its extension is needed, else factory",
             Self::ByPlatform => "what the platform and hypervisor suggest",
         }

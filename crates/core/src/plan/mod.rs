@@ -400,6 +400,8 @@ pub struct BootPlan {
     pub disk: Option<Decided<String>>,
     /// Who makes its images.
     pub image: Decided<ImagePlan>,
+    /// System extensions: those that are written, then those that something else in the file needs.
+    pub extensions: Vec<Decided<String>>,
 }
 
 /// Who makes a node's images.

@@ -278,6 +278,9 @@ pub fn node_rows(plan: &NodePlan) -> Vec<Row> {
     rows.put("boot.from", &plan.boot.from);
     rows.some("install.disk", plan.boot.disk.as_ref());
     rows.put("image.source", &plan.boot.image);
+    for (nth, extension) in plan.boot.extensions.iter().enumerate() {
+        rows.put(&format!("extensions[{nth}]"), extension);
+    }
     if let Some(vm) = &plan.vm {
         vm_rows(&mut rows, vm);
     }

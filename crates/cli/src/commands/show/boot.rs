@@ -21,8 +21,8 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
     )?)
 }
 
-fn extensions(node: &NodePlan) -> Vec<String> {
-    node.settings.extensions.values().map(ToString::to_string).collect()
+fn extensions(node: &NodePlan) -> Vec<&str> {
+    node.boot.extensions.iter().map(|extension| extension.value.as_str()).collect()
 }
 
 fn row(node: &NodePlan) -> Vec<String> {

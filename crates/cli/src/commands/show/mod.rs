@@ -17,6 +17,7 @@ use ichor_core::cluster::nearest::nearest;
 use ichor_core::cluster::print::Printed;
 use ichor_core::cluster::read::{Read, Record};
 use ichor_core::render::topology;
+use ichor_core::rules::{Finding, Severity};
 use serde_json::Value;
 
 use crate::project::{self, Project, Refused};
@@ -116,7 +117,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Some(View::Vms) => vms::print(&project, args.json, out),
         Some(View::File) => file(&project, args.json, out),
     }?;
+    warn(&project);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A plan that will not work looks like any other: says so.
+fn warn(project: &Project) {
+    let wrong = |finding: &&Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
+    match project.findings().iter().filter(wrong).count() {
+        0 => {}
+        1 => style::say("this will not work as it is: `ichor check` finds an error"),
+        errors => style::say(&format!("this will not work as it is: `ichor check` finds {errors} errors")),
+    }
 }
 
 /// The cluster file as one.
