@@ -36,10 +36,15 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    match cli.command.run(&mut Cli::command(), &mut out).and_then(|code| Ok(out.flush().map(|()| code)?)) {
+    let ran = cli.command.run(&mut Cli::command(), &mut out);
+    let flushed = out.flush().map_err(anyhow::Error::from);
+    match ran.map_or_else(
+        |error| Err((error, ExitCode::SUCCESS)),
+        |code| flushed.map(|()| code).map_err(|error| (error, code)),
+    ) {
         Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
+        Err((error, code)) if is_closed_pipe(&error) => code,
+        Err((error, _)) => {
             let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
             style::say(&format!(
                 "{}error:{} {}",

@@ -166,3 +166,53 @@ fn includes_and_tables_are_read_from_the_folder_of_the_file() {
 
     assert_eq!((run.code, run.stdout.as_str()), (0, "c/ichor.yaml: nothing wrong with 2 nodes\n"));
 }
+
+#[test]
+fn a_password_in_a_url_or_in_the_place_of_a_variable_is_never_repeated() {
+    let bad = format!(
+        "{GOOD}hypervisors:\n  a: {{proxmox: {{url: \"https://root:hunter2@pve:8006\", token: {{env: hunter2-is-no-name}}}}}}\n"
+    );
+    let folder = folder(&[("ichor.yaml", &bad)]);
+    let run = ichor(folder.path(), "check");
+
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("https://root:***@pve:8006"), "{}", run.stdout);
+    assert!(!run.all().contains("hunter2"), "{}", run.all());
+}
+
+#[test]
+fn the_answer_stays_no_when_the_reader_stops_reading() {
+    let many: Vec<_> = (0..5000).map(|nth| format!("bad{nth}: 1\n")).collect();
+    let folder = folder(&[("ichor.yaml", &many.concat())]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .arg("check")
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_file_that_never_ends_is_refused() {
+    let folder = folder(&[]);
+    let run = ichor(folder.path(), "check /dev/zero");
+
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (2, "error: cannot read /dev/zero: it is larger than 256 MiB\n")
+    );
+}
+
+#[test]
+fn rules_that_could_not_look_are_skipped_in_the_junit_report() {
+    let folder = folder(&[("ichor.yaml", "nodes: 5\n")]);
+    ichor(folder.path(), "check --junit report.xml");
+    let report = std::fs::read_to_string(folder.path().join("report.xml")).unwrap();
+    let document = roxmltree::Document::parse(&report).unwrap();
+    let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count();
+
+    assert_eq!((count("failure"), count("skipped")), (1, count("testcase") - 1));
+}

@@ -115,3 +115,27 @@ fn a_reader_that_stops_early_is_no_error() {
 
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
 }
+
+#[test]
+fn a_plan_that_will_not_work_is_shown_with_a_word_about_it() {
+    let folder = folder(&[("ichor.yaml", &GOOD.replace("vip: 10.101.0.10", "vip: 192.0.2.1"))]);
+    let run = ichor(folder.path(), "show nodes");
+
+    assert_eq!(run.code, 0);
+    assert_eq!(run.stderr, "this will not work as it is: `ichor check` finds an error\n");
+}
+
+#[test]
+fn what_nobody_can_be_told_is_no_reason_to_fail() {
+    let folder = folder(&[]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(["new", "sol"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(full)
+        .status()
+        .unwrap();
+
+    assert_eq!(status.code(), Some(0));
+}

@@ -363,7 +363,7 @@ mod tests {
                 items.iter().for_each(|item| dump(item, told));
             }
             View::Map(entries) => {
-                told.push(format!("{at} map of {}", entries.iter().count()));
+                told.push(format!("{at} map of {}", entries.len()));
                 for (key, value) in entries.iter() {
                     dump(key, told);
                     dump(value, told);

@@ -107,7 +107,9 @@ impl<'f> Reader<'f> {
 
     fn unknown<R: Record>(&mut self, key: Tree<'f>, value: Tree<'f>, entries: Entries<'f>) {
         let fields = R::fields();
-        let missing = fields.iter().filter(|field| entries.get(field.name).is_none());
+        // What is not there yet is likelier meant; in a map too wide to be a record nobody can tell.
+        let narrow = entries.len() <= 64;
+        let missing = fields.iter().filter(|field| narrow && entries.get(field.name).is_none());
         let names: Vec<_> = fields.iter().map(|field| field.name).collect();
         let near = nearest(key.text(), missing.map(|field| field.name))
             .or_else(|| nearest(key.text(), names.iter().copied()));
@@ -297,7 +299,7 @@ impl<T: Read> Read for Sum<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         if let View::Map(entries) = tree.view()
             && let Some(only) = entries.get("only")
-            && entries.iter().count() == 1
+            && entries.len() == 1
         {
             reader.steps.push(Step::Key("only"));
             let items = reader.items(only);

@@ -91,6 +91,16 @@ impl<'f> Items<'f> {
 }
 
 impl<'f> Entries<'f> {
+    /// How many there are.
+    pub fn len(self) -> usize {
+        self.ids.len() / 2
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.ids.is_empty()
+    }
+
     /// Key and value of each entry, in order.
     pub fn iter(self) -> impl Iterator<Item = (Tree<'f>, Tree<'f>)> {
         self.ids.chunks_exact(2).map(move |pair| {

@@ -80,7 +80,7 @@ impl Read for Nodes {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         match tree.view() {
             View::List(_) => List::read(tree, reader).map(Self::List),
-            View::Map(entries) if entries.iter().count() == 1 && entries.get("csv").is_some() => {
+            View::Map(entries) if entries.len() == 1 && entries.get("csv").is_some() => {
                 FilePath::read(entries.get("csv")?, reader).map(Self::Table)
             }
             _ => {
