@@ -217,11 +217,22 @@ fn may_share(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     again || (one.used == other.used && matches!(one.used, Use::Workload | Use::Anycast))
 }
 
+/// Whether a pool lies beside the nodes in their own network, where its addresses are answered for by ARP: nothing
+/// routes them, so that is the only place for them. It must leave the nodes their addresses.
+fn is_announced_by_arp(context: &Context<'_>, outer: &Claim<'_>, inner: &Claim<'_>) -> bool {
+    let beside = outer.used == Use::Node && matches!(inner.used, Use::Pool(_)) && outer.net != inner.net;
+    let held = |node: &NodePlan| node.address.iter().any(|(own, _)| inner.net.contains(&own.addr()));
+    beside && !context.cluster.routes() && !context.plan.nodes.iter().any(held)
+}
+
 fn look(context: &Context<'_>, found: &mut Found) {
     let claims = claims(context.cluster, context.plan);
     let nets: Vec<_> = claims.iter().map(|claim| claim.net).collect();
     let mut pairs = nested(&nets);
-    pairs.retain(|&(outer, inner)| !may_share(&claims[outer], &claims[inner]));
+    pairs.retain(|&(outer, inner)| {
+        let (outer, inner) = (&claims[outer], &claims[inner]);
+        !may_share(outer, inner) && !is_announced_by_arp(context, outer, inner)
+    });
     pairs.sort_by_key(|&(outer, inner)| (outer, claims[inner].used, inner));
     let same = |a: &(usize, usize), b: &(usize, usize)| a.0 == b.0 && claims[a.1].used == claims[b.1].used;
     for group in pairs.chunk_by(same) {

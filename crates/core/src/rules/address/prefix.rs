@@ -46,7 +46,7 @@ const HOST_BITS: Rule = Rule {
 
 const GATEWAY: Rule = Rule {
     id: "gateway-outside-prefix",
-    severity: Severity::Warning,
+    severity: Severity::Error,
     summary: "a node's gateway is not in the node's network",
     story: "The prefix was moved to another range, the gateway stayed. The kernel refused the default route because nothing \
             says how to reach its next hop, and the nodes could talk to each other only.",
@@ -204,8 +204,12 @@ fn host_bits(context: &Context<'_>, found: &mut Found) {
     for (step, network) in rung::networks(context.cluster) {
         for Source { key, v4, v6, .. } in overlap::sources(network) {
             let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
-            one_for_many(context, found, &step, &v4_key, v4, |v4| v4.own().map(IpAddr::V4));
-            one_for_many(context, found, &step, &v6_key, v6, |v6| v6.own().map(IpAddr::V6));
+            one_for_many(context, found, &step, &v4_key, v4, |v4| {
+                Some((v4.own()?.into(), v4.length.is_some()))
+            });
+            one_for_many(context, found, &step, &v6_key, v6, |v6| {
+                Some((v6.own()?.into(), v6.length.is_some()))
+            });
         }
     }
 }
@@ -216,14 +220,15 @@ fn one_for_many<T: Copy + std::fmt::Display>(
     step: &Step<'_>,
     name: &str,
     key: &Key<T>,
-    own: impl Fn(T) -> Option<IpAddr>,
+    own: impl Fn(T) -> Option<(IpAddr, bool)>,
 ) {
     let Some(at) = key.at() else { return };
-    let Some(address) = own(*at.value) else { return };
+    let Some((address, has_length)) = own(*at.value) else { return };
     let nodes = step.nodes(context.cluster, context.plan).count();
     if nodes > 1 {
-        let message =
-            format!("{} gives {} nodes the one address {address}", at.value, roll::thousands(nodes));
+        let bare = if has_length { "" } else { "; its length, such as /24, is missing" };
+        let count = roll::thousands(nodes);
+        let message = format!("{} gives {count} nodes the one address {address}{bare}", at.value);
         found.at(step.path(name), at.place, message);
     }
 }
