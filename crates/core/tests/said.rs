@@ -313,3 +313,35 @@ fn a_kernel_argument_with_a_secret_is_named_without_its_value() {
         assert_eq!(told, [("defaults.kernel.args".to_owned(), want)]);
     }
 }
+
+#[test]
+fn of_a_written_and_a_derived_double_the_written_one_is_marked() {
+    let text = "routing: {neighbors: [{link: eth0}]}
+nodes:
+  - {name: a, role: controlplane, index: 1, routing: {router_id: 10.255.1.2}}
+  - {name: b, index: 2}
+  - {name: c, index: 3, routing: {asn: 4210001002}}
+";
+
+    assert_eq!(told("duplicate-router-id", text)[0].0, "nodes.a.routing.router_id");
+    assert_eq!(told("duplicate-asn", text)[0].0, "nodes.c.routing.asn");
+    let shared = text.replace("{link: eth0}", "{address: 10.1.0.1, asn: 65000}");
+    assert_eq!(told("asn-behind-reflector", &shared)[0].0, "nodes.c.routing.asn");
+}
+
+#[test]
+fn a_virtual_machine_of_no_size_is_too_small() {
+    let text = format!("defaults: {{vm: {{cores: 0, memory: 1GiB, disk: 4GiB}}}}\n{NODE}");
+
+    let messages: Vec<_> = told("vm-too-small", &text).into_iter().map(|(_, message)| message).collect();
+
+    assert_eq!(
+        messages,
+        [
+            "0: a control plane needs 2 cores (solcp01)",
+            "1GiB: a control plane needs 2GiB (solcp01)",
+            "4GiB: a control plane needs 10GiB (solcp01)"
+        ]
+    );
+    assert_eq!(told("vm-hypervisor", &text)[0].1, "there is no hypervisor in the file (solcp01)");
+}

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cluster::Place;
 use crate::plan::{NodePlan, Peer};
+use crate::rules::machine::link;
 use crate::rules::{Context, Found, Rule, Severity};
 
 pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, PORT_TWICE, CONTRADICTS, NAMED_LIKE_NODE];
@@ -77,12 +78,20 @@ fn node<'c>(context: &Context<'c>, name: &str) -> Option<&'c NodePlan> {
 fn port_unknown(context: &Context<'_>, found: &mut Found) {
     for end in ends(context) {
         let Some(node) = node(context, end.host) else { continue };
-        if !node.ports.iter().any(|port| port.name.as_str() == end.port) {
+        if !has_port(context, node, end.port) {
             let names: Vec<_> = node.ports.iter().map(|port| port.name.as_str()).collect();
             let message = format!("{} has no port {}, only {}", end.host, end.port, names.join(", "));
             found.at(end.path, end.place, message);
         }
     }
+}
+
+/// Whether a node has a port or link of this name, or a bond or bridge that takes it in.
+fn has_port(context: &Context<'_>, node: &NodePlan, name: &str) -> bool {
+    let taken = || node.settings.links.values().flat_map(link::members);
+    node.ports.iter().any(|port| port.name.as_str() == name)
+        || taken().any(|(_, member)| member.value.as_str() == name)
+        || link::known(context, node).contains(name)
 }
 
 fn port_twice(context: &Context<'_>, found: &mut Found) {
