@@ -2,7 +2,7 @@
 
 mod common;
 
-use ichor_core::rules::{Finding, clash};
+use ichor_core::rules::{self, Finding, clash};
 
 /// What one rule says of a cluster.
 fn said(rule: &str, text: &str) -> Vec<String> {
@@ -258,7 +258,10 @@ fn a_pool_beside_the_nodes_is_where_it_belongs_unless_something_routes() {
 
     assert!(with("192.168.10.240/28", "").is_empty());
     assert_eq!(with("192.168.10.240/28", "routing: {neighbors: [{link: eth0}]}\n").len(), 1);
-    assert_eq!(with("192.168.10.0/28", "").len(), 1, "the node's own address is in it");
+    assert_eq!(
+        with("192.168.10.0/28", ""),
+        ["`network.services.pools.p` 192.168.10.0/28 holds 192.168.10.11, which is solcp01"]
+    );
     assert_eq!(with("192.168.10.0/24", "").len(), 1);
 }
 
@@ -344,4 +347,16 @@ fn a_virtual_machine_of_no_size_is_too_small() {
         ]
     );
     assert_eq!(told("vm-hypervisor", &text)[0].1, "there is no hypervisor in the file (solcp01)");
+}
+
+#[test]
+fn what_must_not_be_quoted_is_known_by_its_place() {
+    let text =
+        format!("{CLUSTER}defaults: {{kernel: {{args: [quiet, \"talos.config=https://u:pw@x/\"]}}}}\n{NODE}");
+    let (cluster, _) = common::planned(common::load_text(text));
+
+    let places: Vec<_> =
+        rules::secret_places(&cluster).iter().map(|place| (place.line, place.column, place.length)).collect();
+
+    assert_eq!(places, [(2, 35, 30)]);
 }
