@@ -2,7 +2,7 @@
 
 mod common;
 
-use ichor_core::rules::{Finding, clash};
+use ichor_core::rules::{self, Finding, clash};
 
 /// What one rule says of a cluster.
 fn said(rule: &str, text: &str) -> Vec<String> {
@@ -246,4 +246,117 @@ fn the_speaker_of_cilium_may_not_announce_a_default_route() {
     );
 
     assert_eq!(told("allow-fabric", &text)[0].1, "0.0.0.0/0 lets the speaker announce a default route");
+}
+
+#[test]
+fn a_pool_beside_the_nodes_is_where_it_belongs_unless_something_routes() {
+    let with = |pool: &str, routing: &str| {
+        let network =
+            format!("network: {{node: {{v4: 192.168.10.0/24}}, services: {{pools: {{p: [{pool}]}}}}}}\n");
+        said("prefix-overlap", &format!("{CLUSTER}{network}{routing}{NODE}"))
+    };
+
+    assert!(with("192.168.10.240/28", "").is_empty());
+    assert_eq!(with("192.168.10.240/28", "routing: {neighbors: [{link: eth0}]}\n").len(), 1);
+    assert_eq!(
+        with("192.168.10.0/28", ""),
+        ["`network.services.pools.p` 192.168.10.0/28 holds 192.168.10.11, which is solcp01"]
+    );
+    assert_eq!(with("192.168.10.0/24", "").len(), 1);
+}
+
+#[test]
+fn an_address_without_its_length_is_told_as_such() {
+    let two = "nodes: [{name: a, role: controlplane, index: 11}, {name: b, index: 12}]";
+
+    let said = said("prefix-host-bits", &format!("{CLUSTER}network: {{node: {{v4: 192.168.10.0}}}}\n{two}"));
+
+    assert_eq!(
+        said,
+        ["192.168.10.0 gives 2 nodes the one address 192.168.10.0; its length, such as /24, is missing"]
+    );
+}
+
+#[test]
+fn a_file_without_nodes_is_told_as_such() {
+    assert_eq!(
+        told("no-control-plane", "nodes: []"),
+        [("nodes".to_owned(), "there are no nodes".to_owned())]
+    );
+}
+
+#[test]
+fn a_misspelt_rule_in_a_silence_finds_its_neighbour() {
+    let text = format!("silence: [{{rule: asn-publik, why: so}}]\n{NODE}");
+
+    assert_eq!(
+        told("silence-unused", &text)[0].1,
+        "there is no rule `asn-publik`; did you mean `asn-public`?"
+    );
+}
+
+#[test]
+fn only_manifests_may_be_named_by_a_pattern() {
+    let cluster = "cluster: {name: sol, id: 1, talos: v1.13.9, manifests: [\"m/*.yaml\"]}\n";
+
+    let said = said("file-missing", &format!("{cluster}defaults: {{patches: [\"p/*.yaml\"]}}\n{NODE}"));
+
+    assert_eq!(said, ["p/*.yaml cannot be read: not here; `*` is no pattern here"]);
+}
+
+#[test]
+fn a_kernel_argument_with_a_secret_is_named_without_its_value() {
+    for arg in ["talos.config=https://u:pw@x/?token=abc", "ts.authkey=tskey-auth-abc", "bmc.password=abc"] {
+        let text = format!("image: {{source: factory}}\ndefaults: {{kernel: {{args: [\"{arg}\"]}}}}\n{NODE}");
+        let name = arg.split('=').next().unwrap();
+
+        let told = told("boot-carrier-secret", &text);
+
+        let want = format!("{name} holds a secret, and kernel arguments are part of the schematic (solcp01)");
+        assert_eq!(told, [("defaults.kernel.args".to_owned(), want)]);
+    }
+}
+
+#[test]
+fn of_a_written_and_a_derived_double_the_written_one_is_marked() {
+    let text = "routing: {neighbors: [{link: eth0}]}
+nodes:
+  - {name: a, role: controlplane, index: 1, routing: {router_id: 10.255.1.2}}
+  - {name: b, index: 2}
+  - {name: c, index: 3, routing: {asn: 4210001002}}
+";
+
+    assert_eq!(told("duplicate-router-id", text)[0].0, "nodes.a.routing.router_id");
+    assert_eq!(told("duplicate-asn", text)[0].0, "nodes.c.routing.asn");
+    let shared = text.replace("{link: eth0}", "{address: 10.1.0.1, asn: 65000}");
+    assert_eq!(told("asn-behind-reflector", &shared)[0].0, "nodes.c.routing.asn");
+}
+
+#[test]
+fn a_virtual_machine_of_no_size_is_too_small() {
+    let text = format!("defaults: {{vm: {{cores: 0, memory: 1GiB, disk: 4GiB}}}}\n{NODE}");
+
+    let messages: Vec<_> = told("vm-too-small", &text).into_iter().map(|(_, message)| message).collect();
+
+    assert_eq!(
+        messages,
+        [
+            "0: a control plane needs 2 cores (solcp01)",
+            "1GiB: a control plane needs 2GiB (solcp01)",
+            "4GiB: a control plane needs 10GiB (solcp01)"
+        ]
+    );
+    assert_eq!(told("vm-hypervisor", &text)[0].1, "there is no hypervisor in the file (solcp01)");
+}
+
+#[test]
+fn what_must_not_be_quoted_is_known_by_its_place() {
+    let text =
+        format!("{CLUSTER}defaults: {{kernel: {{args: [quiet, \"talos.config=https://u:pw@x/\"]}}}}\n{NODE}");
+    let (cluster, _) = common::planned(common::load_text(text));
+
+    let places: Vec<_> =
+        rules::secret_places(&cluster).iter().map(|place| (place.line, place.column, place.length)).collect();
+
+    assert_eq!(places, [(2, 35, 30)]);
 }

@@ -42,7 +42,7 @@ pub struct NamedFile {
     pub place: Place,
 }
 
-/// Every file `cluster` names, in the order of the file; patterns with `*` are left out.
+/// Every file `cluster` names, in the order of the file; patterns, which only `cluster.manifests` may have, are left out.
 pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
     let mut names = Names(Vec::new());
     let section = cluster.section();
@@ -53,7 +53,8 @@ pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
         names.key("cluster.cilium.values", &cilium.values);
         names.key("cluster.cilium.manifest", &cilium.manifest);
     }
-    for (nth, manifest) in section.manifests.items().enumerate() {
+    let manifests = section.manifests.items().enumerate();
+    for (nth, manifest) in manifests.filter(|(_, manifest)| !manifest.value.as_str().contains('*')) {
         names.add(format!("cluster.manifests[{nth}]"), &manifest.value, manifest.place);
     }
     rung::all(cluster).for_each(|step| names.rung(&step));
@@ -64,9 +65,7 @@ struct Names(Vec<NamedFile>);
 
 impl Names {
     fn add(&mut self, key: String, path: &FilePath, place: Place) {
-        if !path.as_str().contains('*') {
-            self.0.push(NamedFile { path: path.to_string(), key, place });
-        }
+        self.0.push(NamedFile { path: path.to_string(), key, place });
     }
 
     fn key(&mut self, key: &str, path: &Key<FilePath>) {

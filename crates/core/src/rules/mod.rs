@@ -25,6 +25,7 @@ use std::fmt;
 use crate::cluster::Place;
 use crate::model::Cluster;
 use crate::plan::Plan;
+use crate::talos::document;
 use attachment::Attachments;
 
 /// How bad it is.
@@ -133,6 +134,22 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// The rule of this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
+}
+
+/// Where `cluster` has secrets written out that must not be quoted when a line is shown.
+pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
+    let mut places = Vec::new();
+    for step in rung::all(cluster) {
+        let args = step.rung.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
+        let secret = args.filter(|arg| patch::secret::in_kernel_arg(arg.value.as_str()).is_some());
+        places.extend(secret.map(|arg| arg.place));
+        if let Some(schematic) = step.rung.image.get().and_then(|image| image.schematic.at())
+            && !patch::secret::published(&document::from_any(schematic.value)).is_empty()
+        {
+            places.push(schematic.place);
+        }
+    }
+    places
 }
 
 /// Applies every rule: the worst first, then in the order of the file.

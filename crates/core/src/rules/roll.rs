@@ -91,9 +91,17 @@ impl<'p> Roll<'p> {
         }
     }
 
-    /// The second node, or the only one: where a value stands that an earlier node has already.
+    /// The second node, or the only one: where a value stands that an earlier node has already. What was written goes
+    /// before what has no place but the node's, because it follows from something else.
     pub fn later(&self) -> Option<(&'p NodePlan, Place)> {
-        self.named.get(1).or(self.named.first()).copied()
+        let second = self.named.get(1).or(self.named.first());
+        let is_written = |(node, place): &&(&NodePlan, Place)| *place != node.place;
+        second.filter(is_written).or_else(|| self.named.iter().find(is_written)).or(second).copied()
+    }
+
+    /// The first node that is so, or the first of all; there must be one.
+    pub fn first_that(&self, so: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Place) {
+        self.named.iter().find(|(node, _)| so(node)).copied().unwrap_or(self.named[0])
     }
 
     /// The names as a list behind a sentence: `a, b, c and 99,997 more`. Within one, the roll itself is written.

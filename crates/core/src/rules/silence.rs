@@ -1,6 +1,7 @@
 //! Findings that are known and accepted.
 
 use super::{Context, Finding, Found, Group, Rule, Severity};
+use crate::cluster::nearest::nearest;
 use crate::cluster::section::Silence;
 use crate::model::Cluster;
 
@@ -33,7 +34,10 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
         if !used && !super::clash::RULES.iter().any(|rule| rule.id == id) {
             let message = match super::find(&id) {
                 Some(_) => format!("`{id}` finds nothing here"),
-                None => format!("there is no rule `{id}`"),
+                None => match nearest(&id, super::all().map(|rule| rule.id)) {
+                    Some(near) => format!("there is no rule `{id}`; did you mean `{near}`?"),
+                    None => format!("there is no rule `{id}`"),
+                },
             };
             unused.push(Finding {
                 rule: &UNUSED,

@@ -4,6 +4,7 @@
 //! range a router listens on is not one of them: it is meant to hold the nodes.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
@@ -217,11 +218,41 @@ fn may_share(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     again || (one.used == other.used && matches!(one.used, Use::Workload | Use::Anycast))
 }
 
+/// Whether a pool lies in the nodes' own network and nothing routes: its addresses are then answered for by ARP, and that
+/// is the only place for them.
+fn is_beside_nodes(context: &Context<'_>, outer: &Claim<'_>, inner: &Claim<'_>) -> bool {
+    let pool = matches!(inner.used, Use::Pool(_)) && outer.used == Use::Node && outer.net != inner.net;
+    pool && !context.cluster.routes()
+}
+
+/// Whose address a pool holds that lies beside the nodes.
+fn holds(context: &Context<'_>, pool: IpNet) -> Option<String> {
+    let vip = context.plan.cluster.vip.iter().map(|vip| ("the VIP", vip.value));
+    let nodes = context.plan.nodes.iter().flat_map(|node| {
+        let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
+        let v6 = node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value));
+        let gateways = v4.into_iter().chain(v6).map(|gateway| ("a gateway", gateway));
+        node.address.iter().map(|(own, _)| (node.name.as_str(), own.addr())).chain(gateways)
+    });
+    let (whose, address) = vip.chain(nodes).find(|(_, address)| pool.contains(address))?;
+    Some(format!("holds {address}, which is {whose}"))
+}
+
 fn look(context: &Context<'_>, found: &mut Found) {
     let claims = claims(context.cluster, context.plan);
     let nets: Vec<_> = claims.iter().map(|claim| claim.net).collect();
     let mut pairs = nested(&nets);
-    pairs.retain(|&(outer, inner)| !may_share(&claims[outer], &claims[inner]));
+    pairs.retain(|&(outer, inner)| {
+        let (outer, inner) = (&claims[outer], &claims[inner]);
+        if is_beside_nodes(context, outer, inner) {
+            if let Some(fault) = holds(context, inner.net) {
+                let message = format!("`{}` {} {fault}", inner.key, inner.net);
+                found.at(&inner.key, inner.place.unwrap_or(context.cluster.place()), message);
+            }
+            return false;
+        }
+        !may_share(outer, inner)
+    });
     pairs.sort_by_key(|&(outer, inner)| (outer, claims[inner].used, inner));
     let same = |a: &(usize, usize), b: &(usize, usize)| a.0 == b.0 && claims[a.1].used == claims[b.1].used;
     for group in pairs.chunk_by(same) {

@@ -7,12 +7,12 @@ use ipnet::IpNet;
 use super::overlap::{self, OVERLAP, Source};
 use crate::cluster::key::Key;
 use crate::cluster::section::Addressing;
-use crate::plan::{CniPlan, NodePlan, Plan};
+use crate::plan::{CniPlan, Decided, NodePlan, Plan};
 use crate::rules::roll::{self, Rolls};
 use crate::rules::rung::{self, Step};
 use crate::rules::{Context, Found, Rule, Severity};
 
-pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, HOST_BITS, GATEWAY];
+pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, FAMILIES, HOST_BITS, ANYCAST, GATEWAY];
 
 const TOO_SMALL: Rule = Rule {
     id: "prefix-too-small",
@@ -34,6 +34,26 @@ const TOO_LARGE: Rule = Rule {
     look: too_large,
 };
 
+const FAMILIES: Rule = Rule {
+    id: "pod-service-families",
+    severity: Severity::Error,
+    summary: "pods and services have addresses of different families",
+    story: "IPv6 was added to the pods and forgotten for the services. Talos wants as many networks of the one as of the \
+            other and refused the configuration; an older release took it, and no IPv6 service was ever given an address.",
+    fix: "write `cluster.pods` and `cluster.services` with one prefix of each family, or both with one of the same",
+    look: families,
+};
+
+const ANYCAST: Rule = Rule {
+    id: "anycast-not-host",
+    severity: Severity::Error,
+    summary: "an anycast address has a prefix around it",
+    story: "`10.0.0.100/24` was meant as an address. Every control plane took the whole /24 for its own link and announced \
+            it, and the other machines of that network could no longer be reached.",
+    fix: "write the address with /32, or /128 for IPv6",
+    look: anycast,
+};
+
 const HOST_BITS: Rule = Rule {
     id: "prefix-host-bits",
     severity: Severity::Error,
@@ -46,7 +66,7 @@ const HOST_BITS: Rule = Rule {
 
 const GATEWAY: Rule = Rule {
     id: "gateway-outside-prefix",
-    severity: Severity::Warning,
+    severity: Severity::Error,
     summary: "a node's gateway is not in the node's network",
     story: "The prefix was moved to another range, the gateway stayed. The kernel refused the default route because nothing \
             says how to reach its next hop, and the nodes could talk to each other only.",
@@ -200,12 +220,52 @@ fn too_large(context: &Context<'_>, found: &mut Found) {
     }
 }
 
+fn families(context: &Context<'_>, found: &mut Found) {
+    let (cluster, plan) = (context.cluster, &context.plan.cluster);
+    let count = |nets: &[IpNet]| {
+        let v4 = nets.iter().filter(|net| matches!(net, IpNet::V4(_))).count();
+        (v4, nets.len() - v4)
+    };
+    if count(&plan.pods.value) == count(&plan.services.value) {
+        return;
+    }
+    let spelled = |networks: &Decided<Vec<IpNet>>| {
+        let nets: Vec<_> = networks.value.iter().map(ToString::to_string).collect();
+        let whose = if networks.place().is_some() { "" } else { ", Talos' default" };
+        format!("{}{whose}", nets.join(" and "))
+    };
+    // What was written is more likely complete than what was left to Talos.
+    let (key, place) = match (plan.services.place(), plan.pods.place()) {
+        (None, Some(place)) => ("cluster.pods", place),
+        (services, _) => ("cluster.services", services.unwrap_or(cluster.place())),
+    };
+    let message = format!("pods have {}, services {}", spelled(&plan.pods), spelled(&plan.services));
+    found.at(key, place, message);
+}
+
+fn anycast(context: &Context<'_>, found: &mut Found) {
+    for step in rung::all(context.cluster) {
+        let api = step.rung.network.get().and_then(|network| network.api.get());
+        for at in api.into_iter().flat_map(|api| api.anycast.items()) {
+            let net = at.value.0;
+            if net.prefix_len() < net.max_prefix_len() {
+                let message = format!("{net} is not one address: it ends in /{}", net.max_prefix_len());
+                found.at(step.path("network.api.anycast"), at.place, message);
+            }
+        }
+    }
+}
+
 fn host_bits(context: &Context<'_>, found: &mut Found) {
     for (step, network) in rung::networks(context.cluster) {
         for Source { key, v4, v6, .. } in overlap::sources(network) {
             let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
-            one_for_many(context, found, &step, &v4_key, v4, |v4| v4.own().map(IpAddr::V4));
-            one_for_many(context, found, &step, &v6_key, v6, |v6| v6.own().map(IpAddr::V6));
+            one_for_many(context, found, &step, &v4_key, v4, |v4| {
+                Some((v4.own()?.into(), v4.length.is_some()))
+            });
+            one_for_many(context, found, &step, &v6_key, v6, |v6| {
+                Some((v6.own()?.into(), v6.length.is_some()))
+            });
         }
     }
 }
@@ -216,14 +276,15 @@ fn one_for_many<T: Copy + std::fmt::Display>(
     step: &Step<'_>,
     name: &str,
     key: &Key<T>,
-    own: impl Fn(T) -> Option<IpAddr>,
+    own: impl Fn(T) -> Option<(IpAddr, bool)>,
 ) {
     let Some(at) = key.at() else { return };
-    let Some(address) = own(*at.value) else { return };
+    let Some((address, has_length)) = own(*at.value) else { return };
     let nodes = step.nodes(context.cluster, context.plan).count();
     if nodes > 1 {
-        let message =
-            format!("{} gives {} nodes the one address {address}", at.value, roll::thousands(nodes));
+        let bare = if has_length { "" } else { "; its length, such as /24, is missing" };
+        let count = roll::thousands(nodes);
+        let message = format!("{} gives {count} nodes the one address {address}{bare}", at.value);
         found.at(step.path(name), at.place, message);
     }
 }
@@ -241,7 +302,8 @@ fn gateway(context: &Context<'_>, found: &mut Found) {
             !local && address.v6.as_ref().is_some_and(|own| !own.value.contains(&v6.value))
         });
         let v4 = v4.map(|v4| (IpAddr::V4(v4.value), v4.place()));
-        for (gateway, place) in v4.into_iter().chain(v6.map(|v6| (IpAddr::V6(v6.value), v6.place()))) {
+        let all = v4.into_iter().chain(v6.map(|v6| (IpAddr::V6(v6.value), v6.place())));
+        for (gateway, place) in all.filter(|(gateway, _)| !is_beside(node, *gateway)) {
             rolls.add(gateway, &[node.nth], place.unwrap_or(node.place));
         }
     }
@@ -250,4 +312,13 @@ fn gateway(context: &Context<'_>, found: &mut Found) {
         let message = format!("{gateway} is not in the network of {roll}");
         found.at(format!("network.node.gateway.{family}"), roll.place(), message);
     }
+}
+
+/// Whether a link of the node leads to an address without a next hop of its own.
+fn is_beside(node: &NodePlan, address: IpAddr) -> bool {
+    node.settings.links.values().any(|link| {
+        let mut routes = link.routes.values().filter(|route| !route.via.is_set());
+        link.addresses.values().any(|own| own.0.contains(&address))
+            || routes.any(|route| route.to.get().is_some_and(|to| to.0.contains(&address)))
+    })
 }

@@ -38,7 +38,9 @@ const BOOTSTRAP: Rule = Rule {
 fn none(context: &Context<'_>, found: &mut Found) {
     if context.plan.control_planes().next().is_none() {
         let place = context.plan.nodes.first().map_or(context.cluster.place(), |node| node.place);
-        found.at("nodes", place, "every node is a worker");
+        let message =
+            if context.plan.nodes.is_empty() { "there are no nodes" } else { "every node is a worker" };
+        found.at("nodes", place, message);
     }
 }
 

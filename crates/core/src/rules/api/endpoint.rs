@@ -9,7 +9,7 @@ use crate::rules::address::holder;
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
 
-pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, OVERLAY, FIREWALL];
+pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, PORT, OVERLAY, FIREWALL];
 
 const TALOS_VIP: Rule = Rule {
     id: "talos-endpoint-vip",
@@ -31,6 +31,16 @@ const UNANSWERED: Rule = Rule {
     look: unanswered,
 };
 
+const PORT: Rule = Rule {
+    id: "endpoint-port",
+    severity: Severity::Warning,
+    summary: "the endpoint is one of the control planes, at a port where no API server listens",
+    story: "`https://10.101.0.10` looked complete. Without a port that is 443, and the API server listens on 6443: the \
+            control planes came up, and neither a worker nor kubectl ever got an answer.",
+    fix: "write port 6443; silence it where something on the control planes passes the port on",
+    look: port,
+};
+
 const OVERLAY: Rule = Rule {
     id: "endpoint-overlay",
     severity: Severity::Warning,
@@ -50,6 +60,9 @@ const FIREWALL: Rule = Rule {
     fix: "write `cluster.firewall: default-deny`, or keep the ports closed in front of the nodes and silence this",
     look: firewall,
 };
+
+/// The port of the API server.
+const API_SERVER: u16 = 6443;
 
 fn talos_vip(context: &Context<'_>, found: &mut Found) {
     let Some(vip) = &context.plan.cluster.vip else { return };
@@ -77,6 +90,30 @@ fn unanswered(context: &Context<'_>, found: &mut Found) {
         Some(node) => format!("{address} is the worker {}, which runs no API server", node.name),
         None => format!("{address} is neither a control plane, the VIP nor an anycast address"),
     };
+    found.at("cluster.endpoint", place, message);
+}
+
+fn port(context: &Context<'_>, found: &mut Found) {
+    let plan = context.plan;
+    let Some(endpoint) = &plan.cluster.endpoint else { return };
+    let Origin::Written(place) = endpoint.origin else { return };
+    let Some(address) = endpoint.value.address() else { return };
+    let (port, kube_vip) = (endpoint.value.port(), context.cluster.section().kube_vip.is_set());
+    if port == API_SERVER || kube_vip {
+        return;
+    }
+    let node = || plan.control_planes().find(|node| answers(node, address));
+    let whose = if plan.cluster.vip.as_ref().is_some_and(|vip| vip.value == address) {
+        "the VIP"
+    } else if plan.cluster.anycast.iter().any(|net| net.value.addr() == address) {
+        "an anycast address"
+    } else if let Some(node) = node() {
+        node.name.as_str()
+    } else {
+        return;
+    };
+    let message =
+        format!("{address} is {whose}, where the API server listens on {API_SERVER}, not on {port}");
     found.at("cluster.endpoint", place, message);
 }
 

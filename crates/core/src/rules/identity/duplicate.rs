@@ -168,7 +168,12 @@ fn address(context: &Context<'_>, found: &mut Found) {
         }
         if held.len() > 1 && !is_told(context, &held) && !is_apart(&held) {
             let roll = roll_of(&held);
-            doubles.push(Double { key: held[1].1.purpose.key(address), roll, what: address.to_string() });
+            let marked = roll.later().filter(|_| roll.count() > 1);
+            let is_marked = |(node, held): &&(&NodePlan, Held<'_>)| {
+                marked.is_some_and(|(at, place)| at.nth == node.nth && node.place_of(held.origin) == place)
+            };
+            let (_, told) = held.iter().find(is_marked).unwrap_or(&held[1]);
+            doubles.push(Double { key: told.purpose.key(address), roll, what: address.to_string() });
         }
     }
     tell(found, doubles.into_iter());

@@ -114,7 +114,8 @@ fn args_need_root(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn proxmox<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
+/// The Proxmox that a node's virtual machine is made on.
+pub(super) fn proxmox<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
     let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
     context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.proxmox.get()
 }

@@ -6,8 +6,10 @@ mod image;
 mod install;
 pub(super) mod link;
 mod link_name;
+mod port;
 mod release;
 mod schematic;
+mod vm;
 
 use super::Group;
 
@@ -15,9 +17,11 @@ use super::Group;
 pub(super) const GROUPS: &[Group] = &[
     ("Releases", release::RULES),
     ("Links", link::RULES),
+    ("Ports", port::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),
     ("Boot", boot::RULES),
+    ("Virtual machines", vm::RULES),
     ("Images", image::RULES),
     ("Schematics", schematic::RULES),
 ];

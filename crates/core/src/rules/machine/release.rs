@@ -5,7 +5,7 @@ use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::release;
 
-pub(super) const RULES: &[Rule] = &[UNKNOWN, WINDOW, SKEW, OLDER, NEWER];
+pub(super) const RULES: &[Rule] = &[UNKNOWN, WITHOUT_PATCH, WINDOW, SKEW, OLDER, NEWER];
 
 const UNKNOWN: Rule = Rule {
     id: "talos-unknown",
@@ -15,6 +15,16 @@ const UNKNOWN: Rule = Rule {
             for the release before was accepted, and half of it was ignored.",
     fix: "use a release that ichor writes for, or a newer ichor",
     look: unknown,
+};
+
+const WITHOUT_PATCH: Rule = Rule {
+    id: "talos-without-patch",
+    severity: Severity::Warning,
+    summary: "a Talos release without its third number, which no image has",
+    story: "`talos: 1.13` was enough to write configurations. The installer's image is called v1.13.9, and one called 1.13 is \
+            in no registry: the machine printed \"not found\" and started from its old disk again.",
+    fix: "write the full release, such as v1.13.9",
+    look: without_patch,
 };
 
 const WINDOW: Rule = Rule {
@@ -99,6 +109,17 @@ fn window(context: &Context<'_>, found: &mut Found) {
             );
             found.at(path, place, message);
         }
+    }
+}
+
+fn without_patch(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for node in context.plan.nodes.iter().filter(|node| node.talos.value.patch().is_none()) {
+        rolls.add(&node.talos.value, &[node.nth], node.place_of(node.talos.origin));
+    }
+    for (release, roll) in rolls {
+        let message = format!("there is no image of Talos {release} ({roll})");
+        found.at(path(context, &roll), roll.place(), message);
     }
 }
 

@@ -20,7 +20,9 @@ const FILE_MISSING: Rule = Rule {
     look: |context, found| {
         for named in attachment::named(context.cluster) {
             if let Some(Err(reason)) = context.attachments.texts.get(&named.path) {
-                found.at(named.key, named.place, format!("{} cannot be read: {reason}", named.path));
+                let pattern = if named.path.contains('*') { "; `*` is no pattern here" } else { "" };
+                let message = format!("{} cannot be read: {reason}{pattern}", named.path);
+                found.at(named.key, named.place, message);
             }
         }
     },

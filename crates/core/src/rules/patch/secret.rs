@@ -148,9 +148,17 @@ pub(in crate::rules) fn in_kernel_arg(arg: &str) -> Option<&str> {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.any(|(key, value)| is_secret_name(key) && is_literal(value))
         }
-        _ => false,
+        _ => is_secret_name(name) && is_literal(value),
     };
-    secret.then_some(name)
+    (secret || value.contains("tskey-") || names_password(value)).then_some(name)
+}
+
+/// `https://user:password@host/`, which is a secret in any argument.
+fn names_password(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| is_literal(password))
 }
 
 #[cfg(test)]
@@ -192,10 +200,19 @@ mod tests {
             "siderolink.api=https://omni.sol/?jointoken=abc",
             "talos.config=https://boot.sol/config?token=abc",
             "talos.config.inline=KLUv",
+            "talos.config=https://u:pw@boot.sol/",
+            "tailscale.key=tskey-auth-1",
+            "ts.authkey=abc",
+            "ipmi_password=abc",
         ] {
             assert!(in_kernel_arg(arg).is_some(), "{arg}");
         }
-        for arg in ["talos.config=https://boot.sol/config?uuid=${uuid}", "console=ttyS0", "quiet"] {
+        for arg in [
+            "talos.config=https://boot.sol/config?uuid=${uuid}",
+            "talos.config=https://u@boot.sol:8080/a:b@c",
+            "console=ttyS0",
+            "quiet",
+        ] {
             assert_eq!(in_kernel_arg(arg), None, "{arg}");
         }
     }

@@ -62,7 +62,11 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
         found.at(format!("{path}.asn"), roll.place(), format!("{asn} is reserved"));
     }
     for (asn, roll) in numbers(context, Asn::is_reserved) {
-        found.at(node_path(context, &roll), roll.place(), format!("{asn} of {roll} is reserved"));
+        found.at(
+            node_path(context, roll.first(), roll.place()),
+            roll.place(),
+            format!("{asn} of {roll} is reserved"),
+        );
     }
     let mut workloads = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
@@ -92,7 +96,7 @@ fn public(context: &Context<'_>, found: &mut Found) {
         } else {
             format!("the AS numbers of {roll} are public, {asn} for one, and reach the fabric")
         };
-        found.at(node_path(context, &roll), roll.place(), message);
+        found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
     }
     // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
     let mut workloads = Rolls::new(context.plan);
@@ -130,12 +134,11 @@ fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Place {
     asn.place().unwrap_or(node.place)
 }
 
-fn node_path(context: &Context<'_>, roll: &Roll<'_>) -> String {
-    let node = roll.first();
+fn node_path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
     if node.asn.as_ref().and_then(Decided::place).is_none() {
         return format!("nodes.{}", node.name);
     }
-    rung::path(context.cluster, node, "routing.asn", roll.place(), |rung| rung.routing.get()?.asn.place())
+    rung::path(context.cluster, node, "routing.asn", place, |rung| rung.routing.get()?.asn.place())
 }
 
 type Part = fn(&WorkloadAsn) -> &Key<Asn>;
@@ -159,9 +162,12 @@ fn behind_reflector(context: &Context<'_>, found: &mut Found) {
     for same in numbers.chunk_by(|(a, _), (b, _)| a == b).filter(|same| same.len() > 1) {
         if let Some((far, roll)) = shared_router(context, same) {
             let asn = same[0].0;
+            let is_written =
+                |node: &NodePlan| matches!(&node.asn, Some(asn) if matches!(asn.origin, Origin::Written(_)));
+            let (node, place) = roll.first_that(is_written);
             found.at(
-                node_path(context, &roll),
-                roll.place(),
+                node_path(context, node, place),
+                place,
                 format!(
                     "{roll} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
                 ),

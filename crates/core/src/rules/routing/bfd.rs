@@ -2,13 +2,25 @@
 
 use super::backend;
 use super::session::{self, Session, is_affected, sessions};
-use crate::cluster::section::Backend;
+use crate::cluster::key::Key;
+use crate::cluster::section::{Backend, Bfd, Software};
 use crate::cluster::value::Toggle;
 use crate::plan::backend::LackKind;
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[ONE_SIDED, ONE_SIDED_AFFECTED, LISTEN_RANGE, VRF_NATIVE, LEAF_AFFECTED];
+pub(super) const RULES: &[Rule] =
+    &[ONE_SIDED, ONE_SIDED_AFFECTED, LISTEN_RANGE, VRF_NATIVE, LEAF_AFFECTED, RANGE];
+
+const RANGE: Rule = Rule {
+    id: "bfd-range",
+    severity: Severity::Error,
+    summary: "an interval or multiplier of BFD that FRR does not take",
+    story: "`interval: 1` was meant as one second, and is a millisecond. FRR refused the line and kept its own 300 ms; the \
+            program that loads the file reported failure, and the lines behind it were never read.",
+    fix: "write an `interval` of 10 to 60000 milliseconds, and a `multiplier` of 2 or more",
+    look: range,
+};
 
 const ONE_SIDED: Rule = Rule {
     id: "bfd-one-sided",
@@ -129,6 +141,39 @@ fn listen_range(context: &Context<'_>, found: &mut Found) {
             roll.place(),
             format!("BFD with {far}, which accepts {roll} by a range: BGP never starts on its release"),
         );
+    }
+}
+
+fn range(context: &Context<'_>, found: &mut Found) {
+    let frr = context.plan.routed.iter().any(|alike| alike.routing.backend.value == Backend::Frr);
+    for step in rung::all(context.cluster).filter(|_| frr) {
+        let Some(routing) = step.rung.routing.get() else { continue };
+        for (nth, neighbor) in routing.neighbors.items().enumerate() {
+            let path = || step.path(&format!("routing.neighbors[{nth}].bfd"));
+            out_of_range(&neighbor.value.bfd, path, found);
+        }
+        if let Some(workload) = routing.workload.get() {
+            out_of_range(&workload.bfd, || step.path("routing.workload.bfd"), found);
+        }
+    }
+    for router in context.cluster.routers() {
+        let name = router.value.name.get().map_or("", |name| name.as_str());
+        if router.value.software.value().unwrap_or(Software::Frr) == Software::Frr {
+            out_of_range(&router.value.bfd, || format!("fabric.routers.{name}.bfd"), found);
+        }
+    }
+}
+
+/// Reports the numbers of `bfd` that FRR refuses.
+fn out_of_range(bfd: &Key<Toggle<Bfd>>, path: impl Fn() -> String, found: &mut Found) {
+    let Some(bfd) = bfd.get().and_then(Toggle::on) else { return };
+    if let Some(at) = bfd.interval.at().filter(|at| !(10..=60_000).contains(at.value)) {
+        let message = format!("{} ms: FRR takes 10 to 60000", at.value);
+        found.at(format!("{}.interval", path()), at.place, message);
+    }
+    if let Some(at) = bfd.multiplier.at().filter(|at| *at.value < 2) {
+        let message = format!("{}: FRR takes 2 to 255", at.value);
+        found.at(format!("{}.multiplier", path()), at.place, message);
     }
 }
 

@@ -7,6 +7,7 @@ mod allow;
 mod asn;
 mod backend;
 mod bfd;
+mod cable;
 mod daemon;
 mod listen;
 mod listener;
@@ -23,6 +24,7 @@ use super::Group;
 pub(super) const GROUPS: &[Group] = &[
     ("AS numbers", asn::RULES),
     ("Neighbours", neighbor::RULES),
+    ("Cables", cable::RULES),
     ("Listen ranges", listen::RULES),
     ("Next hops", nexthop::RULES),
     ("BFD", bfd::RULES),

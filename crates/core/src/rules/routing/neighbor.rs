@@ -9,7 +9,8 @@ use crate::plan::{NodePlan, Peer, Prefixes};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, UNREACHABLE, NONE];
+pub(super) const RULES: &[Rule] =
+    &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, MAX_PREFIXES, UNREACHABLE, NONE];
 
 const LINK_UNKNOWN: Rule = Rule {
     id: "neighbor-link-unknown",
@@ -59,6 +60,16 @@ const TIMERS: Rule = Rule {
             seconds of a busy switch were enough to take all nodes out of service.",
     fix: "write `[keepalive, hold]` with a hold time of at least 3 seconds and three keepalives, such as [3, 9]",
     look: timers,
+};
+
+const MAX_PREFIXES: Rule = Rule {
+    id: "max-prefixes-zero",
+    severity: Severity::Error,
+    summary: "not one route may come from the fabric before the session is closed",
+    story: "`max_prefixes: 0` was meant as no limit. It is the lowest one there is: daemons refuse the line or close the \
+            session at the first route, and the nodes never learn a way out.",
+    fix: "leave `max_prefixes` out for no limit, or write how many routes there may be",
+    look: max_prefixes,
 };
 
 const UNREACHABLE: Rule = Rule {
@@ -185,6 +196,15 @@ fn timers(context: &Context<'_>, found: &mut Found) {
         };
         let path = session::path(context, roll.first(), roll.place());
         found.at(format!("{path}.timers"), roll.place(), message);
+    }
+}
+
+fn max_prefixes(context: &Context<'_>, found: &mut Found) {
+    for step in rung::all(context.cluster) {
+        let policy = step.rung.routing.get().and_then(|routing| routing.policy.get()?.r#in.get());
+        if let Some(at) = policy.and_then(|policy| policy.max_prefixes.at()).filter(|at| *at.value == 0) {
+            found.at(step.path("routing.policy.in.max_prefixes"), at.place, "0 is no route at all");
+        }
     }
 }
 

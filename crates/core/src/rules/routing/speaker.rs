@@ -7,11 +7,11 @@ use ipnet::IpNet;
 use super::session::alike;
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
-use crate::plan::{NodePlan, RoutingPlan, WorkloadPlan};
+use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ISOLATION_NONE];
+pub(super) const RULES: &[Rule] = &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ISOLATION_NONE, WITHOUT_CILIUM];
 
 const NATIVE_IPV6: Rule = Rule {
     id: "metallb-native-ipv6",
@@ -51,6 +51,16 @@ const ISOLATION_NONE: Rule = Rule {
             rewritten. A later release of FRR lost some of the equal paths that way, and nobody had touched the file.",
     fix: "leave `isolation` out, or say `isolation: vrf`",
     look: isolation_none,
+};
+
+const WITHOUT_CILIUM: Rule = Rule {
+    id: "speaker-without-cilium",
+    severity: Severity::Error,
+    summary: "Cilium is to announce service addresses, and flannel is the pod network",
+    story: "The node's side of the session was there, with its VRF and its passwords. Cilium was not, because nobody had \
+            changed `cluster.cni`: the session waited in Active, and no service was ever reached.",
+    fix: "write `cluster.cni: cilium`, `none` where Cilium is installed otherwise, or `speaker: metallb`",
+    look: without_cilium,
 };
 
 /// The speaker of nodes that route alike.
@@ -109,6 +119,27 @@ fn report(
         };
         found.at(at, place, message);
     }
+}
+
+fn without_cilium(context: &Context<'_>, found: &mut Found) {
+    let cni = &context.plan.cluster.cni;
+    if !matches!(cni.value, CniPlan::Flannel(_)) {
+        return;
+    }
+    let why = if cni.place().is_some() {
+        "`cluster.cni` is flannel"
+    } else {
+        "flannel is the pod network by default"
+    };
+    report(
+        context,
+        found,
+        "speaker",
+        |workload| workload.speaker.place(),
+        |speaking| {
+            (speaking.workload.speaker == Speaker::Cilium).then(|| format!("there is no Cilium: {why}"))
+        },
+    );
 }
 
 fn native_ipv6(context: &Context<'_>, found: &mut Found) {

@@ -1,0 +1,128 @@
+//! Ports that nobody can find, and nodes that nothing leads out of.
+
+use serde_json::Value;
+
+use super::link::stands_on;
+use crate::cluster::section::{Addressing, Platform};
+use crate::cluster::value::LinkName;
+use crate::plan::{NodePlan, Peer};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::document;
+use crate::talos::link::made;
+
+pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, DEFAULT_ROUTE_MISSING];
+
+const PORT_UNKNOWN: Rule = Rule {
+    id: "port-unknown",
+    severity: Severity::Warning,
+    summary: "a metal machine's port has neither a MAC address nor the name the kernel gives it",
+    story: "The file said nothing of ports, so the address went to eth0. Talos' metal images name ports by their slot: the \
+            machine had an enp3s0 and no eth0, waited for it, and was never seen on the network again.",
+    fix: "write the ports' `macs`, or the kernel's own name in `network.node.link` or `ports`: `talosctl get links` shows it",
+    look: port_unknown,
+};
+
+const DEFAULT_ROUTE_MISSING: Rule = Rule {
+    id: "default-route-missing",
+    severity: Severity::Warning,
+    summary: "a node has an address of its own, and no gateway",
+    story: "The addresses were right and the nodes saw each other. None of them could fetch an image or ask a time server, \
+            and Talos waits for the time before it starts anything else.",
+    fix: "write `network.node.gateway`, or silence it where nothing outside is needed",
+    look: default_route_missing,
+};
+
+fn port_unknown(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_slot_names(node)) {
+        for name in needed(node) {
+            if is_lost(context, node, name) {
+                let message =
+                    format!("metal machines call no port {name}, and no MAC address says which it is");
+                rolls.say("macs", node.settings.ports.place(), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// Whether the kernel names ports by their slot; a virtual machine's are found by the addresses it is given.
+fn has_slot_names(node: &NodePlan) -> bool {
+    let args = node.settings.kernel.get().map(|kernel| &kernel.args);
+    let mut args = args.into_iter().flat_map(|args| args.values());
+    node.platform.value == Platform::Metal
+        && node.vm.is_none()
+        && !args.any(|arg| matches!(arg.as_str(), "net.ifnames=0" | "-net.ifnames"))
+}
+
+/// The links that must be there: those of the node's address and of its neighbours, or what these stand on.
+fn needed(node: &NodePlan) -> Vec<&LinkName> {
+    let is_static = node.addressing.value != Addressing::Dhcp && node.address.iter().next().is_some();
+    let mut names: Vec<_> = is_static.then_some(&node.link.value).into_iter().collect();
+    let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
+    names.extend(neighbors.filter_map(|neighbor| match &neighbor.peer {
+        Peer::Link(link) => Some(link),
+        Peer::Address(_) => None,
+    }));
+    // A VLAN may stand on a bond.
+    for _ in 0..3 {
+        names = names.into_iter().flat_map(|name| below(node, name)).collect();
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What a link stands on; itself where it is a port.
+fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
+    let link = node.settings.links.values().find(|link| link.name.get() == Some(name));
+    let below: Vec<_> = link.into_iter().flat_map(stands_on).map(|(_, below, _)| below).collect();
+    if below.is_empty() { vec![name] } else { below }
+}
+
+/// Whether a port has no address to be found by, and a name that is not the kernel's nor one that a patch gives.
+fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
+    let port = node.ports.iter().find(|port| port.name == *name);
+    let mut patches = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+    port.is_some_and(|port| port.mac.is_none())
+        && !name.as_str().starts_with("en")
+        && !patches.any(|document| made(document).contains(&name.as_str()))
+}
+
+fn default_route_missing(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for node in context.plan.nodes.iter().filter(|node| is_alone(node)) {
+        let mut patches = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+        if !patches.any(has_routes) {
+            let place = node.settings.network.get().and_then(|network| network.node.place());
+            let message = "there is no gateway: nothing leaves the nodes' network";
+            rolls.say("network.node.gateway", place, message, &[node.nth]);
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// Whether a node has a static address and, as far as the cluster file says, no way out.
+fn is_alone(node: &NodePlan) -> bool {
+    let machine = matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
+    let leads_out = node.settings.links.values().any(|link| {
+        let mut routes = link.routes.values();
+        link.dhcp.value() == Some(true)
+            || routes.any(|route| route.to.get().is_none_or(|to| to.0.prefix_len() == 0))
+    });
+    machine
+        && node.routing.is_none()
+        && node.addressing.value != Addressing::Dhcp
+        && node.address.iter().next().is_some()
+        && node.gateway.v4.is_none()
+        && node.gateway.v6.is_none()
+        && !leads_out
+}
+
+/// Whether a patch has routes of its own.
+fn has_routes(document: &Value) -> bool {
+    let any = |value: &Value| document::items(value, "/routes").next().is_some();
+    any(document)
+        || document::items(document, "/machine/network/interfaces").any(|(_, interface)| any(interface))
+}

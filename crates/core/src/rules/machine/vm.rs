@@ -1,0 +1,126 @@
+//! Virtual machines: where they are made, how large they are, and what they boot from.
+
+use super::boot::proxmox;
+use crate::cluster::nearest::nearest;
+use crate::cluster::section::{BootDevice, Role};
+use crate::plan::{Decided, NodePlan, VmPlan};
+use crate::rules::roll::{self, Rolls};
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[HYPERVISOR, HOST_UNKNOWN, TOO_SMALL, BOOTS_NOTHING];
+
+const HYPERVISOR: Rule = Rule {
+    id: "vm-hypervisor",
+    severity: Severity::Error,
+    summary: "nothing says where a virtual machine is made",
+    story: "A second Proxmox was added to the file. Until then there had been one, and no machine had to say which; now \
+            none of them could be made, which came out on the evening the cluster was to be moved.",
+    fix: "add one to `hypervisors`, or name one of several in `vm.hypervisor`; remove `vm` from real machines",
+    look: hypervisor,
+};
+
+const HOST_UNKNOWN: Rule = Rule {
+    id: "vm-host-unknown",
+    severity: Severity::Error,
+    summary: "a virtual machine is to run on a host that its hypervisor does not have",
+    story: "`vm.host: pve9` was a slip for pve3. Proxmox answers such a call with \"hostname lookup failed\", after the \
+            machines before it in the list have been made.",
+    fix: "name one of the hypervisor's `hosts`, or add the host there",
+    look: host_unknown,
+};
+
+const TOO_SMALL: Rule = Rule {
+    id: "vm-too-small",
+    severity: Severity::Warning,
+    summary: "a virtual machine is smaller than Talos asks for",
+    story: "A control plane with 1 GiB was enough to boot. Once etcd and the API server were there the kernel ended one of \
+            them every few minutes, and the cluster looked as if its network were broken.",
+    fix: "give a control plane 2 cores and 2GiB at least, a worker 1 core and 1GiB, and each a disk of 10GiB",
+    look: too_small,
+};
+
+const BOOTS_NOTHING: Rule = Rule {
+    id: "vm-boots-nothing",
+    severity: Severity::Error,
+    summary: "a virtual machine does not boot from its disk",
+    story: "`boot: [cdrom]` installs Talos as it should. The machine then starts from the CD-ROM again, finds Talos on the \
+            disk, and stays where it is.",
+    fix: "leave `vm.boot` out, or write `[disk, cdrom]`",
+    look: boots_nothing,
+};
+
+fn machines<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c VmPlan)> {
+    context.plan.nodes.iter().filter_map(|node| Some((node, node.vm.as_deref()?)))
+}
+
+fn hypervisor(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    let names: Vec<_> = context.cluster.file.hypervisors.entries().map(|(name, _)| name.as_str()).collect();
+    for (node, kind) in context.plan.by_kind() {
+        if node.vm.as_ref().is_some_and(|vm| vm.hypervisor.is_none()) {
+            let message = match names.as_slice() {
+                [] => "there is no hypervisor in the file".to_owned(),
+                _ => format!("it may be on {}", roll::listed(&names, names.len())),
+            };
+            rolls.say("vm.hypervisor", node.settings.vm.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn host_unknown(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, vm) in machines(context) {
+        let Some(host) = &vm.host else { continue };
+        let Some(hosts) = proxmox(context, node).and_then(|proxmox| proxmox.hosts.get()) else { continue };
+        if !hosts.values().any(|known| *known == host.value) {
+            let near = nearest(host.value.as_str(), hosts.values().map(|known| known.as_str()));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("the hypervisor has no host {}{hint}", host.value);
+            rolls.say("vm.host", host.place(), message, &[node.nth]);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn too_small(context: &Context<'_>, found: &mut Found) {
+    const GIB: u64 = 1 << 30;
+    let mut rolls = Rolls::new(context.plan);
+    for (node, vm) in machines(context) {
+        let (whose, cores, memory) = match node.role {
+            Role::Controlplane => ("a control plane", 2, 2),
+            Role::Worker => ("a worker", 1, 1),
+        };
+        if vm.cores.value < cores {
+            let plural = if cores == 1 { "core" } else { "cores" };
+            let message = format!("{}: {whose} needs {cores} {plural}", vm.cores.value);
+            rolls.say("vm.cores", vm.cores.place(), message, &[node.nth]);
+        }
+        // 2000MB are close enough to 2GiB.
+        for (key, size, least) in [("memory", &vm.memory, memory), ("disk", &vm.disk, 10)] {
+            if is_below(size.value.bytes(), least * GIB) {
+                let message = format!("{}: {whose} needs {least}GiB", size.value);
+                rolls.say(format!("vm.{key}"), Decided::place(size), message, &[node.nth]);
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+/// Whether a size is below another by more than the difference between GB and GiB.
+fn is_below(bytes: u64, least: u64) -> bool {
+    bytes < least - least / 14
+}
+
+fn boots_nothing(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let Some(boot) = node.vm.as_ref().map(|vm| &vm.boot) else { continue };
+        if !boot.value.contains(&BootDevice::Disk) {
+            let message =
+                if boot.value.is_empty() { "it boots from nothing" } else { "it never boots from its disk" };
+            rolls.say("vm.boot", boot.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}

@@ -1,0 +1,136 @@
+//! Cables: ports that are there, each on one cable, leading where the sessions say.
+
+use std::collections::HashMap;
+
+use crate::cluster::Place;
+use crate::plan::{NodePlan, Peer};
+use crate::rules::machine::link;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, PORT_TWICE, CONTRADICTS, NAMED_LIKE_NODE];
+
+const PORT_UNKNOWN: Rule = Rule {
+    id: "cable-port-unknown",
+    severity: Severity::Error,
+    summary: "a cable ends in a port that its node does not have",
+    story: "The plan of the cables was from before the ports were renamed. It was believed when a link failed, and the \
+            wrong cable was pulled: the node lost its other leaf too.",
+    fix: "name one of the node's ports, or add it to the node's `ports` and `macs`",
+    look: port_unknown,
+};
+
+const PORT_TWICE: Rule = Rule {
+    id: "cable-port-twice",
+    severity: Severity::Error,
+    summary: "two cables end in one port",
+    story: "A line was copied and only one of its ends changed. Two nodes were to be in port 7 of the leaf, and who wired \
+            the rack by the drawing chose one.",
+    fix: "give each cable ports of its own",
+    look: port_twice,
+};
+
+const CONTRADICTS: Rule = Rule {
+    id: "cable-contradicts",
+    severity: Severity::Error,
+    summary: "a cable leads to another router than the session on its port expects",
+    story: "By its cable the port was in leaf2, by its neighbour in leaf1. The AS numbers did not fit, and the session was \
+            refused with `Bad Peer AS` by a leaf that nobody was looking at.",
+    fix: "correct the cable, or the neighbour's `router` or `link`",
+    look: contradicts,
+};
+
+const NAMED_LIKE_NODE: Rule = Rule {
+    id: "router-named-like-node",
+    severity: Severity::Error,
+    summary: "a router has the name of a node",
+    story: "Cables, files and sessions go by names. A router called like a node got the node's cables, and its \
+            configuration was written over the node's.",
+    fix: "give the router a name of its own",
+    look: named_like_node,
+};
+
+/// One end of a cable, and the host at the other one.
+struct End<'c> {
+    path: String,
+    place: Place,
+    host: &'c str,
+    port: &'c str,
+    far: &'c str,
+}
+
+/// The ends of every cable.
+fn ends<'c>(context: &Context<'c>) -> impl Iterator<Item = End<'c>> {
+    let cables = context.cluster.file.fabric.get().map(|fabric| &fabric.cables);
+    let cables = cables.into_iter().flat_map(|cables| cables.items()).enumerate();
+    cables.flat_map(|(nth, cable)| {
+        let (one, other) = (&cable.value.0, &cable.value.1);
+        [(one, other), (other, one)].map(|(near, far)| {
+            let ((host, port), (far, _)) = (near.value.parts(), far.value.parts());
+            End { path: format!("fabric.cables[{nth}]"), place: near.place, host, port, far }
+        })
+    })
+}
+
+fn node<'c>(context: &Context<'c>, name: &str) -> Option<&'c NodePlan> {
+    context.cluster.node(name).map(|nth| &context.plan.nodes[nth])
+}
+
+fn port_unknown(context: &Context<'_>, found: &mut Found) {
+    for end in ends(context) {
+        let Some(node) = node(context, end.host) else { continue };
+        if !has_port(context, node, end.port) {
+            let names: Vec<_> = node.ports.iter().map(|port| port.name.as_str()).collect();
+            let message = format!("{} has no port {}, only {}", end.host, end.port, names.join(", "));
+            found.at(end.path, end.place, message);
+        }
+    }
+}
+
+/// Whether a node has a port or link of this name, or a bond or bridge that takes it in.
+fn has_port(context: &Context<'_>, node: &NodePlan, name: &str) -> bool {
+    let taken = || node.settings.links.values().flat_map(link::members);
+    node.ports.iter().any(|port| port.name.as_str() == name)
+        || taken().any(|(_, member)| member.value.as_str() == name)
+        || link::known(context, node).contains(name)
+}
+
+fn port_twice(context: &Context<'_>, found: &mut Found) {
+    let mut known: HashMap<(&str, &str), String> = HashMap::new();
+    for end in ends(context) {
+        if let Some(first) = known.get(&(end.host, end.port)) {
+            let message = format!("{}:{} is an end of {first} already", end.host, end.port);
+            found.at(end.path, end.place, message);
+        } else {
+            known.insert((end.host, end.port), end.path);
+        }
+    }
+}
+
+fn contradicts(context: &Context<'_>, found: &mut Found) {
+    for end in ends(context).filter(|end| context.cluster.router(end.far).is_some()) {
+        let Some(node) = node(context, end.host) else { continue };
+        let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
+        let mut on_port = neighbors.filter(|neighbor| match &neighbor.peer {
+            Peer::Link(link) => link.as_str() == end.port,
+            Peer::Address(_) => false,
+        });
+        let other =
+            on_port.find_map(|neighbor| neighbor.router.as_ref().filter(|name| name.as_str() != end.far));
+        if let Some(router) = other {
+            let (host, port, far) = (end.host, end.port, end.far);
+            let message = format!("{host}:{port} leads to {far}, and the neighbour on {port} is {router}");
+            found.at(end.path, end.place, message);
+        }
+    }
+}
+
+fn named_like_node(context: &Context<'_>, found: &mut Found) {
+    for router in context.cluster.routers() {
+        if let Some(name) = router.value.name.at()
+            && context.cluster.node(name.value.as_str()).is_some()
+        {
+            let message = format!("there is a node {} too", name.value);
+            found.at(format!("fabric.routers.{}", name.value), name.place, message);
+        }
+    }
+}
