@@ -17,8 +17,10 @@ fn a_good_file_is_said_to_be_good() {
 
 #[test]
 fn every_problem_is_shown_with_its_place_and_a_fix() {
-    let bad =
-        GOOD.replace("role: controlplane, index: 13", "rol: controlplane, index: 13, macs: [\"00:11:22\"]");
+    let bad = GOOD.replace(
+        "role: controlplane, index: 13, macs: [bc:24:11:00:00:13]",
+        "rol: controlplane, index: 13, macs: [\"00:11:22\"]",
+    );
     let folder = folder(&[("ichor.yaml", &bad)]);
     let run = ichor(folder.path(), "check");
 
@@ -62,7 +64,7 @@ fn json_has_every_problem_and_finding_with_its_place() {
 
 /// A cluster that works, with one warning.
 fn even() -> String {
-    GOOD.replace("  - {name: solcp03, role: controlplane, index: 13}\n", "")
+    GOOD.replace("  - {name: solcp03, role: controlplane, index: 13, macs: [bc:24:11:00:00:13]}\n", "")
 }
 
 #[test]
@@ -159,8 +161,11 @@ fn includes_and_tables_are_read_from_the_folder_of_the_file() {
             "c/ichor.yaml",
             "include: [sites/*.yaml]\ncluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}\ndefaults: {install: {disk: /dev/sda}}\nnodes: {csv: nodes.csv}\n",
         ),
-        ("c/nodes.csv", "name,role,index\nsolcp01,controlplane,11\n"),
-        ("c/sites/a.yaml", "sites: {berlin: {}}\nnodes: [{name: solwk01, index: 21, site: berlin}]\n"),
+        ("c/nodes.csv", "name,role,index,macs[0]\nsolcp01,controlplane,11,bc:24:11:00:00:11\n"),
+        (
+            "c/sites/a.yaml",
+            "sites: {berlin: {}}\nnodes: [{name: solwk01, index: 21, site: berlin, macs: [bc:24:11:00:00:21]}]\n",
+        ),
     ]);
     let run = ichor(folder.path(), "check c/ichor.yaml");
 
@@ -215,4 +220,17 @@ fn rules_that_could_not_look_are_skipped_in_the_junit_report() {
     let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count();
 
     assert_eq!((count("failure"), count("skipped")), (1, count("testcase") - 1));
+}
+
+#[test]
+fn a_secret_in_a_kernel_argument_is_found_and_not_quoted() {
+    let bad = format!("{GOOD}image: {{source: factory}}\n").replace(
+        "install: {disk: /dev/sda}",
+        "install: {disk: /dev/sda}, kernel: {args: [\"talos.config=https://u:hunter2@x/?token=hunter2\"]}",
+    );
+    let folder = folder(&[("ichor.yaml", &bad)]);
+    let run = ichor(folder.path(), "check");
+
+    assert!(run.stdout.contains("error[boot-carrier-secret]"), "{}", run.stdout);
+    assert!(!run.all().contains("hunter2"), "{}", run.all());
 }

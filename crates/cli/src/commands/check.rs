@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ichor_core::cluster::{Place, Problem, Sources};
-use ichor_core::rules::{Finding, Severity, clash};
+use ichor_core::rules::{self, Finding, Severity, clash};
 use serde_json::json;
 
 use crate::project::{self, Project, Refused};
@@ -155,7 +155,8 @@ fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
         report::problems(out, &file.name, &file.sources, &file.problems)?;
         return Ok(());
     }
-    report::findings(out, &file.sources, &file.findings)?;
+    let hidden = file.project.as_ref().map(|(cluster, _)| rules::secret_places(cluster)).unwrap_or_default();
+    report::findings(out, &file.sources, &file.findings, &hidden)?;
     for Unresolved { path, place, reason } in &file.unresolved {
         let place = file.sources.locate(*place);
         writeln!(out, "{}error:{} {place} {path}: {reason}", style::ERROR, style::ERROR.render_reset())?;

@@ -59,8 +59,13 @@ fn quote(
     writeln!(out, "     {dim}{} |{reset} {red}{} {message}{plain}", " ".repeat(number.len()), excerpt.marks)
 }
 
-/// Prints every finding: what, where, why, and what to do.
-pub(crate) fn findings(out: &mut dyn Write, sources: &Sources, findings: &[Finding]) -> io::Result<()> {
+/// Prints every finding: what, where, why, and what to do; the text at `hidden` places is not shown.
+pub(crate) fn findings(
+    out: &mut dyn Write,
+    sources: &Sources,
+    findings: &[Finding],
+    hidden: &[Place],
+) -> io::Result<()> {
     for finding in findings.iter().filter(|finding| finding.silenced.is_none()) {
         let rule = finding.rule;
         let colour = style::severity(rule.severity);
@@ -73,7 +78,7 @@ pub(crate) fn findings(out: &mut dyn Write, sources: &Sources, findings: &[Findi
         if finding.place != Place::default() {
             let (dim, plain) = (style::DIM, style::DIM.render_reset());
             writeln!(out, "  {}", sources.locate(finding.place))?;
-            if let Some(excerpt) = excerpt(sources, finding.place, &[]) {
+            if let Some(excerpt) = excerpt(sources, finding.place, hidden) {
                 let number = finding.place.line.to_string();
                 writeln!(out, "     {dim}{number} |{plain} {}", excerpt.line)?;
                 writeln!(

@@ -72,7 +72,7 @@ cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
 network: {api: {vip: 10.101.0.10}}
 defaults: {install: {disk: /dev/sda}}
 nodes:
-  - {name: solcp01, role: controlplane, index: 11}
-  - {name: solcp02, role: controlplane, index: 12}
-  - {name: solcp03, role: controlplane, index: 13}
+  - {name: solcp01, role: controlplane, index: 11, macs: [bc:24:11:00:00:11]}
+  - {name: solcp02, role: controlplane, index: 12, macs: [bc:24:11:00:00:12]}
+  - {name: solcp03, role: controlplane, index: 13, macs: [bc:24:11:00:00:13]}
 ";
