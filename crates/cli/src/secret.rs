@@ -11,7 +11,7 @@ use ichor_core::cluster::value::Secret;
 use crate::disk::reason;
 
 /// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// More than any secret holds.
 const LARGEST: u64 = 1 << 20;
 

@@ -98,7 +98,8 @@ fn passwords_in_urls(line: &[char]) -> Vec<(usize, usize)> {
         if let Some((login, _)) = authority.rsplit_once('@')
             && let Some((user, password)) = login.split_once(':')
         {
-            let from = text[..at + 3 + user.len() + 1].chars().count();
+            let colon = at + 3 + user.len();
+            let from = text[..colon].chars().count() + 1;
             found.push((from, password.chars().count()));
         }
     }
