@@ -19,9 +19,9 @@ demo: ## Build ichor and show what it does, on an example cluster
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets
 	@scripts/tools cc nextest
-	cargo nextest run --workspace --locked
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
+	cargo nextest run --workspace --locked
 
 check: ## Look quickly: format, lints, docs, licences, house rules
 	@scripts/tools cc fmt clippy deny
