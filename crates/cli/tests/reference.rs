@@ -79,3 +79,13 @@ fn clusters_in_the_documents_pass_check() {
     }
     assert!(found >= 3, "only {found} clusters in the documents");
 }
+
+#[test]
+fn commands_in_the_readme_print_what_it_says() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let block = |start: &str| text.split_once(start).unwrap().1.split_once("```").unwrap().0;
+    let folder = folder(&[("ichor.yaml", block("```yaml\n"))]);
+    let (command, printed) = block("```console\n$ ichor ").split_once('\n').unwrap();
+
+    assert_eq!(ichor(folder.path(), command).stdout, printed);
+}
