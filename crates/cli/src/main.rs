@@ -37,14 +37,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     let ran = cli.command.run(&mut Cli::command(), &mut out);
-    let flushed = out.flush().map_err(anyhow::Error::from);
-    match ran.map_or_else(
-        |error| Err((error, ExitCode::SUCCESS)),
-        |code| flushed.map(|()| code).map_err(|error| (error, code)),
-    ) {
-        Ok(code) => code,
-        Err((error, code)) if is_closed_pipe(&error) => code,
-        Err((error, _)) => {
+    // The answer stays the answer when whoever reads it stops reading.
+    let code = *ran.as_ref().unwrap_or(&ExitCode::SUCCESS);
+    match ran.and_then(|_| Ok(out.flush()?)) {
+        Ok(()) => code,
+        Err(error) if is_closed_pipe(&error) => code,
+        Err(error) => {
             let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
             style::say(&format!(
                 "{}error:{} {}",

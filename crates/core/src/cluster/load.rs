@@ -16,6 +16,9 @@ const FORMAT: u32 = 1;
 /// More files than any cluster is split into.
 const MOST_FILES: usize = 10_000;
 
+/// Deeper than anybody nests includes.
+const DEEPEST_INCLUDE: usize = 64;
+
 /// The files a cluster file may name, as the edge finds them.
 pub trait Files {
     /// The bytes of the file at `path`, or why they cannot be had.
@@ -129,6 +132,13 @@ impl<'a> Loading<'a> {
             self.problems.push(
                 Problem::new("include", place, "the file includes itself")
                     .want(format!("no circle: {chain}")),
+            );
+            return None;
+        }
+        if self.chain.len() == DEEPEST_INCLUDE {
+            let message = format!("includes nested deeper than {DEEPEST_INCLUDE} files");
+            self.problems.push(
+                Problem::new("include", asked.unwrap_or_default(), message).want("a flatter set of files"),
             );
             return None;
         }
