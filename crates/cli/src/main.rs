@@ -18,6 +18,10 @@ use clap::{CommandFactory, Parser};
 
 use commands::Command;
 
+/// A plan is millions of small values, and giving each its memory is half of the work.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One cluster file in; Talos nodes that boot, route and join out
 #[derive(Debug, Parser)]
 #[command(

@@ -64,10 +64,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         disk::replace(path, &report::junit(&files, &|finding| counts(args, finding))?)?;
     }
     // The answer stays the answer when whoever reads it stops reading.
-    match print(&files, args, out) {
-        Err(error) if !crate::is_closed_pipe(&error) => Err(error),
-        _ => Ok(ExitCode::from(status(&files, args))),
-    }
+    let status = match print(&files, args, out) {
+        Err(error) if !crate::is_closed_pipe(&error) => return Err(error),
+        _ => status(&files, args),
+    };
+    // The process ends here: the system takes everything back at once.
+    std::mem::forget(files);
+    Ok(ExitCode::from(status))
 }
 
 fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
