@@ -1,6 +1,9 @@
-//! What is known of Talos itself: releases, and what each brings.
+//! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
+pub mod config;
 pub mod document;
 pub mod kind;
 pub mod link;
+pub mod load;
 pub mod release;
+pub mod validate;
