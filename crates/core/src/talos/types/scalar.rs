@@ -59,6 +59,8 @@ pub enum Form {
     SizeMatch,
     /// An expression of the Common Expression Language.
     Expression,
+    /// A manifest, whose first lines may be empty.
+    Manifest,
 }
 
 const WORDS: [(&str, &[&str]); 20] = [
@@ -120,6 +122,7 @@ impl Scalar {
             "size" => Scalar::Form(Form::Size),
             "size-match" => Scalar::Form(Form::SizeMatch),
             "cel" => Scalar::Form(Form::Expression),
+            "manifest" => Scalar::Form(Form::Manifest),
             "routing-table" => Scalar::RoutingTable,
             "port-range" => Scalar::PortRange,
             "disk-size" => Scalar::DiskSize,
@@ -218,6 +221,7 @@ impl Form {
             Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
             Form::SizeMatch => is_size_match(text.trim()).then(|| text.trim().to_owned()),
             Form::Expression => Some(text.to_owned()),
+            Form::Manifest => Some(text.trim_start_matches(['\t', '\n', '\x0b', '\x0c', '\r']).to_owned()),
         }
     }
 
@@ -234,6 +238,7 @@ impl Form {
             Form::Size => "a size such as `10GB` or `50%`",
             Form::SizeMatch => "a size such as `>= 10GB`",
             Form::Expression => "an expression",
+            Form::Manifest => "a manifest",
         }
     }
 }
