@@ -76,7 +76,7 @@ impl Merger {
     fn value(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
         match kind {
             Type::Optional(kind) => match &**kind {
-                Type::Scalar(_) => {
+                Type::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
                     *left = right.clone();
                     Ok(())
                 }
