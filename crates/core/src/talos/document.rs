@@ -30,15 +30,18 @@ pub fn read(text: &str) -> Result<Vec<Value>, DocumentError> {
         return Err(DocumentError { line: None, reason });
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
-        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-        let reason = error.without_snippet().to_string();
-        DocumentError { line, reason: first_line(&reason).to_owned() }
-    })
+    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| self::error(&error))
+}
+
+/// What the reader says, without the text it says it of.
+pub(super) fn error(error: &serde_saphyr::Error) -> DocumentError {
+    let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+    let reason = error.without_snippet().to_string();
+    DocumentError { line, reason: first_line(&reason).to_owned() }
 }
 
 /// The reader's own limits on depth, aliases and values hold: they let through 500 machine configurations at once.
-fn options() -> serde_saphyr::Options {
+pub(super) fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         strict_booleans: true,
         legacy_octal_numbers: true,

@@ -4,3 +4,4 @@ pub mod document;
 pub mod kind;
 pub mod link;
 pub mod release;
+pub mod secrets;
