@@ -1,6 +1,7 @@
 //! What is known of Talos itself: releases, and what each brings.
 
 pub mod document;
+pub mod generate;
 pub mod kind;
 pub mod link;
 pub mod release;
