@@ -1,6 +1,8 @@
 //! The `machine` section.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::contract::Trait;
 use super::kubernetes::{EXCLUDE_FROM_LOAD_BALANCERS, KUBELET, KUBEPRISM_PORT};
@@ -74,12 +76,12 @@ impl Draft<'_> {
         if self.has(Trait::NetworkDocuments) {
             return None;
         }
-        let mut mirrors = Map::new();
+        let mut mirrors = BTreeMap::new();
         if self.has(Trait::AlternateImageRegistries) {
             let endpoints = ["https://registry.k8s.io", "https://k8s.gcr.io"];
             mirrors.insert("k8s.gcr.io".to_owned(), json!({"endpoints": endpoints}));
         }
-        let mut config = Map::new();
+        let mut config = BTreeMap::new();
         for (host, registry) in &self.input.registries {
             if !registry.mirrors.is_empty() {
                 mirrors.insert(host.clone(), json!({"endpoints": registry.mirrors}));
@@ -92,7 +94,7 @@ impl Draft<'_> {
                 config.insert(host.clone(), json!({"tls": tls}));
             }
         }
-        let some = |map: Map<String, Value>| (!map.is_empty()).then_some(map);
+        let some = |map: BTreeMap<String, Value>| (!map.is_empty()).then_some(map);
         let (mirrors, config) = (some(mirrors), some(config));
         (mirrors.is_some() || config.is_some()).then(|| json!({"mirrors": mirrors, "config": config}))
     }
