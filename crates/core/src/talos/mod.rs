@@ -1,6 +1,8 @@
 //! What is known of Talos itself: releases, and what each brings.
 
 pub mod document;
+pub mod emit;
 pub mod kind;
 pub mod link;
 pub mod release;
+pub mod word;
