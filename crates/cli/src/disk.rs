@@ -59,11 +59,20 @@ pub(crate) struct WriteError {
 
 /// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    replace_with(path, contents, 0o644)
+}
+
+/// Replaces `path` in one step with something that nobody else may read.
+pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    replace_with(path, contents, 0o600)
+}
+
+fn replace_with(path: &Path, contents: &[u8], mode: u32) -> Result<(), WriteError> {
     let attempt = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut temp = NamedTempFile::new_in(folder)?;
         temp.write_all(contents)?;
-        temp.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
         temp.as_file().sync_all()?;
         temp.persist(path)?;
         Ok(())

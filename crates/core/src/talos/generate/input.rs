@@ -9,6 +9,7 @@ use crate::cluster::value::KubernetesVersion;
 
 /// Everything `talosctl gen config` and the library behind it can be told.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself, as in Talos")]
 pub struct Input {
     /// The name of the cluster.
     pub cluster_name: String,
