@@ -5,6 +5,7 @@
 
 pub mod cluster;
 pub mod model;
+pub mod moment;
 pub mod plan;
 pub mod render;
 pub mod rules;

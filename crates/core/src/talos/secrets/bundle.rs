@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::certificate::{Certificate, CertificateError};
+use super::key::{KeyError, PrivateKey};
 use super::pem::{Pem, from_base64};
 use crate::cluster::value::Any;
 use crate::talos::document;
@@ -101,9 +103,12 @@ pub enum Problem {
     /// A certificate or key is hidden.
     #[error("{0} is `******`: the file was made to be shown, its secrets are taken out")]
     Redacted(String),
-    /// There is no certificate or key in what should be one.
-    #[error("{0} holds no PEM block")]
-    NotPem(String),
+    /// What should be a private key is none.
+    #[error("{0} {1}")]
+    Key(String, KeyError),
+    /// What should be a certificate is none.
+    #[error("{0} {1}")]
+    Certificate(String, CertificateError),
 }
 
 /// Everything Talos refuses in a bundle.
@@ -122,61 +127,67 @@ impl std::error::Error for Problems {}
 /// A bundle as it stands in a file. Keys that Talos does not know it passes over, and so does this.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct File {
-    cluster: Option<Cluster>,
-    secrets: Option<Secrets>,
-    trustdinfo: Option<Trustd>,
-    certs: Option<Certs>,
+pub(super) struct File {
+    pub(super) cluster: Option<Cluster>,
+    pub(super) secrets: Option<Secrets>,
+    pub(super) trustdinfo: Option<Trustd>,
+    pub(super) certs: Option<Certs>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Cluster {
-    id: Option<String>,
-    secret: Option<String>,
+pub(super) struct Cluster {
+    pub(super) id: Option<String>,
+    pub(super) secret: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Secrets {
-    bootstraptoken: Option<String>,
-    secretboxencryptionsecret: Option<String>,
-    aescbcencryptionsecret: Option<String>,
+pub(super) struct Secrets {
+    pub(super) bootstraptoken: Option<String>,
+    pub(super) secretboxencryptionsecret: Option<String>,
+    pub(super) aescbcencryptionsecret: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Trustd {
-    token: Option<String>,
+pub(super) struct Trustd {
+    pub(super) token: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Certs {
-    etcd: Option<Entry>,
-    k8s: Option<Entry>,
-    k8saggregator: Option<Entry>,
-    k8sserviceaccount: Option<Entry>,
-    os: Option<Entry>,
+pub(super) struct Certs {
+    pub(super) etcd: Option<Entry>,
+    pub(super) k8s: Option<Entry>,
+    pub(super) k8saggregator: Option<Entry>,
+    pub(super) k8sserviceaccount: Option<Entry>,
+    pub(super) os: Option<Entry>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    crt: Option<String>,
-    key: Option<String>,
+pub(super) struct Entry {
+    pub(super) crt: Option<String>,
+    pub(super) key: Option<String>,
+}
+
+impl File {
+    /// The bundle, or everything that keeps it from being one.
+    pub(super) fn bundle(self) -> Result<Bundle, Problems> {
+        let mut sieve = Sieve::default();
+        match sieve.bundle(self) {
+            Some(bundle) if sieve.problems.is_empty() => Ok(bundle),
+            _ => Err(Problems(sieve.problems)),
+        }
+    }
 }
 
 impl Bundle {
     /// Reads a bundle, or says everything that Talos would refuse in it.
     pub fn read(text: &str) -> Result<Self, Problems> {
         let file = parse(text).map_err(|problem| Problems(vec![problem]))?;
-        let mut sieve = Sieve::default();
-        let bundle = sieve.bundle(file);
-        match bundle {
-            Some(bundle) if sieve.problems.is_empty() => Ok(bundle),
-            _ => Err(Problems(sieve.problems)),
-        }
+        file.bundle()
     }
 
     /// Writes the bundle in the clear, as `talosctl` does.
@@ -201,6 +212,11 @@ impl Bundle {
             lines.push(line(2, "key", &key.base64()));
         }
         lines.join("\n") + "\n"
+    }
+
+    /// The certificate authorities by their names in the file, in its order.
+    pub(super) fn pairs(&self) -> [(&'static str, &Pair); 4] {
+        [("etcd", &self.etcd), ("k8s", &self.k8s), ("k8saggregator", &self.aggregator), ("os", &self.os)]
     }
 
     /// The certificates and keys by their names in the file, in its order.
@@ -301,12 +317,21 @@ impl Sieve {
 
     fn pair(&mut self, name: &'static str, entry: Option<Entry>) -> Option<Pair> {
         let entry = self.some(name, entry)?;
-        let (crt, key) = (self.pem(&format!("{name}.crt"), entry.crt), self.key(name, entry.key));
+        let (crt, key) = (self.certificate(&format!("{name}.crt"), entry.crt), self.key(name, entry.key));
         Some(Pair { crt: crt?, key: key? })
     }
 
+    fn certificate(&mut self, path: &str, text: Option<String>) -> Option<Pem> {
+        let pem = self.pem(path, text)?;
+        let read = Certificate::read(&pem).map_err(|error| Problem::Certificate(path.to_owned(), error));
+        self.keep(pem, read.err())
+    }
+
     fn key(&mut self, name: &'static str, text: Option<String>) -> Option<Pem> {
-        self.pem(&format!("{name}.key"), text)
+        let path = format!("{name}.key");
+        let pem = self.pem(&path, text)?;
+        let read = PrivateKey::read(&pem).map_err(|error| Problem::Key(path, error));
+        self.keep(pem, read.err())
     }
 
     fn pem(&mut self, path: &str, text: Option<String>) -> Option<Pem> {
@@ -315,16 +340,17 @@ impl Sieve {
             self.problems.push(Problem::Redacted(path.to_owned()));
             return None;
         }
-        let Some(bytes) = from_base64(&text) else {
+        let bytes = from_base64(&text);
+        if bytes.is_none() {
             self.problems.push(Problem::NotBase64(path.to_owned()));
-            return None;
-        };
-        let pem = Pem::from_bytes(bytes);
-        if pem.block().is_none() {
-            self.problems.push(Problem::NotPem(path.to_owned()));
-            return None;
         }
-        Some(pem)
+        bytes.map(Pem::from_bytes)
+    }
+
+    fn keep(&mut self, pem: Pem, problem: Option<Problem>) -> Option<Pem> {
+        let is_good = problem.is_none();
+        self.problems.extend(problem);
+        is_good.then_some(pem)
     }
 }
 
