@@ -137,7 +137,7 @@ fn input(args: &Args) -> anyhow::Result<Input> {
     input.kubernetes = Some(kubernetes(args)?);
     input.install_disk = Some(args.install_disk.clone()).filter(|disk| !disk.is_empty());
     input.install_image = Some(install_image(args)?).filter(|image| !image.is_empty());
-    input.sans.clone_from(&args.additional_sans);
+    input.sans = args.additional_sans.iter().filter(|san| !san.is_empty()).cloned().collect();
     input.dns_domain.clone_from(&args.dns_domain);
     for (host, url) in &args.registry_mirror {
         input.registries.entry(host.clone()).or_default().mirrors.push(url.clone());
