@@ -5,3 +5,4 @@ pub mod kind;
 pub mod link;
 pub mod release;
 pub mod secrets;
+pub mod talosconfig;
