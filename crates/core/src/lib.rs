@@ -9,4 +9,5 @@ pub mod moment;
 pub mod plan;
 pub mod render;
 pub mod rules;
+pub mod sops;
 pub mod talos;

@@ -7,4 +7,5 @@ pub mod kind;
 pub mod link;
 pub mod release;
 pub mod secrets;
+pub mod talosconfig;
 pub mod word;

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::certificate::{Certificate, CertificateError};
 use super::key::{KeyError, PrivateKey};
@@ -186,7 +187,7 @@ impl File {
 impl Bundle {
     /// Reads a bundle, or says everything that Talos would refuse in it.
     pub fn read(text: &str) -> Result<Self, Problems> {
-        let file = parse(text).map_err(|problem| Problems(vec![problem]))?;
+        let file: File = parse(text).map_err(|problem| Problems(vec![problem]))?;
         file.bundle()
     }
 
@@ -242,24 +243,24 @@ fn line(depth: usize, key: &str, text: &str) -> String {
 }
 
 /// The first document, which is all that Talos looks at.
-fn parse(text: &str) -> Result<File, Problem> {
+pub(super) fn parse<T: Default + DeserializeOwned>(text: &str) -> Result<T, Problem> {
     let options = document::options();
     let mut bytes = text.as_bytes();
-    let first = serde_saphyr::read_with_options::<_, Option<File>>(&mut bytes, options).next();
+    let first = serde_saphyr::read_with_options::<_, Option<T>>(&mut bytes, options).next();
     match first {
         Some(Ok(file)) => Ok(file.unwrap_or_default()),
         Some(Err(error)) => {
             let error = document::error(&error);
             Err(Problem::Shape { line: error.line, reason: error.reason })
         }
-        None => Err(Problem::Shape { line: None, reason: "it is empty".to_owned() }),
+        None => Err(Problem::Shape { line: None, reason: "the file is empty".to_owned() }),
     }
 }
 
 /// Lets through what is there, and collects what is not.
 #[derive(Default)]
-struct Sieve {
-    problems: Vec<Problem>,
+pub(super) struct Sieve {
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Sieve {
@@ -315,7 +316,7 @@ impl Sieve {
         self.some(name, text.filter(|text| !text.is_empty())).map(Hidden)
     }
 
-    fn pair(&mut self, name: &'static str, entry: Option<Entry>) -> Option<Pair> {
+    pub(super) fn pair(&mut self, name: &'static str, entry: Option<Entry>) -> Option<Pair> {
         let entry = self.some(name, entry)?;
         let (crt, key) = (self.certificate(&format!("{name}.crt"), entry.crt), self.key(name, entry.key));
         Some(Pair { crt: crt?, key: key? })

@@ -36,7 +36,9 @@ impl Bundle {
             etcd: authority(KeyKind::P256, Some("etcd"), rng, now)?,
             k8s: authority(KeyKind::P256, Some("kubernetes"), rng, now)?,
             aggregator: authority(KeyKind::P256, None, rng, now)?,
-            service_account: PrivateKey::new(service_account(contract), rng).pem().ok_or(KeyError::CannotSign)?,
+            service_account: PrivateKey::new(service_account(contract), rng)
+                .pem()
+                .ok_or(KeyError::CannotSign)?,
             os: authority(KeyKind::Ed25519, Some("talos"), rng, now)?,
         })
     }

@@ -4,8 +4,9 @@
 //! [`Bundle::new`], read by [`Bundle::read`] or taken out of a configuration by [`from_config`]; [`Bundle::warnings`]
 //! says what Talos lets pass in it. [`admin_certificate`] makes what an administrator shows to Talos' API.
 //!
-//! Not here: how a bundle is kept from others (`sops`).
+//! Not here: how a bundle is kept from others ([`sops`](crate::sops)).
 
+mod admin;
 mod bundle;
 mod certificate;
 mod check;
@@ -14,6 +15,7 @@ mod key;
 mod make;
 mod pem;
 
+pub use admin::{read_admin, write_admin};
 pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
 pub use certificate::{CertificateError, IssueError, admin_certificate, client_certificate};
 pub use check::{Warning, pair_warnings};
