@@ -6,6 +6,7 @@ mod explain;
 mod man;
 mod new;
 mod schema;
+mod secrets;
 mod show;
 
 use std::io::Write;
@@ -17,6 +18,7 @@ pub(crate) enum Command {
     New(new::Args),
     Check(check::Args),
     Show(show::Args),
+    Secrets(secrets::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -30,6 +32,7 @@ impl Command {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
+            Self::Secrets(args) => secrets::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, program, out),
