@@ -6,6 +6,7 @@ mod explain;
 mod man;
 mod new;
 mod schema;
+mod secrets;
 mod show;
 mod talos;
 
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     New(new::Args),
     Check(check::Args),
     Show(show::Args),
+    Secrets(secrets::Args),
     Talos(talos::Args),
     Explain(explain::Args),
     Schema(schema::Args),
@@ -32,6 +34,7 @@ impl Command {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
+            Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),

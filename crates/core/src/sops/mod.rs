@@ -46,7 +46,7 @@ pub enum SopsError {
     #[error("it is encrypted for {0} only, and ichor opens age; add an age recipient with sops")]
     NoAge(String),
     /// No identity fits.
-    #[error("no identity at hand opens it; it is encrypted for {}", .0.join(", "))]
+    #[error("none of them fits; it is encrypted for {}", .0.join(", "))]
     WrongKey(Vec<String>),
     /// Some identities fit, but the file asks for more.
     #[error("it takes {needed} key groups to open, and identities at hand open {opened}")]

@@ -141,3 +141,144 @@ impl Walk<'_> {
         scalar::open(text, self.key, &(self.path.join(":") + ":"), &shown)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::super::rule::Rule;
+    use super::*;
+
+    const KEY: DataKey = [5; 32];
+
+    /// Opens `mine`, whatever it is, to the key.
+    struct Mine(Vec<(&'static str, Vec<u8>)>);
+
+    impl Ring for Mine {
+        fn open(&self, armored: &str) -> Option<Vec<u8>> {
+            self.0.iter().find(|(text, _)| *text == armored).map(|(_, key)| key.clone())
+        }
+    }
+
+    fn mine() -> Mine {
+        Mine(vec![("mine", KEY.to_vec())])
+    }
+
+    /// A file of flat entries under a rule.
+    fn file(entries: &Value, rule: (&str, &str), only_encrypted: bool, more: Value) -> Value {
+        let mut section = json!({
+            rule.0: rule.1,
+            "age": [{"recipient": "age1me", "enc": "mine"}],
+            "lastmodified": "2026-01-01T00:00:00Z",
+            "mac": "ENC[AES256_GCM,]",
+            "version": "3.9.0",
+        });
+        section["mac_only_encrypted"] = json!(only_encrypted);
+        let metadata = Metadata::read(&section).unwrap();
+        let mut hash = Sha512::new();
+        if only_encrypted {
+            hash.update(ONLY_ENCRYPTED);
+        }
+        let mut sealed = Map::new();
+        for (key, value) in entries.as_object().unwrap() {
+            let looks_it = matches!(metadata.rule, Rule::Comments) && key == "hidden";
+            let encrypted = metadata.rule.encrypts(std::slice::from_ref(key), looks_it);
+            if encrypted || !only_encrypted {
+                hash.update(scalar::bytes(value).unwrap().1);
+            }
+            let text = scalar::seal(value, &KEY, &format!("{key}:"), &[1; 32]);
+            sealed.insert(key.clone(), if encrypted { Value::from(text) } else { value.clone() });
+        }
+        let mac: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
+        section["mac"] = json!(scalar::seal(&json!(mac), &KEY, "2026-01-01T00:00:00Z", &[2; 32]));
+        section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        sealed.insert("sops".to_owned(), section);
+        Value::Object(sealed)
+    }
+
+    fn open(file: &Value, ring: &Mine) -> Result<Value, SopsError> {
+        Sealed::read(&file.to_string())?.open(ring).map(|mut documents| documents.remove(0))
+    }
+
+    const RULES: [(&str, &str); 6] = [
+        ("unencrypted_suffix", "_unencrypted"),
+        ("encrypted_suffix", "hidden"),
+        ("unencrypted_regex", "^plain"),
+        ("encrypted_regex", "^hid"),
+        ("unencrypted_comment_regex", "x"),
+        ("encrypted_comment_regex", "x"),
+    ];
+
+    #[test]
+    fn a_file_opens_under_each_rule() {
+        let entries = json!({"hidden": "secret", "plain": 7, "plain_unencrypted": 2.5});
+        for rule in RULES {
+            for only_encrypted in [false, true] {
+                let file = file(&entries, rule, only_encrypted, json!({}));
+
+                assert_eq!(open(&file, &mine()), Ok(entries.clone()), "{rule:?} {only_encrypted}");
+                assert!(!file.to_string().contains("secret"), "{rule:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_in_the_clear_is_protected_unless_the_file_says_otherwise() {
+        let entries = json!({"hidden": "secret", "plain": "old"});
+        let changed = |only_encrypted| {
+            let mut file = file(&entries, RULES[3], only_encrypted, json!({}));
+            file["plain"] = json!("new");
+            open(&file, &mine())
+        };
+
+        assert_eq!(changed(false), Err(SopsError::WrongMac));
+        assert_eq!(changed(true), Ok(json!({"hidden": "secret", "plain": "new"})));
+    }
+
+    #[test]
+    fn a_value_in_the_clear_cannot_take_the_place_of_an_encrypted_one() {
+        for rule in RULES {
+            let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, json!({}));
+            file["hidden"] = json!("forged");
+
+            assert!(open(&file, &mine()).is_err(), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn other_keys_beside_age_do_no_harm_and_alone_are_named() {
+        let entries = json!({"hidden": "secret"});
+        let pgp = json!({"pgp": [{"fp": "85D77543B3D624B63CEA9E6DBC17301B491B3F21", "enc": "…"}]});
+        let mut file = file(&entries, RULES[0], false, pgp);
+
+        assert_eq!(open(&file, &mine()), Ok(entries));
+        file["sops"]["age"] = json!([]);
+        assert_eq!(open(&file, &mine()), Err(SopsError::NoAge("PGP".to_owned())));
+    }
+
+    #[test]
+    fn a_key_in_parts_takes_as_many_groups_as_the_file_says() {
+        // Points at 1, 2 and 3 of a line through the key: its slope is 1 everywhere.
+        let part = |place: u8| KEY.iter().map(|byte| byte ^ place).chain([place]).collect::<Vec<_>>();
+        let group = |enc: &str| json!({"age": [{"recipient": format!("age1{enc}"), "enc": enc}]});
+        let groups =
+            json!({"key_groups": [group("a"), group("b"), group("c")], "shamir_threshold": 2, "age": null});
+        let entries = json!({"hidden": "secret"});
+        let file = file(&entries, RULES[0], false, groups);
+
+        assert_eq!(open(&file, &Mine(vec![("a", part(1)), ("c", part(3))])), Ok(entries));
+        let one = open(&file, &Mine(vec![("b", part(2))]));
+        assert_eq!(one, Err(SopsError::TooFewGroups { needed: 2, opened: 1 }));
+        assert!(matches!(open(&file, &mine()), Err(SopsError::WrongKey(names)) if names.len() == 3));
+    }
+
+    #[test]
+    fn two_rules_are_one_too_many() {
+        let more = json!({"encrypted_regex": "a"});
+        let file = file(&json!({"hidden": "x"}), RULES[0], false, more);
+
+        let said = open(&file, &mine()).unwrap_err().to_string();
+
+        assert_eq!(said, "sops.encrypted_regex stands beside another rule; a file has one");
+    }
+}
