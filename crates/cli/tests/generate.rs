@@ -65,7 +65,9 @@ fn every_case_is_written_as_talos_writes_it() {
             let context = config["context"].as_str().unwrap().to_owned();
             // They are new each time.
             for key in ["crt", "key"] {
-                assert!(config["contexts"][&context][key].take().as_str().unwrap().starts_with("LS0tLS1CRUdJTi"));
+                assert!(
+                    config["contexts"][&context][key].take().as_str().unwrap().starts_with("LS0tLS1CRUdJTi")
+                );
             }
             config
         });

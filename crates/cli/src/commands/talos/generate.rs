@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::ArgAction;
@@ -11,10 +12,16 @@ use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
 use ichor_core::talos::release;
-use ichor_core::talos::secrets::Bundle;
+use ichor_core::talos::secrets::{Bundle, admin_certificate};
+use ichor_core::talos::talosconfig::talosconfig;
+use rand_core::OsRng;
 
 use super::target::{Output, Target};
-use crate::style;
+use crate::progress::Progress;
+use crate::{sealed, style};
+
+/// How long the certificate of talosconfig is good for: a year, as Talos has it.
+const ADMIN_LIFE: Duration = Duration::from_hours(8760);
 
 /// Write the machine configurations of a cluster, and a talosconfig, as `talosctl gen config` does
 ///
@@ -36,6 +43,9 @@ pub(crate) struct Args {
     /// Secrets bundle to use, plain or encrypted with SOPS
     #[arg(long, visible_alias = "with-secrets", value_name = "FILE")]
     secrets: Option<PathBuf>,
+    /// File with age identities that open it, in place of those SOPS would use
+    #[arg(long, value_name = "FILE", requires = "secrets")]
+    identity: Option<PathBuf>,
     /// Talos release to write for, such as v1.13.9
     #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse)]
     talos_version: TalosVersion,
@@ -120,7 +130,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     // All of them, before the first is written.
     let texts = target.outputs().into_iter().map(|output| render(output, &input, &bundle));
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
-    target.write(&texts, out)?;
+    target.write(&texts, args.force, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -194,15 +204,23 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
 }
 
 fn bundle(args: &Args) -> anyhow::Result<Bundle> {
-    let Some(path) = &args.secrets else { bail!("no secrets") };
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Bundle::read(&text).with_context(|| format!("cannot use {}", path.display()))
+    let Some(path) = &args.secrets else {
+        style::say("making new secrets, which are kept nowhere but in the files that are written");
+        let _progress = Progress::start("making keys");
+        return Ok(Bundle::new(&args.talos_version, &mut OsRng, sealed::now())?);
+    };
+    let opened = sealed::open(path, args.identity.as_deref())?;
+    Bundle::read(&opened.text).with_context(|| format!("cannot use {}", path.display()))
 }
 
 fn render(output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
     match output {
         Output::Controlplane => Ok(emit_all(&generate::control_plane(input, bundle))),
         Output::Worker => Ok(emit_all(&generate::worker(input, bundle))),
-        Output::Talosconfig => bail!("not yet"),
+        Output::Talosconfig => {
+            let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), ADMIN_LIFE)
+                .context("cannot make the certificate of talosconfig")?;
+            Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
+        }
     }
 }

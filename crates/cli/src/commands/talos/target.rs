@@ -81,14 +81,15 @@ impl Target {
     }
 
     /// Writes the texts, which are those of [`outputs`](Self::outputs), and prints the path of each file.
-    pub(super) fn write(&self, texts: &[String], out: &mut dyn Write) -> anyhow::Result<()> {
+    pub(super) fn write(&self, texts: &[String], overwrite: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         let Self::Files(files) = self else {
             return texts.iter().try_for_each(|text| Ok(out.write_all(text.as_bytes())?));
         };
         for ((_, path), text) in files.iter().zip(texts) {
             let folder = path.parent().expect("not the root, which is a folder");
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-            disk::replace_private(path, text.as_bytes())?;
+            let put = if overwrite { disk::replace_private } else { disk::create_private };
+            put(path, text.as_bytes())?;
             writeln!(out, "{}", path.display())?;
         }
         Ok(())
