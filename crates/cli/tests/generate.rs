@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use common::{folder, ichor, root};
+use common::{folder, ichor, ichor_with, root};
 use ichor_core::talos::document;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ fn every_case_is_written_as_talos_writes_it() {
 
         let run = ichor(folder.path(), &format!("{} -o out", words(&case)));
 
-        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", case.display());
+        assert_eq!(run.code, 0, "{}: {}", case.display(), run.stderr);
         assert_eq!(run.stdout, "out/controlplane.yaml\nout/worker.yaml\nout/talosconfig\n");
         let [got, want] = [folder.path().join("out"), case.clone()].map(|folder| {
             ["controlplane.yaml", "worker.yaml", "talosconfig"]
@@ -105,7 +105,7 @@ fn one_file_goes_to_standard_output_or_to_its_path() {
     let written = ichor(folder.path(), &format!("{words} -t worker -o a/w.yaml"));
     let several = ichor(folder.path(), &format!("{words} -o -"));
 
-    assert_eq!((printed.code, printed.stdout.as_str(), printed.stderr.as_str()), (0, want.as_str(), ""));
+    assert_eq!((printed.code, printed.stdout.as_str()), (0, want.as_str()));
     assert_eq!((written.code, written.stdout.as_str()), (0, "a/w.yaml\n"));
     assert_eq!(fs::read_to_string(folder.path().join("a/w.yaml")).unwrap(), want);
     assert_eq!(several.code, 2);
@@ -151,6 +151,30 @@ fn what_talos_will_not_take_is_a_warning() {
     for said in ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "`persist: false`"] {
         assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
     }
+}
+
+#[test]
+fn encrypted_secrets_are_opened_with_the_right_key() {
+    // Made for this test.
+    const KEY: &str = "AGE-SECRET-KEY-1UQX8MSL30GZPKWAGCCH9D53VTFDT2FP09HS4497LNPL2QQXNCDZQAXLZGT";
+    const RECIPIENT: &str = "age170jaqq5z6hvamkxgefer6vs3vqwlh8r46cntpxmj75pwvzx99ywsk5z5zw";
+    let (case, words) = solo();
+    let plain = case.join("secrets.yaml").display().to_string();
+    let words = words.replace(&plain, "secrets.sops.yaml");
+    let folder = folder(&[("key.txt", KEY)]);
+    let home = folder.path().display().to_string();
+    let env =
+        [("HOME", home.as_str()), ("XDG_CONFIG_HOME", ""), ("SOPS_AGE_KEY", ""), ("SOPS_AGE_KEY_FILE", "")];
+    let import = ichor_with(folder.path(), &format!("secrets import {plain} --age {RECIPIENT}"), &env);
+    assert_eq!(import.code, 0, "{}", import.stderr);
+
+    let opened = ichor_with(folder.path(), &format!("{words} -t worker -o - --identity key.txt"), &env);
+    let closed = ichor_with(folder.path(), &format!("{words} -t worker -o -"), &env);
+
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert_eq!(opened.stdout, fs::read_to_string(case.join("worker.yaml")).unwrap());
+    assert_eq!((closed.code, closed.stdout.as_str()), (2, ""));
+    assert!(closed.stderr.contains("cannot open secrets.sops.yaml"), "{}", closed.stderr);
 }
 
 #[test]

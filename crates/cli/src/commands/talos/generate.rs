@@ -201,6 +201,9 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     for loss in generate::losses(input, bundle) {
         warning(&loss);
     }
+    for found in bundle.warnings(sealed::now()) {
+        warning(&format!("{} {}", found.path, found.text));
+    }
 }
 
 fn bundle(args: &Args) -> anyhow::Result<Bundle> {
@@ -210,7 +213,7 @@ fn bundle(args: &Args) -> anyhow::Result<Bundle> {
         return Ok(Bundle::new(&args.talos_version, &mut OsRng, sealed::now())?);
     };
     let opened = sealed::open(path, args.identity.as_deref())?;
-    Bundle::read(&opened.text).with_context(|| format!("cannot use {}", path.display()))
+    Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
 }
 
 fn render(output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {

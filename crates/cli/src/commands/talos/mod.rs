@@ -8,6 +8,10 @@ use std::process::ExitCode;
 
 /// Write Talos' own formats, without a cluster file
 #[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Example: ichor talos gen home https://10.0.0.20:6443 --talos-version v1.13.9 --secrets secrets.yaml"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
