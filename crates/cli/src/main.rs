@@ -5,8 +5,12 @@
 
 mod commands;
 mod disk;
+mod identity;
+mod progress;
 mod project;
+mod recipient;
 mod report;
+mod sealed;
 mod secret;
 mod style;
 mod table;

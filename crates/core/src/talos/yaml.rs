@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use serde_json::Value;
 
-use super::go::number::{self, Word};
+use super::word::{self, Word};
 
 /// The longest stream that is read.
 const LONGEST: usize = 16 << 20;
@@ -57,7 +57,7 @@ pub struct SyntaxError {
 impl Node {
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(&self.body, Body::Plain(word) if number::resolve(word) == Word::Null)
+        matches!(&self.body, Body::Plain(word) if word::read(word) == Word::Null)
     }
 
     /// Its text, if it is a word.

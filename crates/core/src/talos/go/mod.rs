@@ -8,5 +8,4 @@ pub mod endpoint;
 pub mod hostport;
 pub mod humanize;
 pub mod netip;
-pub mod number;
 pub mod url;
