@@ -81,6 +81,29 @@ impl Node {
         self.entries()?.iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
     }
 
+    /// The line of what a path of keys such as `a.b[0].c` leads to, or of the last step on the way that is there.
+    pub fn line_at(&self, path: &str) -> u32 {
+        let path = path.trim_start_matches('.');
+        if let Some((nth, rest)) = path.strip_prefix('[').and_then(|path| path.split_once(']')) {
+            let item = match &self.body {
+                Body::List(items) => nth.parse().ok().and_then(|nth: usize| items.get(nth)),
+                _ => None,
+            };
+            return item.map_or(self.line, |item| item.line_at(rest));
+        }
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        let step = self.entries().into_iter().flatten().filter_map(|(key, value)| {
+            let rest = path.strip_prefix(key.text()?).filter(|rest| ends(rest))?;
+            Some((key, value, rest))
+        });
+        // A key may have dots in it: the longest that fits is meant.
+        match step.min_by_key(|(_, _, rest)| rest.len()).filter(|_| !path.is_empty()) {
+            Some((key, _, "")) => key.line,
+            Some((_, value, rest)) => value.line_at(rest),
+            None => self.line,
+        }
+    }
+
     fn size(&self) -> usize {
         match &self.body {
             Body::Plain(_) | Body::Text(_) => 1,

@@ -1,12 +1,16 @@
 //! `talos`: Talos' own formats, without a cluster file.
 
 mod generate;
+mod patch;
 mod target;
+mod validate;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Write Talos' own formats, without a cluster file
+use crate::style;
+
+/// Write, patch and judge Talos' own formats, without a cluster file
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -20,10 +24,22 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Gen(Box<generate::Args>),
+    Patch(patch::Args),
+    Validate(validate::Args),
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Gen(args) => generate::run(args, out),
+        Command::Patch(args) => patch::run(args, out),
+        Command::Validate(args) => validate::run(args, out),
     }
+}
+
+/// Tells why the answer is no.
+fn reported(reasons: impl IntoIterator<Item = String>) -> ExitCode {
+    for reason in reasons {
+        style::say(&format!("{}error:{} {reason}", style::ERROR, style::ERROR.render_reset()));
+    }
+    ExitCode::FAILURE
 }

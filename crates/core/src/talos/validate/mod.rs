@@ -8,7 +8,10 @@
 
 mod document;
 mod machine;
+mod report;
 mod together;
+
+pub use report::{Entry, Report};
 
 use crate::cluster::value::TalosVersion;
 
