@@ -60,7 +60,7 @@ impl<'f> Reader<'f> {
 
     /// Reads the value behind `key`.
     pub fn key<T: Read>(&mut self, tree: Tree<'f>) -> Key<T> {
-        if matches!(tree.view(), View::Null) {
+        if tree.is_null() {
             return Key::cleared(tree.place());
         }
         T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
@@ -68,12 +68,11 @@ impl<'f> Reader<'f> {
 
     fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
         self.steps.push(Step::Item(number, item_name(tree)));
-        let item = match tree.view() {
-            View::Null => {
-                self.problem(tree.place(), "an empty item", T::shape().want());
-                None
-            }
-            _ => T::read(tree, self).map(|value| At { value, place: tree.place() }),
+        let item = if tree.is_null() {
+            self.problem(tree.place(), "an empty item", T::shape().want());
+            None
+        } else {
+            T::read(tree, self).map(|value| At { value, place: tree.place() })
         };
         self.steps.pop();
         item
@@ -96,8 +95,9 @@ impl<'f> Reader<'f> {
         };
         let mut record = R::default();
         for (key, value) in entries.iter() {
-            self.steps.push(Step::Key(key.text()));
-            if !record.set(key.text(), value, self) {
+            let name = key.text();
+            self.steps.push(Step::Key(name));
+            if !record.set(name, value, self) {
                 self.unknown::<R>(key, value, entries);
             }
             self.steps.pop();
