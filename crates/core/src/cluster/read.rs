@@ -84,7 +84,10 @@ impl<'f> Reader<'f> {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
         };
-        Some(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect())
+        // Room for all of them at once: a list of nodes that grows is copied again and again.
+        let mut read = Vec::with_capacity(items.len());
+        read.extend(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)));
+        Some(read)
     }
 
     /// Reads a map into a record: every key it knows, and a problem for each it does not.
@@ -231,53 +234,37 @@ impl<T: Scalar + Over> Read for T {
     }
 }
 
-impl<T: Read> Read for List<T> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.items(tree).map(Self)
-    }
+/// Lists that differ only in how rungs lie over each other.
+macro_rules! read_list {
+    ($list:ident: $bound:ident) => {
+        impl<T: Read + $bound> Read for $list<T> {
+            fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+                reader.items(tree).map(Self)
+            }
 
-    fn shape() -> Shape {
-        Shape::List(Box::new(T::shape()))
-    }
+            fn shape() -> Shape {
+                Shape::List(Box::new(T::shape()))
+            }
 
-    fn print(&self) -> Printed {
-        print_items(&self.0)
-    }
+            fn print(&self) -> Printed {
+                print_items(&self.0)
+            }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
-        lookup_item(&self.0, steps)
-    }
+            fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+                lookup_item(&self.0, steps)
+            }
 
-    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
-        for (nth, item) in self.0.iter().enumerate() {
-            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+            fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+                for (nth, item) in self.0.iter().enumerate() {
+                    item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+                }
+            }
         }
-    }
+    };
 }
 
-impl<T: Read + HasName> Read for Named<T> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.items(tree).map(Self)
-    }
-
-    fn shape() -> Shape {
-        Shape::List(Box::new(T::shape()))
-    }
-
-    fn print(&self) -> Printed {
-        print_items(&self.0)
-    }
-
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
-        lookup_item(&self.0, steps)
-    }
-
-    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
-        for (nth, item) in self.0.iter().enumerate() {
-            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
-        }
-    }
-}
+read_list!(List: Over);
+read_list!(Named: HasName);
 
 /// The item with this number or name.
 fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {
