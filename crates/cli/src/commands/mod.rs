@@ -28,8 +28,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs it; `program` is the whole command line, for completions and manuals.
-    pub(crate) fn run(&self, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         match self {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
@@ -38,8 +37,8 @@ impl Command {
             Self::Talos(args) => talos::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
-            Self::Completions(args) => completions::run(args, program, out),
-            Self::Man(args) => man::run(args, program, out),
+            Self::Completions(args) => completions::run(args, out),
+            Self::Man(args) => man::run(args, out),
         }
     }
 }
