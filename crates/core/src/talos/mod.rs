@@ -1,8 +1,14 @@
-//! What is known of Talos itself: releases, and what each brings.
+//! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
+pub mod asset;
+pub mod digest;
 pub mod document;
 pub mod emit;
 pub mod kind;
 pub mod link;
+pub mod meta;
+mod node;
+pub mod platform_network;
 pub mod release;
+pub mod schematic;
 pub mod word;
