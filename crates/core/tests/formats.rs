@@ -1,4 +1,5 @@
 //! Schematics, META values and META key 10, against what the Image Factory and Talos themselves say.
+#![expect(clippy::disallowed_methods, reason = "tests read their cases from disk")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

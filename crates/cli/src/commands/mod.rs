@@ -4,8 +4,10 @@ pub(crate) mod check;
 mod completions;
 mod explain;
 mod man;
+mod meta;
 mod new;
 mod schema;
+mod schematic;
 mod show;
 
 use std::io::Write;
@@ -17,6 +19,8 @@ pub(crate) enum Command {
     New(new::Args),
     Check(check::Args),
     Show(show::Args),
+    Schematic(schematic::Args),
+    Meta(meta::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -30,6 +34,8 @@ impl Command {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
+            Self::Schematic(args) => schematic::run(args, out),
+            Self::Meta(args) => meta::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, program, out),

@@ -6,6 +6,7 @@ pub mod document;
 pub mod emit;
 pub mod kind;
 pub mod link;
+pub mod magic;
 pub mod meta;
 mod node;
 pub mod platform_network;
