@@ -1,5 +1,5 @@
 //! Schematics, META values and META key 10, against what the Image Factory and Talos themselves say.
-#![expect(clippy::disallowed_methods, reason = "tests read their cases from disk")]
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::target::{self, Item, Target};
+use super::target::{Item, Target, Which};
 use crate::cache::{Fetch, FetchError, Fetched};
 use crate::http::Client;
 use crate::style;
@@ -26,7 +26,7 @@ use crate::style;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: target::Args,
+    target: Which,
     /// What to fetch
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", default_value = "iso")]
     asset: Vec<Item>,

@@ -10,7 +10,7 @@ use ichor_core::talos::asset::{FACTORY, Factory};
 use ichor_core::talos::schematic::Schematic;
 use serde_json::Value;
 
-use super::target;
+use super::target::Which;
 use crate::http::{self, Client};
 
 /// Register schematics with the factory, and compare the ids it gives them
@@ -78,7 +78,7 @@ fn wanted(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
 
 /// The schematics of nodes, each once.
 fn of_nodes(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
-    let nodes = target::Args::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
+    let nodes = Which::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
     let Some(targets) = nodes.targets()? else { return Ok(None) };
     let mut seen = HashSet::new();
     let new = targets

@@ -15,7 +15,7 @@ use crate::{project, style};
 
 /// Which images
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct Which {
     /// Schematic in YAML or JSON; the nodes of the cluster file when left out
     #[arg(value_name = "SCHEMATIC")]
     schematic: Option<PathBuf>,
@@ -131,10 +131,10 @@ fn checked_platform(word: &str) -> anyhow::Result<String> {
     Ok(word.to_owned())
 }
 
-impl Args {
+impl Which {
     /// The nodes of a cluster file.
-    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: Option<String>) -> Args {
-        Args {
+    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: Option<String>) -> Which {
+        Which {
             schematic: None,
             cluster,
             node,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use super::target::{self, Item, Target};
+use super::target::{Item, Target, Which};
 
 /// Print where the factory has the images of a schematic, or of every node
 ///
@@ -16,7 +16,7 @@ use super::target::{self, Item, Target};
                         ichor schematic url --node solcp01 --json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: target::Args,
+    target: Which,
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     asset: Vec<Item>,
