@@ -3,8 +3,10 @@
 //! `main` parses the arguments, calls one command and prints an error chain once. Exit 0: done. Exit 1: the answer is
 //! no. Exit 2: it could not be done.
 
+mod cache;
 mod commands;
 mod disk;
+mod http;
 mod identity;
 mod progress;
 mod project;

@@ -4,8 +4,10 @@ pub(crate) mod check;
 mod completions;
 mod explain;
 mod man;
+mod meta;
 mod new;
 mod schema;
+mod schematic;
 mod secrets;
 mod show;
 mod talos;
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     Show(show::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
+    Schematic(schematic::Args),
+    Meta(meta::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -35,6 +39,8 @@ impl Command {
             Self::Show(args) => show::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
+            Self::Schematic(args) => schematic::run(args, out),
+            Self::Meta(args) => meta::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, out),

@@ -1,5 +1,8 @@
 //! What a plan is turned into: text and pictures, as bytes that depend on nothing else.
 //!
-//! [`topology`] draws the cluster for people.
+//! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from,
+//! [`platform_network`] the network a machine has before it has a configuration.
 
+pub mod platform_network;
+pub mod schematic;
 pub mod topology;

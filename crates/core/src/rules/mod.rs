@@ -26,6 +26,7 @@ use crate::cluster::Place;
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::talos::document;
+use crate::talos::schematic::Schematic;
 use attachment::Attachments;
 
 /// How bad it is.
@@ -150,6 +151,11 @@ pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
         }
     }
     places
+}
+
+/// The keys under which a schematic, which anybody can read, holds a secret.
+pub fn published_secrets(schematic: &Schematic) -> Vec<String> {
+    patch::secret::published(&schematic.to_value())
 }
 
 /// Applies every rule: the worst first, then in the order of the file.

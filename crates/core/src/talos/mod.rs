@@ -1,6 +1,8 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
+pub mod asset;
 pub mod config;
+pub mod digest;
 pub mod document;
 pub mod emit;
 pub mod encode;
@@ -9,8 +11,13 @@ pub mod go;
 pub mod kind;
 pub mod link;
 pub mod load;
+pub mod magic;
+pub mod meta;
+mod node;
 pub mod patch;
+pub mod platform_network;
 pub mod release;
+pub mod schematic;
 pub mod secrets;
 pub mod talosconfig;
 pub mod types;

@@ -42,7 +42,7 @@ const MAPS: [(&str, &[&str]); 6] = [
 
 /// A word out of these.
 const WORDS: [(&str, &[&str]); 2] = [
-    ("customization.bootloader", &["auto", "dual-boot", "grub", "sd-boot"]),
+    ("customization.bootloader", &["none", "dual-boot", "grub", "sd-boot"]),
     ("customization.secureboot.enrollKeys", &["off", "manual", "if-safe", "force"]),
 ];
 
@@ -115,7 +115,7 @@ mod tests {
         let want = [
             "Image Factory knows no `customisation`; did you mean `customization`?",
             "Image Factory knows no `customization.systemExtensions.official`",
-            "`customization.bootloader: lilo` is none of auto, dual-boot, grub, sd-boot",
+            "`customization.bootloader: lilo` is none of none, dual-boot, grub, sd-boot",
             "customization.meta[0].key is not a number up to 255",
         ];
         assert_eq!(faults(&schematic), want);

@@ -294,8 +294,8 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
 fn bool(word: &Word, text: &str) -> Option<bool> {
     match (word, text) {
         (Word::Bool(value), _) => Some(*value),
-        (Word::Text, "y" | "Y" | "yes" | "on") => Some(true),
-        (Word::Text, "n" | "N" | "no" | "off") => Some(false),
+        (Word::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => Some(true),
+        (Word::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => Some(false),
         _ => None,
     }
 }

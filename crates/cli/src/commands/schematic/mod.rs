@@ -1,0 +1,73 @@
+//! `schematic`: what the Image Factory makes images from, and where they are.
+
+mod fetch;
+mod id;
+mod register;
+mod target;
+mod url;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use ichor_core::cluster::Files;
+use ichor_core::talos::schematic::{Schematic, SchematicError};
+
+use crate::disk::Disk;
+use crate::style;
+
+/// No schematic is longer.
+const LONGEST: u64 = 16 << 20;
+
+/// Work with the Image Factory: ids, URLs, registration, downloads
+///
+/// A schematic says what goes into a Talos image: extensions, kernel arguments, META, a configuration. Its id is the
+/// hash of its text, so ichor knows it without asking; the factory has to be told once.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Id(id::Args),
+    Url(url::Args),
+    Register(register::Args),
+    Fetch(fetch::Args),
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    match &args.verb {
+        Verb::Id(args) => id::run(args, out),
+        Verb::Url(args) => url::run(args, out),
+        Verb::Register(args) => register::run(args, out),
+        Verb::Fetch(args) => fetch::run(args, out),
+    }
+}
+
+/// A schematic on disk; `-` is standard input.
+fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
+    let name = path.display();
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().take(LONGEST).read_to_end(&mut bytes).context("cannot read standard input")?;
+        bytes
+    } else {
+        let path = path.to_str().context("a path that is not UTF-8")?;
+        Disk.read(path).map_err(|reason| anyhow!("cannot read {name}: {reason}"))?
+    };
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    Ok(Schematic::read(&text))
+}
+
+/// Says that the answer is no, and why.
+fn refuse(name: &str, reason: &str) {
+    let (colour, reset) = (style::ERROR, style::ERROR.render_reset());
+    let mut lines = reason.lines();
+    style::say(&format!("{colour}error:{reset} {name}: {}", lines.next().unwrap_or_default()));
+    for line in lines {
+        style::say(&format!("       {name}: {line}"));
+    }
+}

@@ -1,0 +1,126 @@
+//! `schematic register`: tell the factory about schematics.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ichor_core::rules;
+use ichor_core::talos::asset::{FACTORY, Factory};
+use ichor_core::talos::schematic::Schematic;
+use serde_json::Value;
+
+use super::target::Which;
+use crate::http::{self, Client};
+
+/// Register schematics with the factory, and compare the ids it gives them
+///
+/// A factory that was never told a schematic answers 404 for its images. Whoever knows the id can read the schematic, so
+/// one that holds a secret is refused.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 all registered, 1 one was refused or has another id there, 2 the factory cannot be reached.\n\n\
+                        Examples:\n  ichor schematic register schematic.yaml\n  \
+                        ichor schematic register --node solcp01\n  \
+                        ichor schematic register *.yaml --factory https://factory.sol"
+)]
+pub(crate) struct Args {
+    /// Schematics in YAML or JSON, - for standard input; those of the cluster file's nodes when left out
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Cluster file to take the nodes from
+    #[arg(long, value_name = "FILE", default_value = "ichor.yaml", conflicts_with = "files")]
+    cluster: PathBuf,
+    /// Only this node of the cluster file
+    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    node: Option<String>,
+    /// URL of the Image Factory; the cluster file's, or the public one, when left out
+    #[arg(long, value_name = "URL")]
+    factory: Option<String>,
+}
+
+/// A schematic to register: who wants it, what it is, and where.
+type Wanted = (String, Schematic, Factory);
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    // Nothing is told to anybody until everything has been read.
+    let Some(wanted) = wanted(args)? else { return Ok(ExitCode::FAILURE) };
+    let client = Client::new();
+    let mut code = ExitCode::SUCCESS;
+    for (name, schematic, factory) in &wanted {
+        match register(&client, factory, schematic)? {
+            Ok(id) => writeln!(out, "{id}")?,
+            Err(reason) => {
+                super::refuse(name, &reason);
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// What to register; none where something cannot be, which was said then.
+fn wanted(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
+    if args.files.is_empty() {
+        return of_nodes(args);
+    }
+    let factory = Factory::new(args.factory.as_deref().unwrap_or(FACTORY));
+    let mut wanted = Vec::new();
+    for file in &args.files {
+        let name = file.display().to_string();
+        match super::read(file)?.map_err(|error| error.to_string()).and_then(without_secrets) {
+            Ok(schematic) => wanted.push((name, schematic, factory.clone())),
+            Err(reason) => super::refuse(&name, &reason),
+        }
+    }
+    Ok((wanted.len() == args.files.len()).then_some(wanted))
+}
+
+/// The schematics of nodes, each once.
+fn of_nodes(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
+    let nodes = Which::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
+    let Some(targets) = nodes.targets()? else { return Ok(None) };
+    let mut seen = HashSet::new();
+    let new = targets
+        .into_iter()
+        .filter(|target| seen.insert((target.id.clone(), target.factory.url().to_owned())));
+    Ok(Some(new.map(|target| (target.name, target.schematic, target.factory)).collect()))
+}
+
+fn without_secrets(schematic: Schematic) -> Result<Schematic, String> {
+    let keys = rules::published_secrets(&schematic);
+    if keys.is_empty() {
+        return Ok(schematic);
+    }
+    Err(format!("it would publish a secret: {}; anybody who knows its id can read it", keys.join(", ")))
+}
+
+/// The id under which the factory has the schematic, or why it has it not.
+fn register(
+    client: &Client,
+    factory: &Factory,
+    schematic: &Schematic,
+) -> anyhow::Result<Result<String, String>> {
+    let url = factory.schematics();
+    let mut response = client.post(&url, "application/yaml", &schematic.canonical())?;
+    if !response.status().is_success() {
+        let complaint = http::complaint(&url, &mut response);
+        return Ok(Err(format!("{} refused it: {complaint}", http::shown(factory.url()))));
+    }
+    let text = http::text(&url, &mut response)?;
+    let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+    let Some(theirs) = answer["id"].as_str() else {
+        return Ok(Err(format!(
+            "{} answered without an id; is it an Image Factory?",
+            http::shown(factory.url())
+        )));
+    };
+    let ours = schematic.id();
+    Ok(if theirs == ours {
+        Ok(ours)
+    } else {
+        Err(format!(
+            "its id is {ours}, and the factory made it {theirs}; images under our id will not be found"
+        ))
+    })
+}

@@ -1,0 +1,56 @@
+//! `schematic url`: where the factory has the images.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+
+use super::target::{Item, Target, Which};
+
+/// Print where the factory has the images of a schematic, or of every node
+///
+/// The installer is an image reference for `machine.install.image`; everything else is a URL.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ichor schematic url schematic.yaml --talos v1.13.9\n  \
+                        ichor schematic url schematic.yaml --talos v1.13.9 --platform nocloud --arch arm64 --asset iso\n  \
+                        ichor schematic url --node solcp01 --json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: Which,
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    asset: Vec<Item>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
+    if args.json {
+        let all: Vec<_> = targets.iter().map(|target| object(target, &items(args, target))).collect();
+        writeln!(out, "{:#}", Value::Array(all))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for target in &targets {
+        let items = items(args, target);
+        for item in &items {
+            let url = target.url(*item);
+            match (targets.len(), items.len()) {
+                (1, 1) => writeln!(out, "{url}")?,
+                (1, _) => writeln!(out, "{:9}  {url}", item.name())?,
+                _ => writeln!(out, "{}  {:9}  {url}", target.name, item.name())?,
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn items(args: &Args, target: &Target) -> Vec<Item> {
+    if args.asset.is_empty() { target.items().to_vec() } else { args.asset.clone() }
+}
+
+fn object(target: &Target, items: &[Item]) -> Value {
+    let urls: Map<String, Value> = items.iter().map(|item| (item.name(), json!(target.url(*item)))).collect();
+    json!({"name": target.name, "id": target.id, "assets": urls})
+}

@@ -1,0 +1,103 @@
+//! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::http::Response;
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+/// How long a server may take to be reached and to start its answer.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long an answer may stand still.
+const STALL: Duration = Duration::from_mins(1);
+
+/// The longest text that is read from a server.
+const LONGEST_TEXT: u64 = 4 << 20;
+
+/// A server that could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot reach {url}")]
+pub(crate) struct HttpError {
+    url: String,
+    source: Box<ureq::Error>,
+}
+
+/// Somebody who asks.
+pub(crate) struct Client {
+    agent: Agent,
+}
+
+impl Client {
+    pub(crate) fn new() -> Client {
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::PlatformVerifier)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .http_status_as_error(false)
+            .user_agent(concat!("ichor/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(PATIENCE))
+            // A factory that never made this image makes it while we wait.
+            .timeout_recv_response(Some(PATIENCE * 10))
+            .timeout_per_read(Some(STALL))
+            .build();
+        Client { agent: config.new_agent() }
+    }
+
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, HttpError> {
+        let mut request = self.agent.get(url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.call().map_err(|source| failed(url, source))
+    }
+
+    pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response<Body>, HttpError> {
+        self.agent.post(url).content_type(kind).send(text).map_err(|source| failed(url, source))
+    }
+}
+
+fn failed(url: &str, source: ureq::Error) -> HttpError {
+    HttpError { url: shown(url), source: Box::new(source) }
+}
+
+/// The text of an answer.
+pub(crate) fn text(url: &str, response: &mut Response<Body>) -> Result<String, HttpError> {
+    let body = response.body_mut().with_config().limit(LONGEST_TEXT).lossy_utf8(true);
+    body.read_to_string().map_err(|source| failed(url, source))
+}
+
+/// The first line of an error's text, if it is one for people to read in a terminal.
+pub(crate) fn complaint(url: &str, response: &mut Response<Body>) -> String {
+    let status = response.status();
+    let text = text(url, response).unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.is_empty() || line.starts_with('<') {
+        return status.to_string();
+    }
+    format!("{status}: {}", line.chars().filter(|c| !c.is_control()).take(300).collect::<String>())
+}
+
+/// A URL without the password it may hold.
+pub(crate) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://***@{host}{}", &rest[end..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        assert_eq!(shown("https://me:hunter2@factory.sol/a@b"), "https://***@factory.sol/a@b");
+        assert_eq!(shown("https://factory.sol/a@b"), "https://factory.sol/a@b");
+    }
+}

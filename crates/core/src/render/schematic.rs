@@ -1,0 +1,128 @@
+//! The schematic of one node: what the Image Factory makes its images from.
+//!
+//! [`of`] starts from `image.schematic` and adds what the plan decided: extensions, kernel arguments, the overlay of a
+//! single-board computer, META and the embedded configuration, where the machine starts with them. Whoever knows its id can read a
+//! schematic, so one with a secret is refused.
+//!
+//! Not here: the schematic's text and id ([`talos::schematic`](crate::talos::schematic)).
+
+use crate::cluster::section::BootFrom;
+use crate::plan::NodePlan;
+use crate::rules;
+use crate::talos::schematic::{Overlay, Schematic, SchematicError};
+use crate::talos::{document, emit, meta, release};
+
+use super::platform_network;
+
+/// Why a node has no schematic.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeSchematicError {
+    /// What stands in the file is none.
+    #[error("`image.schematic` of {node}: {source}")]
+    Written {
+        /// The node.
+        node: String,
+        /// What is wrong.
+        source: SchematicError,
+    },
+    /// It would publish a secret.
+    #[error("the schematic of {node} would publish a secret: {}; anybody who knows its id can read it", keys.join(", "))]
+    Secret {
+        /// The node.
+        node: String,
+        /// Where the secrets are.
+        keys: Vec<String>,
+    },
+    /// Nobody knows the overlay's image.
+    #[error(
+        "no official overlay is called `{name}`; write it out as `image: {{schematic: {{overlay: {{image: …, name: {name}}}}}}}`"
+    )]
+    Overlay {
+        /// The overlay.
+        name: String,
+    },
+    /// The release cannot carry a configuration.
+    #[error("{node}: an image carries a configuration from Talos 1.12 on, and this one is {talos}")]
+    Embedded {
+        /// The node.
+        node: String,
+        /// Its release.
+        talos: String,
+    },
+}
+
+/// Official overlays, by the image they come from.
+const OVERLAYS: [(&str, &[&str]); 4] = [
+    ("siderolabs/sbc-raspberrypi", &["rpi_generic", "rpi_5"]),
+    (
+        "siderolabs/sbc-rockchip",
+        &[
+            "helios64",
+            "nanopi-r4s",
+            "nanopi-r5s",
+            "orangepi-5",
+            "orangepi-5-plus",
+            "orangepi-r1-plus-lts",
+            "rock4cplus",
+            "rock4se",
+            "rock5a",
+            "rock5b",
+            "rock64",
+            "rockpi4",
+            "rockpi4c",
+            "turingrk1",
+        ],
+    ),
+    ("siderolabs/sbc-allwinner", &["bananapi_m64", "libretech_all_h3_cc_h5", "pine64"]),
+    ("siderolabs/sbc-jetson", &["jetson_nano"]),
+];
+
+/// The schematic of `node`; `embedded` is the configuration its image carries, where it starts with one.
+pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSchematicError> {
+    let name = || node.name.to_string();
+    let written = node.settings.image.get().and_then(|image| image.schematic.get());
+    let mut schematic = match written {
+        Some(any) => Schematic::read(&emit::emit(&document::from_any(any)))
+            .map_err(|source| NodeSchematicError::Written { node: name(), source })?,
+        None => Schematic::default(),
+    };
+    for extension in &node.boot.extensions {
+        if !schematic.extensions.contains(&extension.value) {
+            schematic.extensions.push(extension.value.clone());
+        }
+    }
+    let args = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
+    schematic.kernel_args.extend(args.map(|arg| arg.as_str().to_owned()));
+    if let Some(sbc) = node.settings.sbc.get()
+        && schematic.overlay == Overlay::default()
+    {
+        schematic.overlay = overlay(sbc.as_str())?;
+    }
+    if node.boot.from.value == BootFrom::Meta && !schematic.meta.iter().any(|(key, _)| *key == meta::NETWORK)
+    {
+        schematic.meta.push((meta::NETWORK, platform_network::text(node)));
+    }
+    if let Some(config) = embedded {
+        if !release::at_least(&node.talos.value, 12) {
+            let talos = node.talos.value.to_string();
+            return Err(NodeSchematicError::Embedded { node: name(), talos });
+        }
+        config.clone_into(&mut schematic.embedded_config);
+    }
+    refuse_secrets(node, schematic)
+}
+
+fn overlay(name: &str) -> Result<Overlay, NodeSchematicError> {
+    let image = OVERLAYS.iter().find(|(_, names)| names.contains(&name)).map(|(image, _)| *image);
+    let image = image.ok_or_else(|| NodeSchematicError::Overlay { name: name.to_owned() })?;
+    Ok(Overlay::new(image, name))
+}
+
+fn refuse_secrets(node: &NodePlan, schematic: Schematic) -> Result<Schematic, NodeSchematicError> {
+    let keys = rules::published_secrets(&schematic);
+    if keys.is_empty() {
+        Ok(schematic)
+    } else {
+        Err(NodeSchematicError::Secret { node: node.name.to_string(), keys })
+    }
+}

@@ -1,0 +1,266 @@
+//! The network configuration a platform gives Talos; on metal, META key 10.
+//!
+//! [`read`] says what a Talos release makes of a text: every field with the value it has then, or why the release cannot
+//! read it. Unknown keys are passed over, as Talos does; names are read in any case.
+//!
+//! Not here: the text for a node ([`render::platform_network`](crate::render::platform_network)).
+
+mod field;
+mod words;
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use serde_json::{Map, Value, json};
+
+use self::field::{Field, Of};
+use super::node::{self, Node, Typed};
+use super::release;
+use crate::cluster::value::TalosVersion;
+
+/// Why a release of Talos cannot read a network configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// It is not YAML.
+    #[error(transparent)]
+    NotYaml(#[from] super::yaml::SyntaxError),
+    /// Something in it does not fit.
+    #[error("{}", .0.join("\n"))]
+    Faults(Vec<String>),
+}
+
+/// What a release on metal makes of META key 10: its fields, as the release prints them.
+pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
+    let mut reader = Reader { typed: Typed::default(), talos };
+    let mut network = match node::first(text)? {
+        Some(root) => {
+            reader.record(&root, "", field::NETWORK).unwrap_or_else(|| reader.empty(field::NETWORK))
+        }
+        None => reader.empty(field::NETWORK),
+    };
+    if !reader.typed.faults.is_empty() {
+        return Err(NetworkError::Faults(reader.typed.faults));
+    }
+    // The platform puts its own in the place of whatever was there.
+    network.insert("metadata".to_owned(), json!({"platform": "metal"}));
+    Ok(Value::Object(network))
+}
+
+struct Reader<'t> {
+    typed: Typed,
+    talos: &'t TalosVersion,
+}
+
+impl Reader<'_> {
+    fn has(&self, field: &Field) -> bool {
+        release::at_least(self.talos, field.since)
+    }
+
+    /// The fields of a record in their order; those that are empty and may be left out are.
+    fn record(&mut self, node: &Node, path: &str, fields: &[Field]) -> Option<Map<String, Value>> {
+        let entries = self.typed.entries(node, path)?;
+        let mut record = Map::new();
+        for field in fields {
+            if !self.has(field) {
+                continue;
+            }
+            let path = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
+            let written = entries.iter().find(|(name, _)| name == field.name);
+            let value = written.and_then(|(_, node)| self.value(node, &path, field.of));
+            self.put(&mut record, field, value);
+        }
+        Some(record)
+    }
+
+    fn empty(&self, fields: &[Field]) -> Map<String, Value> {
+        let mut record = Map::new();
+        for field in fields.iter().filter(|field| self.has(field)) {
+            self.put(&mut record, field, None);
+        }
+        record
+    }
+
+    fn put(&self, record: &mut Map<String, Value>, field: &Field, value: Option<Value>) {
+        let given = value.is_some();
+        let value = value.unwrap_or_else(|| self.zero(field.of));
+        let keep = match field.of {
+            _ if !field.omit => true,
+            Of::Pointer(_) => given,
+            of => !self.is_zero(of, &value),
+        };
+        if keep {
+            record.insert(field.name.to_owned(), value);
+        }
+    }
+
+    fn value(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
+        let (text, parsed) = match of {
+            Of::Text => return self.typed.text(node, path).map(Value::from),
+            Of::Flag => return self.typed.flag(node, path).map(Value::from),
+            Of::Number(least, most) => {
+                let number = self.typed.number(node, path, (least, most))?;
+                return i64::try_from(number).ok().map(Value::from);
+            }
+            Of::Record(fields) => return self.record(node, path, fields).map(Value::Object),
+            Of::List(of) => {
+                let items = self.typed.items(node, path)?;
+                return Some(items.iter().filter_map(|item| self.value(item, path, *of)).collect());
+            }
+            Of::Pointer(of) => return self.value(node, path, *of),
+            Of::FailOverMac if !release::at_least(self.talos, 12) => {
+                let number = self.typed.number(node, path, (0, 255))?;
+                let name = usize::try_from(number).ok().and_then(|nth| words::FAIL_OVER_MAC.names.get(nth));
+                return Some(
+                    name.map_or_else(|| json!(format!("FailOverMAC({number})")), |(_, name)| json!(name)),
+                );
+            }
+            Of::Duration => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), words::duration(&text))
+            }
+            Of::Word(set) => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), set.find(&text).map(str::to_owned))
+            }
+            Of::FailOverMac => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), words::fail_over_mac(&text).map(str::to_owned))
+            }
+            Of::Table => {
+                let text = self.typed.text(node, path)?;
+                let any = release::at_least(self.talos, 12);
+                (text.clone(), words::table(&text, any))
+            }
+            Of::Flags(set, may_be_empty) => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), words::flags(&text, set, may_be_empty))
+            }
+            Of::Address => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), address(&text))
+            }
+            Of::Prefix => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), prefix(&text))
+            }
+            Of::Mac => {
+                let text = self.typed.text(node, path)?;
+                (text.clone(), words::mac(&text))
+            }
+        };
+        if parsed.is_none() {
+            let line = node.line;
+            self.typed.faults.push(format!("line {line}: `{path}: {text}` is not {}", of.name()));
+        }
+        parsed.map(Value::from)
+    }
+
+    fn zero(&self, of: Of) -> Value {
+        match of {
+            Of::Text | Of::Address | Of::Prefix | Of::Mac | Of::Flags(..) => json!(""),
+            Of::Flag => json!(false),
+            Of::Number(..) => json!(0),
+            Of::Duration => json!("0s"),
+            Of::Word(set) => json!(set.zero()),
+            Of::FailOverMac => json!("none"),
+            Of::Table => json!("unspec"),
+            Of::Record(fields) => Value::Object(self.empty(fields)),
+            Of::List(_) => json!([]),
+            Of::Pointer(_) => Value::Null,
+        }
+    }
+
+    /// Whether Go's YAML takes it for empty. It cannot look into addresses and takes all of them for empty.
+    fn is_zero(&self, of: Of, value: &Value) -> bool {
+        match of {
+            Of::Record(fields) => fields.iter().filter(|field| self.has(field)).all(|field| {
+                let inner = value.get(field.name);
+                matches!(field.of, Of::Address | Of::Prefix)
+                    || inner.is_none_or(|inner| match field.of {
+                        Of::Pointer(_) => false,
+                        of => self.is_zero(of, inner),
+                    })
+            }),
+            of => *value == self.zero(of),
+        }
+    }
+}
+
+/// An address as Go reads and prints it: nothing is one, a zone may follow.
+fn address(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    match text.split_once('%') {
+        None => text.parse::<IpAddr>().ok().map(|address| address.to_string()),
+        Some((address, zone)) => {
+            let address: Ipv6Addr = address.parse().ok()?;
+            (!zone.is_empty()).then(|| format!("{address}%{zone}"))
+        }
+    }
+}
+
+/// A prefix as Go reads and prints it: nothing is one, bits behind it may be set.
+fn prefix(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    let (address, bits) = text.rsplit_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    if bits.is_empty()
+        || !bits.bytes().all(|byte| byte.is_ascii_digit())
+        || bits.len() > 1 && bits.starts_with('0')
+    {
+        return None;
+    }
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    bits.parse().ok().filter(|bits: &u8| *bits <= most).map(|bits| format!("{address}/{bits}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_on(text: &str, talos: &str) -> Result<Value, NetworkError> {
+        read(text, &TalosVersion::parse(talos).unwrap())
+    }
+
+    #[test]
+    fn names_are_read_in_any_case_and_unknown_keys_passed_over() {
+        let text = "addresses: [{address: 10.0.0.1/24, family: INET4, scope: Link, flags: Permanent, colour: red}]\ncolour: red";
+
+        let network = read_on(text, "v1.12.4").unwrap();
+
+        let want = json!([{"address": "10.0.0.1/24", "linkName": "", "family": "inet4", "scope": "link",
+            "flags": "permanent", "layer": "default"}]);
+        assert_eq!(network["addresses"], want);
+    }
+
+    #[test]
+    fn releases_differ() {
+        assert!(read_on("routes: [{table: 88}]", "v1.11.5").is_err());
+        assert!(read_on("routes: [{table: 88}]", "v1.12.4").is_ok());
+        assert!(read_on("links: [{bondMaster: {failOverMac: none}}]", "v1.11.5").is_err());
+        assert!(read_on("links: [{bondMaster: {failOverMac: none}}]", "v1.12.4").is_ok());
+        assert!(read_on("links: [{multicast: maybe}]", "v1.11.5").is_ok(), "no such key yet");
+        assert!(read_on("links: [{multicast: maybe}]", "v1.12.4").is_err());
+    }
+
+    #[test]
+    fn an_error_names_line_and_key() {
+        let Err(NetworkError::Faults(faults)) =
+            read_on("addresses:\n  - flags: ''\n    family: ipv4\n", "v1.12.4")
+        else {
+            panic!("it was read");
+        };
+
+        assert!(faults[0].starts_with("line 3: `addresses.family: ipv4` is not"), "{faults:?}");
+        assert!(faults[1].starts_with("line 2: `addresses.flags: ` is not"), "{faults:?}");
+    }
+
+    #[test]
+    fn go_leaves_out_a_vip_that_is_only_an_address() {
+        let network = read_on("operators: [{operator: vip, vip: {ip: 10.0.0.1}}]", "v1.12.4").unwrap();
+
+        assert_eq!(network["operators"][0].get("vip"), None);
+    }
+}
