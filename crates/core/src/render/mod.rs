@@ -3,6 +3,7 @@
 //! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from,
 //! [`platform_network`] the network a machine has before it has a configuration.
 
+pub mod machine;
 pub mod platform_network;
 pub mod schematic;
 pub mod topology;
