@@ -1,18 +1,12 @@
 //! Reading a file: taken apart, opened, verified, and only then given out.
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha512};
 
+use super::mac::Mac;
 use super::metadata::{Group, Metadata};
 use super::scalar::{self, DataKey};
 use super::{Ring, SopsError, shamir};
 use crate::talos::document;
-
-/// What a MAC over encrypted values alone starts with, so that it is never a MAC over all of them: SHA-256 of `sops`.
-pub(super) const ONLY_ENCRYPTED: [u8; 32] = [
-    0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b, 0x0b,
-    0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
-];
 
 /// An encrypted file, taken apart.
 #[derive(Clone, Debug)]
@@ -44,18 +38,13 @@ impl Sealed {
     /// Decrypts and verifies it: all documents, or nothing.
     pub fn open(&self, ring: &dyn Ring) -> Result<Vec<Value>, SopsError> {
         let key = self.data_key(ring)?;
-        let mut hash = Sha512::new();
-        if self.metadata.mac_only_encrypted {
-            hash.update(ONLY_ENCRYPTED);
-        }
-        let mut walk =
-            Walk { metadata: &self.metadata, key: &key, hash, path: Vec::new(), shown: Vec::new() };
+        let mac = Mac::new(self.metadata.mac_only_encrypted);
+        let mut walk = Walk { metadata: &self.metadata, key: &key, mac, path: Vec::new(), shown: Vec::new() };
         let opened =
             self.documents.iter().map(|document| walk.value(document)).collect::<Result<Vec<_>, _>>()?;
-        let (mac, moment) = (&self.metadata.mac, &self.metadata.last_modified);
-        let mac = scalar::open(mac, &key, moment, "sops.mac").map_err(|_| SopsError::TamperedMac)?;
-        let computed: String = walk.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
-        if mac == computed { Ok(opened) } else { Err(SopsError::WrongMac) }
+        let (written, moment) = (&self.metadata.mac, &self.metadata.last_modified);
+        let written = scalar::open(written, &key, moment, "sops.mac").map_err(|_| SopsError::TamperedMac)?;
+        if written == walk.mac.finish() { Ok(opened) } else { Err(SopsError::WrongMac) }
     }
 
     fn data_key(&self, ring: &dyn Ring) -> Result<DataKey, SopsError> {
@@ -89,7 +78,7 @@ fn part(group: &Group, ring: &dyn Ring) -> Option<Vec<u8>> {
 struct Walk<'m> {
     metadata: &'m Metadata,
     key: &'m DataKey,
-    hash: Sha512,
+    mac: Mac,
     /// Keys alone: places in lists do not count in what a value is bound to.
     path: Vec<String>,
     /// The same for people.
@@ -129,8 +118,7 @@ impl Walk<'_> {
         let encrypted = self.metadata.rule.encrypts(&self.path, looks_it);
         let value = if encrypted { self.decrypt(leaf)? } else { leaf.clone() };
         if encrypted || !self.metadata.mac_only_encrypted {
-            let (_, bytes) = scalar::bytes(&value).expect("a leaf has bytes");
-            self.hash.update(bytes);
+            self.mac.add(&value);
         }
         Ok(value)
     }
@@ -175,22 +163,18 @@ mod tests {
         });
         section["mac_only_encrypted"] = json!(only_encrypted);
         let metadata = Metadata::read(&section).unwrap();
-        let mut hash = Sha512::new();
-        if only_encrypted {
-            hash.update(ONLY_ENCRYPTED);
-        }
+        let mut mac = Mac::new(only_encrypted);
         let mut sealed = Map::new();
         for (key, value) in entries.as_object().unwrap() {
             let looks_it = matches!(metadata.rule, Rule::Comments) && key == "hidden";
             let encrypted = metadata.rule.encrypts(std::slice::from_ref(key), looks_it);
             if encrypted || !only_encrypted {
-                hash.update(scalar::bytes(value).unwrap().1);
+                mac.add(value);
             }
             let text = scalar::seal(value, &KEY, &format!("{key}:"), &[1; 32]);
             sealed.insert(key.clone(), if encrypted { Value::from(text) } else { value.clone() });
         }
-        let mac: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
-        section["mac"] = json!(scalar::seal(&json!(mac), &KEY, "2026-01-01T00:00:00Z", &[2; 32]));
+        section["mac"] = json!(scalar::seal(&json!(mac.finish()), &KEY, "2026-01-01T00:00:00Z", &[2; 32]));
         section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         sealed.insert("sops".to_owned(), section);
         Value::Object(sealed)
