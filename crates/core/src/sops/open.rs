@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// A file of flat entries under a rule.
-    fn file(entries: &Value, rule: (&str, &str), only_encrypted: bool, more: Value) -> Value {
+    fn file(entries: &Value, rule: (&str, &str), only_encrypted: bool, more: &Value) -> Value {
         let mut section = json!({
             rule.0: rule.1,
             "age": [{"recipient": "age1me", "enc": "mine"}],
@@ -198,7 +198,7 @@ mod tests {
         let entries = json!({"hidden": "secret", "plain": 7, "plain_unencrypted": 2.5});
         for rule in RULES {
             for only_encrypted in [false, true] {
-                let file = file(&entries, rule, only_encrypted, json!({}));
+                let file = file(&entries, rule, only_encrypted, &json!({}));
 
                 assert_eq!(open(&file, &mine()), Ok(entries.clone()), "{rule:?} {only_encrypted}");
                 assert!(!file.to_string().contains("secret"), "{rule:?}");
@@ -210,7 +210,7 @@ mod tests {
     fn a_value_in_the_clear_is_protected_unless_the_file_says_otherwise() {
         let entries = json!({"hidden": "secret", "plain": "old"});
         let changed = |only_encrypted| {
-            let mut file = file(&entries, RULES[3], only_encrypted, json!({}));
+            let mut file = file(&entries, RULES[3], only_encrypted, &json!({}));
             file["plain"] = json!("new");
             open(&file, &mine())
         };
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_value_in_the_clear_cannot_take_the_place_of_an_encrypted_one() {
         for rule in RULES {
-            let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, json!({}));
+            let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, &json!({}));
             file["hidden"] = json!("forged");
 
             assert!(open(&file, &mine()).is_err(), "{rule:?}");
@@ -233,7 +233,7 @@ mod tests {
     fn other_keys_beside_age_do_no_harm_and_alone_are_named() {
         let entries = json!({"hidden": "secret"});
         let pgp = json!({"pgp": [{"fp": "85D77543B3D624B63CEA9E6DBC17301B491B3F21", "enc": "…"}]});
-        let mut file = file(&entries, RULES[0], false, pgp);
+        let mut file = file(&entries, RULES[0], false, &pgp);
 
         assert_eq!(open(&file, &mine()), Ok(entries));
         file["sops"]["age"] = json!([]);
@@ -248,7 +248,7 @@ mod tests {
         let groups =
             json!({"key_groups": [group("a"), group("b"), group("c")], "shamir_threshold": 2, "age": null});
         let entries = json!({"hidden": "secret"});
-        let file = file(&entries, RULES[0], false, groups);
+        let file = file(&entries, RULES[0], false, &groups);
 
         assert_eq!(open(&file, &Mine(vec![("a", part(1)), ("c", part(3))])), Ok(entries));
         let one = open(&file, &Mine(vec![("b", part(2))]));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn two_rules_are_one_too_many() {
         let more = json!({"encrypted_regex": "a"});
-        let file = file(&json!({"hidden": "x"}), RULES[0], false, more);
+        let file = file(&json!({"hidden": "x"}), RULES[0], false, &more);
 
         let said = open(&file, &mine()).unwrap_err().to_string();
 
