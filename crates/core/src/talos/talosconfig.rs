@@ -24,9 +24,11 @@ fn list(key: &str, items: &[String]) -> String {
     if items.is_empty() {
         return format!("        {key}: []\n");
     }
-    let items: String =
-        items.iter().map(|item| format!("            - {}\n", Value::from(item.as_str()))).collect();
-    format!("        {key}:\n{items}")
+    let mut text = format!("        {key}:\n");
+    for item in items {
+        text.push_str(&format!("            - {}\n", Value::from(item.as_str())));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -80,7 +80,8 @@ impl Life {
         let Some(text) = &self.ttl else { return Ok(YEAR) };
         let life = value::Duration::parse(text).map_err(anyhow::Error::msg).context("--ttl")?;
         let life = Duration::from_secs(life.0);
-        if life.is_zero() { bail!("--ttl: a certificate that lasts no time is of no use") } else { Ok(life) }
+        anyhow::ensure!(!life.is_zero(), "--ttl: a certificate that lasts no time is of no use");
+        Ok(life)
     }
 }
 
@@ -119,9 +120,10 @@ impl Keeping {
                 );
             }
         }
-        let recipients = match self.plain {
-            true => None,
-            false => Some(Recipients::choose(&self.age, &cluster.recipients, &bundle)?),
+        let recipients = if self.plain {
+            None
+        } else {
+            Some(Recipients::choose(&self.age, &cluster.recipients, &bundle)?)
         };
         Ok(Ready { bundle, admin, recipients, life: self.life.get()? })
     }
