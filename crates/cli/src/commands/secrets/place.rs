@@ -38,9 +38,8 @@ impl Cluster {
             );
         };
         let file = &project.cluster.file;
-        let name = file.secrets.get().map_or(SEALED, |path| path.as_str());
         Ok(Self {
-            file: Some(PathBuf::from(beside(project.name(), name))),
+            file: Some(bundle_of(&project)),
             recipients: file
                 .secrets_for
                 .get()
@@ -59,8 +58,14 @@ impl Cluster {
     }
 }
 
+/// The file that holds the bundle of a cluster.
+pub(in crate::commands) fn bundle_of(project: &project::Project) -> PathBuf {
+    let name = project.cluster.file.secrets.get().map_or(SEALED, |path| path.as_str());
+    PathBuf::from(beside(project.name(), name))
+}
+
 /// Where the administrator's certificate is kept: `admin` in the place of `secrets` in the name of the bundle's file.
-pub(super) fn admin_file(bundle: &Path) -> PathBuf {
+pub(in crate::commands) fn admin_file(bundle: &Path) -> PathBuf {
     let name = bundle.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let admin =
         if name.contains("secrets") { name.replacen("secrets", "admin", 1) } else { format!("admin-{name}") };
@@ -167,7 +172,7 @@ fn closed(text: &str, recipients: Option<&Recipients>) -> anyhow::Result<String>
 }
 
 /// Reads a bundle; the recipients are those of its file.
-pub(super) fn open(path: &Path, identity: Option<&Path>) -> anyhow::Result<(Bundle, Option<Recipients>)> {
+pub(in crate::commands) fn open(path: &Path, identity: Option<&Path>) -> anyhow::Result<(Bundle, Option<Recipients>)> {
     let opened = sealed::open(path, identity)?;
     let bundle =
         Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))?;

@@ -47,7 +47,7 @@ pub struct Ground<'a> {
     /// The texts of patches that are encrypted, opened.
     pub patches: &'a PatchTexts,
     /// Fetches a secret that the file refers to.
-    pub secret: &'a dyn Fn(&Secret) -> Result<String, String>,
+    pub secret: &'a (dyn Fn(&Secret) -> Result<String, String> + Sync),
 }
 
 /// Why a configuration cannot be made. It names no secret.
@@ -61,6 +61,11 @@ pub struct RenderError {
 }
 
 impl RenderError {
+    /// Something else of a node that cannot be made.
+    pub fn of(node: &NodePlan, error: &dyn std::error::Error) -> Self {
+        Self::new(node.path(""), error.to_string())
+    }
+
     fn new(at: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { at: at.into(), reason: reason.into() }
     }
