@@ -1,8 +1,11 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
+pub mod certificate;
 pub mod config;
 pub mod document;
+pub mod go;
 pub mod kind;
+pub mod label;
 pub mod link;
 pub mod load;
 pub mod release;

@@ -7,7 +7,9 @@
 //! Not here: whether the text can be read at all ([`load`](super::load)).
 
 mod document;
+pub mod field;
 mod machine;
+mod runtime_spec;
 mod together;
 
 use crate::cluster::value::TalosVersion;

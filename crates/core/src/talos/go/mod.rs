@@ -1,0 +1,9 @@
+//! What Go's libraries take for an address, a URL or a number, where that differs from other readers.
+//!
+//! Talos judges texts by whether Go's parsers take them, so ichor has to take and refuse the same ones.
+
+pub mod base64;
+pub mod endpoint;
+pub mod hostport;
+pub mod netip;
+pub mod url;

@@ -1,0 +1,185 @@
+//! URLs as Go's `net/url` reads them.
+
+use std::net::Ipv6Addr;
+
+/// A URL in its parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Url {
+    /// The scheme in lower case; empty where there is none.
+    pub scheme: String,
+    /// Host and port as written, brackets included.
+    pub host: String,
+    /// The path, as written.
+    pub path: String,
+}
+
+impl Url {
+    /// The host alone, without brackets.
+    pub fn hostname(&self) -> &str {
+        let host = self.without_port();
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// The port; empty where there is none.
+    pub fn port(&self) -> &str {
+        self.host[self.without_port().len()..].trim_start_matches(':')
+    }
+
+    fn without_port(&self) -> &str {
+        match self.host.rfind(':') {
+            Some(colon) if is_optional_port(&self.host[colon..]) => &self.host[..colon],
+            _ => &self.host,
+        }
+    }
+}
+
+/// Reads a URL as `url.Parse` does: it may be relative.
+pub fn parse(text: &str) -> Result<Url, &'static str> {
+    let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+    escapes(fragment)?;
+    read(text, false)
+}
+
+/// Reads a URL as `url.ParseRequestURI` does: absolute, or a path from the root.
+pub fn parse_request_uri(text: &str) -> Result<Url, &'static str> {
+    if text.is_empty() {
+        return Err("it is empty");
+    }
+    read(text, true)
+}
+
+fn read(text: &str, absolute: bool) -> Result<Url, &'static str> {
+    if text.bytes().any(|b| b < b' ' || b == 0x7f) {
+        return Err("it has control characters");
+    }
+    if text == "*" {
+        return Ok(Url { path: text.to_owned(), ..Url::default() });
+    }
+    let (scheme, rest) = scheme(text)?;
+    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    let mut url = Url { scheme: scheme.to_ascii_lowercase(), ..Url::default() };
+    if !rest.starts_with('/') {
+        if !scheme.is_empty() {
+            return Ok(url); // what follows is opaque
+        }
+        if absolute {
+            return Err("it is relative");
+        }
+        if rest.split('/').next().is_some_and(|first| first.contains(':')) {
+            return Err("it has a port and no scheme");
+        }
+    }
+    let has_host = !scheme.is_empty() || !absolute && !rest.starts_with("///");
+    let path = match rest.strip_prefix("//").filter(|_| has_host) {
+        Some(rest) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            authority_host(authority)?.clone_into(&mut url.host);
+            path
+        }
+        None => rest,
+    };
+    escapes(path)?;
+    path.clone_into(&mut url.path);
+    Ok(url)
+}
+
+fn scheme(text: &str) -> Result<(&str, &str), &'static str> {
+    for (at, c) in text.char_indices() {
+        match c {
+            'a'..='z' | 'A'..='Z' => {}
+            '0'..='9' | '+' | '-' | '.' if at > 0 => {}
+            ':' if at == 0 => return Err("it has no scheme"),
+            ':' => return Ok((&text[..at], &text[at + 1..])),
+            _ => break,
+        }
+    }
+    Ok(("", text))
+}
+
+fn authority_host(authority: &str) -> Result<&str, &'static str> {
+    let Some((user, host)) = authority.rsplit_once('@') else { return host(authority) };
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
+    if !user.bytes().all(allowed) {
+        return Err("its user is not written as it should be");
+    }
+    escapes(user)?;
+    self::host(host)
+}
+
+fn host(host: &str) -> Result<&str, &'static str> {
+    let port = match host.strip_prefix('[') {
+        Some(inside) => {
+            let (address, port) = inside.rsplit_once(']').ok_or("its host has no closing bracket")?;
+            let address = address.split_once("%25").map_or(address, |(address, _)| address);
+            address.parse::<Ipv6Addr>().map_err(|_| "what is in brackets is not an IPv6 address")?;
+            port
+        }
+        None => host.rfind(':').map_or("", |colon| &host[colon..]),
+    };
+    if !is_optional_port(port) {
+        return Err("its port is not a number");
+    }
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b >= 0x80 || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b);
+    if !host.bytes().all(allowed) {
+        return Err("its host has characters that are not allowed there");
+    }
+    escapes(host)?;
+    Ok(host)
+}
+
+/// Whether it is nothing, or a colon and digits.
+fn is_optional_port(text: &str) -> bool {
+    match text.strip_prefix(':') {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_digit()),
+        None => text.is_empty(),
+    }
+}
+
+/// Every percent sign is followed by two hex digits.
+fn escapes(text: &str) -> Result<(), &'static str> {
+    let hex = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|b| b.is_ascii_hexdigit());
+    if text.split('%').skip(1).all(hex) { Ok(()) } else { Err("it has a percent sign that escapes nothing") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_falls_into_its_parts() {
+        let url = parse("HTTPS://user:pw@[fd00::1]:6443/a%20b?c#d").unwrap();
+
+        assert_eq!((url.scheme.as_str(), url.hostname(), url.port()), ("https", "fd00::1", "6443"));
+        assert_eq!(url.path, "/a%20b");
+    }
+
+    #[test]
+    fn a_url_may_lack_parts() {
+        let host = |text: &str| parse(text).map(|url| url.hostname().to_owned());
+
+        assert_eq!(host("https:///path"), Ok(String::new()));
+        assert_eq!(host("localhost:6443"), Ok(String::new())); // a scheme, as Go sees it
+        assert_eq!(host("10.0.0.1"), Ok(String::new()));
+        assert_eq!(host(""), Ok(String::new()));
+        assert_eq!(host("//host/x"), Ok("host".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        for wrong in [
+            "10.0.0.11:6443",
+            "://x",
+            "https://[fd00::1",
+            "https://[nothing]",
+            "https://host:port",
+            "https://a b",
+            "https://a/%zz",
+            "https://a\n",
+            "https://a{b",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse_request_uri("discovery.talos.dev").is_err() && parse_request_uri("").is_err());
+        assert!(parse_request_uri("/x").is_ok() && parse_request_uri("https://a:1").is_ok());
+    }
+}

@@ -1,0 +1,36 @@
+//! The kubelet of the old form.
+
+use super::component::advise_image;
+use crate::talos::go::netip;
+use crate::talos::validate::field::Field;
+use crate::talos::validate::{Flaws, Setting};
+
+/// Fields of the kubelet's own configuration that Talos sets itself.
+const PROTECTED: [&str; 13] = [
+    "apiVersion",
+    "authentication",
+    "authorization",
+    "cgroupRoot",
+    "kind",
+    "kubeletCgroups",
+    "port",
+    "protectKernelDefaults",
+    "resolvConf",
+    "rotateCertificates",
+    "systemCgroups",
+    "staticPodPath",
+    "seccompDefault",
+];
+
+/// Judges `machine.kubelet`.
+pub fn validate(kubelet: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    for subnet in kubelet.at(["nodeIP", "validSubnets"]).items() {
+        if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
+            flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
+        }
+    }
+    for (_, field) in kubelet.get("extraConfig").entries().filter(|(key, _)| PROTECTED.contains(key)) {
+        flaws.error(&field, "Talos sets this itself: remove it");
+    }
+    advise_image(&kubelet.get("image"), setting, flaws);
+}

@@ -1,0 +1,46 @@
+//! KubeSpan as the old form sets it up.
+
+use crate::talos::go::netip;
+use crate::talos::validate::field::Field;
+use crate::talos::validate::{Flaws, Setting};
+
+/// The least MTU: what IPv6 asks of every link.
+const LEAST_MTU: i64 = 1280;
+
+/// Judges `machine.network.kubespan`.
+pub fn validate(kubespan: &Field<'_>, cluster: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    if !kubespan.get("enabled").flag() {
+        return;
+    }
+    let mtu = kubespan.get("mtu");
+    if mtu.number() != 0 && mtu.number() < LEAST_MTU {
+        flaws.error(&mtu, format!("KubeSpan needs an MTU of at least {LEAST_MTU}"));
+    }
+    for filter in kubespan.at(["filters", "endpoints"]).items() {
+        if !netip::is_subnet_or_address(filter.text().strip_prefix('!').unwrap_or(filter.text())) {
+            flaws.error(&filter, format!("{:?} is not a prefix or an address", filter.text()));
+        }
+    }
+    for network in kubespan.at(["filters", "excludeAdvertisedNetworks"]).items() {
+        if !netip::is_prefix(network.text()) {
+            flaws.error(
+                &network,
+                format!("{:?} is not a prefix: want one such as 10.0.0.0/8", network.text()),
+            );
+        }
+    }
+    // From 1.14 on documents can say it too: that is judged with all of them together.
+    if !setting.at_least(14) {
+        needs_discovery(cluster, flaws);
+    }
+}
+
+fn needs_discovery(cluster: &Field<'_>, flaws: &mut Flaws) {
+    let enabled = cluster.at(["discovery", "enabled"]);
+    if !enabled.flag() {
+        flaws.error(&enabled, "KubeSpan finds its peers by discovery: set it to true");
+    }
+    for field in [cluster.get("id"), cluster.get("secret")].iter().filter(|field| field.is_empty()) {
+        flaws.error(field, "KubeSpan finds its peers by discovery, which needs this");
+    }
+}
