@@ -1,6 +1,5 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
-pub mod certificate;
 pub mod config;
 pub mod document;
 pub mod go;

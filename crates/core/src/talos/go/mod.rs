@@ -6,4 +6,5 @@ pub mod base64;
 pub mod endpoint;
 pub mod hostport;
 pub mod netip;
+pub mod pem;
 pub mod url;

@@ -11,6 +11,8 @@ pub mod field;
 mod machine;
 mod runtime_spec;
 mod together;
+#[cfg(test)]
+mod trial;
 
 use crate::cluster::value::TalosVersion;
 

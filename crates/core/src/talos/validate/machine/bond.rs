@@ -69,3 +69,46 @@ fn delays(bond: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    fn judge(bond: &serde_json::Value) -> Vec<String> {
+        let interfaces = json!([{"interface": "bond0", "bond": bond}]);
+        let found = control_plane("1.12", &[("machine.network.interfaces", interfaces)]);
+        found.into_iter().map(|line| line.replace("error machine.network.interfaces[0].bond.", "")).collect()
+    }
+
+    #[test]
+    fn an_option_takes_the_words_it_knows() {
+        assert!(
+            judge(&json!({"mode": "802.3ad", "lacpRate": "fast", "xmitHashPolicy": "layer3+4"})).is_empty()
+        );
+        assert_eq!(judge(&json!({"mode": "lacp", "failOverMac": "1"})), ["mode", "failOverMac"]);
+        assert_eq!(
+            judge(&json!({"arpIPTarget": ["10.0.0.1"], "adActorSystem": "x"})),
+            ["arpIPTarget", "adActorSystem"]
+        );
+    }
+
+    #[test]
+    fn an_option_is_for_some_modes() {
+        let odd = json!({"lacpRate": "slow", "primary": "eth0", "tlbDynamicLb": 1, "adActorSysPrio": 1, "adUserPortKey": 1,
+            "packetsPerSlave": 2, "arpInterval": 5});
+        assert_eq!(judge(&odd), ["lacpRate", "primary", "tlbDynamicLb", "adActorSysPrio", "adUserPortKey"]);
+
+        let lacp = json!({"mode": "802.3ad", "packetsPerSlave": 2, "arpInterval": 5, "arpValidate": "all"});
+        assert_eq!(judge(&lacp), ["arpValidate", "arpInterval", "packetsPerSlave"]);
+        assert!(judge(&json!({"mode": "802.3ad", "packetsPerSlave": 1})).is_empty());
+    }
+
+    #[test]
+    fn a_delay_is_a_multiple_of_the_interval() {
+        assert!(judge(&json!({"miimon": 100, "updelay": 200})).is_empty());
+        assert_eq!(judge(&json!({"miimon": 100, "updelay": 150, "downdelay": 99})), ["updelay", "downdelay"]);
+        assert_eq!(judge(&json!({"updelay": 150})), ["updelay"]);
+    }
+}

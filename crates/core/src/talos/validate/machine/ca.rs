@@ -41,3 +41,26 @@ fn of_worker(issuing: &Field<'_>, accepted: &Field<'_>, flaws: &mut Flaws) {
         flaws.error(&issuing.get("crt"), "a worker needs the certificate of the CA of the Talos API");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{CERTIFICATE, control_plane, worker};
+
+    #[test]
+    fn a_control_plane_signs() {
+        assert_eq!(control_plane("1.12", &[("machine.ca", json!(null))]), ["error machine.ca"; 2]);
+        let accepted = [("machine.ca", json!(null)), ("machine.acceptedCAs", json!([{"crt": CERTIFICATE}]))];
+        assert_eq!(control_plane("1.12", &accepted), ["error machine.ca"]);
+        assert_eq!(control_plane("1.12", &[("machine.ca.key", json!(null))]), ["error machine.ca.key"]);
+    }
+
+    #[test]
+    fn a_worker_has_no_keys() {
+        assert_eq!(worker("1.12", &[("machine.ca.key", json!("a2V5"))]), ["error machine.ca.key"]);
+        assert_eq!(worker("1.12", &[("machine.ca", json!({}))]), ["error machine.ca.crt"]);
+        let ca = json!({"crt": CERTIFICATE, "key": "a2V5"});
+        assert_eq!(worker("1.14", &[("cluster.ca", ca)]), ["error cluster.ca.key"]);
+    }
+}

@@ -45,3 +45,33 @@ fn not_flannel(flannel: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
         flaws.error(&policies, "network policies of flannel without flannel: remove it");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{control_plane, worker};
+
+    #[test]
+    fn a_cni_is_one_of_three() {
+        let cni = |cni: serde_json::Value| control_plane("1.13", &[("cluster.network.cni", cni)]);
+
+        assert!(cni(json!({"name": "flannel", "flannel": {"extraArgs": ["--iface=eth0"]}})).is_empty());
+        assert_eq!(cni(json!({})), ["error cluster.network.cni.name"]);
+        assert_eq!(cni(json!({"name": "none", "urls": ["https://a/b"]})), ["error cluster.network.cni.urls"]);
+        assert_eq!(cni(json!({"name": "custom"})), ["warning cluster.network.cni.urls"]);
+        assert_eq!(cni(json!({"name": "custom", "urls": ["/b"]})), ["error cluster.network.cni.urls[0]"]);
+        assert!(worker("1.13", &[("cluster.network.cni", json!({"name": "cilium"}))]).is_empty());
+    }
+
+    #[test]
+    fn flannel_is_not_told_anything_when_it_is_not_there() {
+        let flannel = json!({"extraArgs": ["--iface=eth0"], "kubeNetworkPoliciesEnabled": true});
+        let parts = [("cluster.network.cni", json!({"name": "none", "flannel": flannel}))];
+
+        let args = "error cluster.network.cni.flannel.extraArgs";
+        let policies = "error cluster.network.cni.flannel.kubeNetworkPoliciesEnabled";
+        assert_eq!(control_plane("1.12", &parts), [args]);
+        assert_eq!(control_plane("1.13", &parts), [args, policies]);
+    }
+}

@@ -69,3 +69,53 @@ pub fn advise_image(image: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) 
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn a_component_asks_for_cpu_and_memory() {
+        let resources = json!({"resources": {"requests": {"cpu": "1", "disk": "1"}, "limits": {"gpu": 1}}});
+
+        let want = [
+            "error cluster.scheduler.resources.requests.disk",
+            "error cluster.scheduler.resources.limits.gpu",
+        ];
+        assert_eq!(control_plane("1.12", &[("cluster.scheduler", resources)]), want);
+    }
+
+    #[test]
+    fn authorizers_are_named_and_said_once() {
+        let server = json!({"authorizationConfig": [{"type": "Node", "name": "node"}, {"type": "Other"}, null],
+            "extraArgs": {"authorization-mode": "Node", "authorization-webhook-version": "v1", "v": "2"}});
+
+        let at = "error cluster.apiServer.";
+        let want = [
+            "extraArgs.authorization-mode",
+            "extraArgs.authorization-webhook-version",
+            "authorizationConfig[1].name",
+            "authorizationConfig[1].type",
+            "authorizationConfig[2].name",
+            "authorizationConfig[2].type",
+        ];
+        assert_eq!(
+            control_plane("1.12", &[("cluster.apiServer", server)]),
+            want.map(|path| format!("{at}{path}"))
+        );
+    }
+
+    #[test]
+    fn a_node_takes_some_kubernetes_releases() {
+        let image = |tag: &str| {
+            control_plane("1.13", &[("machine.kubelet.image", json!(format!("k.example:5000/kubelet{tag}")))])
+        };
+
+        assert!(image(":v1.36.0").is_empty() && image(":v1.31.2@sha256:00").is_empty());
+        for odd in [":v1.30.0", ":v1.37.0", ":latest", "@sha256:00", ""] {
+            assert_eq!(image(odd), ["advice machine.kubelet.image"], "{odd}");
+        }
+    }
+}

@@ -28,3 +28,24 @@ pub fn validate(cluster: &Field<'_>, flaws: &mut Flaws) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn the_service_knows_a_cluster_by_its_identity() {
+        let service =
+            |endpoint: &str| json!({"enabled": true, "registries": {"service": {"endpoint": endpoint}}});
+        let judge = |endpoint: &str| control_plane("1.12", &[("cluster.discovery", service(endpoint))]);
+
+        assert!(judge("https://discovery.example/").is_empty() && judge("").is_empty());
+        for wrong in ["https://discovery.example/v1", "foo"] {
+            assert_eq!(judge(wrong), ["error cluster.discovery.registries.service.endpoint"]);
+        }
+        let parts = [("cluster.discovery", json!({"enabled": true})), ("cluster.secret", json!(null))];
+        assert_eq!(control_plane("1.12", &parts), ["error cluster.secret"]);
+    }
+}

@@ -27,3 +27,18 @@ pub fn validate(disks: &Field<'_>, flaws: &mut Flaws) {
 fn is_rest(size: &Field<'_>) -> bool {
     size.text().is_empty() && size.number() == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn only_the_last_partition_takes_the_rest() {
+        let disks = json!([null, {"partitions": [{"mountpoint": "/a"}, {"size": 5, "mountpoint": "/b"}, {"mountpoint": "/c"}]}]);
+
+        let want = ["error machine.disks[0]", "error machine.disks[1].partitions[0]"];
+        assert_eq!(control_plane("1.12", &[("machine.disks", disks)]), want);
+    }
+}

@@ -29,3 +29,23 @@ fn keys(keys: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn a_volume_has_keys_each_of_a_kind_and_in_a_slot_of_its_own() {
+        let state = json!({"keys": [{"slot": 0, "tpm": {}}, {"slot": 1}, {"nodeID": {}}]});
+        let parts = [("machine.systemDiskEncryption", json!({"state": state, "ephemeral": {}}))];
+
+        let want = [
+            "error machine.systemDiskEncryption.ephemeral.keys",
+            "error machine.systemDiskEncryption.state.keys[1]",
+            "error machine.systemDiskEncryption.state.keys[2].slot",
+        ];
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

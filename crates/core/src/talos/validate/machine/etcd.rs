@@ -31,3 +31,22 @@ pub fn validate(etcd: &Field<'_>, role: Role, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{control_plane, worker};
+
+    #[test]
+    fn etcd_is_for_control_planes() {
+        let etcd =
+            json!({"subnet": "10.0.0.0/8", "advertisedSubnets": ["!10.0.0.1", "10"], "listenSubnets": ["x"]});
+        let parts = [("cluster.etcd", etcd)];
+
+        assert_eq!(worker("1.12", &parts), ["error cluster.etcd"]);
+        let want = ["ca", "subnet", "advertisedSubnets[1]", "listenSubnets[0]"]
+            .map(|key| format!("error cluster.etcd.{key}"));
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

@@ -57,3 +57,40 @@ fn roles(setting: Setting<'_>) -> Vec<&'static str> {
     }
     roles
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{control_plane, worker};
+
+    #[test]
+    fn host_dns_that_is_off_is_not_forwarded_to() {
+        let off = [("machine.features.hostDNS.enabled", json!(false))];
+
+        assert!(control_plane("1.12", &off).is_empty());
+        assert_eq!(control_plane("1.13", &off), ["error machine.features.hostDNS.forwardKubeDNSToHost"]);
+    }
+
+    #[test]
+    fn access_to_the_api_needs_a_control_plane_and_known_roles() {
+        let access = json!({"enabled": true, "allowedRoles": ["os:reader", "os:meta:writer", "os:nobody"]});
+        let parts = [("machine.features.kubernetesTalosAPIAccess", access)];
+        let roles = "error machine.features.kubernetesTalosAPIAccess.allowedRoles";
+
+        let want = ["error machine.features.rbac".to_owned(), format!("{roles}[1]"), format!("{roles}[2]")];
+        assert_eq!(control_plane("1.11", &parts), want);
+        assert_eq!(control_plane("1.13", &parts), [format!("{roles}[2]")]);
+        let want = ["error machine.features.kubernetesTalosAPIAccess".to_owned(), format!("{roles}[2]")];
+        assert_eq!(worker("1.14", &parts), want);
+    }
+
+    #[test]
+    fn addresses_are_sorted_in_one_of_two_ways() {
+        let by =
+            |word: &str| control_plane("1.12", &[("machine.features.nodeAddressSortAlgorithm", json!(word))]);
+
+        assert!(by("v1").is_empty() && by("V2").is_empty());
+        assert_eq!(by("v3"), ["error machine.features.nodeAddressSortAlgorithm"]);
+    }
+}

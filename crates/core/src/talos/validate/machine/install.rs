@@ -56,3 +56,47 @@ fn extensions(extensions: &Field<'_>, flaws: &mut Flaws) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn metal_is_told_where_to_install_until_1_14() {
+        let none = [("machine.install", json!(null))];
+
+        assert_eq!(control_plane("1.13", &none), ["error machine.install"]);
+        assert!(control_plane("1.14", &none).is_empty());
+        assert_eq!(control_plane("1.14", &[("machine.install", json!({}))]), ["error machine.install"]);
+        assert!(control_plane("1.14", &[("machine.install", json!({"diskSelector": {}}))]).is_empty());
+    }
+
+    #[test]
+    fn some_selectors_select_nothing() {
+        let selector = json!({"name": "sda", "type": "tape"});
+
+        let want = ["error machine.install.diskSelector.name", "error machine.install.diskSelector.type"];
+        assert_eq!(control_plane("1.12", &[("machine.install.diskSelector", selector)]), want);
+    }
+
+    #[test]
+    fn kernel_arguments_have_one_source() {
+        let parts = [
+            ("machine.install.extraKernelArgs", json!(["a=b"])),
+            ("machine.install.grubUseUKICmdline", json!(true)),
+        ];
+
+        assert_eq!(control_plane("1.12", &parts), ["error machine.install.extraKernelArgs"]);
+        assert!(control_plane("1.12", &parts[..1]).is_empty());
+    }
+
+    #[test]
+    fn extensions_are_of_the_past() {
+        let twice = json!([{"image": "a"}, {"image": "b"}, {"image": "a"}]);
+
+        let want = ["error machine.install.extensions[2].image", "warning machine.install.extensions"];
+        assert_eq!(control_plane("1.12", &[("machine.install.extensions", twice)]), want);
+    }
+}

@@ -120,3 +120,77 @@ pub(super) fn judge_addresses(link: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{control_plane, worker};
+
+    fn judge(interfaces: serde_json::Value) -> Vec<String> {
+        let found = control_plane("1.12", &[("machine.network.interfaces", interfaces)]);
+        found.into_iter().map(|line| line.replace("machine.network.interfaces", "")).collect()
+    }
+
+    #[test]
+    fn an_interface_is_named_or_selected() {
+        let interfaces = json!([{}, {"interface": "a", "deviceSelector": {"driver": "virtio"}}, {"deviceSelector": {}},
+            {"deviceSelector": {"physical": false}}, null, {"ignore": true}]);
+
+        let want = ["error [0]", "error [1].deviceSelector", "error [2].deviceSelector", "error [4]"];
+        assert_eq!(judge(interfaces), want);
+    }
+
+    #[test]
+    fn a_member_is_of_one_bond_and_has_no_addresses() {
+        let interfaces = json!([
+            {"interface": "bond0", "bond": {"interfaces": ["eth0", "eth1", "eth1"]}},
+            {"interface": "br0", "bridge": {"interfaces": ["eth1"]}},
+            {"interface": "eth0", "dhcp": true},
+            {"interface": "eth1", "mtu": 9000},
+        ]);
+
+        assert_eq!(judge(interfaces), ["error [1].bridge.interfaces[0]", "error [2]"]);
+    }
+
+    #[test]
+    fn a_bond_is_no_bridge_and_has_one_way_to_its_members() {
+        let bond = json!({"interfaces": ["eth0"], "deviceSelectors": [{"driver": "x"}]});
+
+        assert_eq!(
+            judge(json!([{"interface": "x", "bond": bond, "bridge": {}}])),
+            ["error [0]", "error [0].bond"]
+        );
+    }
+
+    #[test]
+    fn addresses_are_addresses() {
+        let interfaces = json!([
+            {"interface": "a", "addresses": ["10.0.0.1/24", "10.0.0.1", "10.0.0.1/33", "x"], "vip": {"ip": "10.0.0.9/32"}},
+            {"interface": "b", "cidr": "10.0.0.1/24"},
+            {"interface": "c", "cidr": "x", "addresses": ["10.0.0.1/24"]},
+        ]);
+
+        let want = [
+            "error [0].addresses[2]",
+            "error [0].addresses[3]",
+            "error [0].vip.ip",
+            "warning [1].cidr",
+            "warning [2].cidr",
+            "error [2].cidr",
+            "error [2].cidr",
+        ];
+        assert_eq!(judge(interfaces), want);
+    }
+
+    #[test]
+    fn a_worker_shares_no_address() {
+        let vip = json!({"ip": "10.0.0.9"});
+        let interfaces =
+            json!([{"interface": "a", "vip": vip, "ignore": true, "vlans": [{"vlanId": 5, "vip": vip}]}]);
+
+        let want =
+            ["error machine.network.interfaces[0].vlans[0].vip", "error machine.network.interfaces[0].vip"];
+        assert_eq!(worker("1.12", &[("machine.network.interfaces", interfaces)]), want);
+    }
+}

@@ -34,3 +34,18 @@ pub fn validate(kubelet: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     }
     advise_image(&kubelet.get("image"), setting, flaws);
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn the_kubelet_is_not_told_what_talos_tells_it() {
+        let kubelet = json!({"nodeIP": {"validSubnets": ["10.0.0.0/8", "!10.0.0.1", "10"]}, "extraConfig": {"port": 1, "maxPods": 5}});
+
+        let want = ["error machine.kubelet.nodeIP.validSubnets[2]", "error machine.kubelet.extraConfig.port"];
+        assert_eq!(control_plane("1.12", &[("machine.kubelet", kubelet)]), want);
+    }
+}

@@ -44,3 +44,35 @@ fn needs_discovery(cluster: &Field<'_>, flaws: &mut Flaws) {
         flaws.error(field, "KubeSpan finds its peers by discovery, which needs this");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn kubespan_needs_discovery() {
+        let parts = [
+            ("machine.network.kubespan", json!({"enabled": true, "mtu": 1279})),
+            ("cluster.id", json!(null)),
+            ("cluster.secret", json!(null)),
+        ];
+
+        let mtu = "error machine.network.kubespan.mtu";
+        let want = [mtu, "error cluster.discovery.enabled", "error cluster.id", "error cluster.secret"];
+        assert_eq!(control_plane("1.13", &parts), want);
+        assert_eq!(control_plane("1.14", &parts), [mtu, "error cluster.discovery"]);
+    }
+
+    #[test]
+    fn filters_are_prefixes() {
+        let filters = json!({"endpoints": ["!10.0.0.0/8", "::1", "10"], "excludeAdvertisedNetworks": ["10.0.0.0/8", "10.0.0.1"]});
+        let kubespan = json!({"enabled": true, "filters": filters});
+        let parts = [("machine.network.kubespan", kubespan), ("cluster.discovery.enabled", json!(true))];
+
+        let want = ["endpoints[2]", "excludeAdvertisedNetworks[1]"];
+        let want = want.map(|path| format!("error machine.network.kubespan.filters.{path}"));
+        assert_eq!(control_plane("1.13", &parts), want);
+    }
+}

@@ -20,3 +20,24 @@ pub fn validate(logging: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn logs_go_to_a_host_as_json() {
+        let to = |endpoint: &str, format: &str| {
+            let destinations = json!([{"endpoint": endpoint, "format": format}]);
+            control_plane("1.12", &[("machine.logging.destinations", destinations)])
+        };
+
+        assert!(to("udp://10.0.0.20:5170/", "json_lines").is_empty());
+        for wrong in ["", "https://10.0.0.20", "tcp:///x"] {
+            assert_eq!(to(wrong, "json_lines"), ["error machine.logging.destinations[0].endpoint"]);
+        }
+        assert_eq!(to("tcp://a:1", "text"), ["error machine.logging.destinations[0].format"]);
+    }
+}

@@ -35,3 +35,27 @@ fn cloud_provider(provider: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn manifests_have_names_of_their_own() {
+        let manifests = json!([{"name": "a"}, {"name": " "}, {"name": "a"}]);
+
+        let want = ["error cluster.inlineManifests[1].name", "error cluster.inlineManifests[2].name"];
+        assert_eq!(control_plane("1.12", &[("cluster.inlineManifests", manifests)]), want);
+    }
+
+    #[test]
+    fn a_cloud_provider_that_is_off_has_no_manifests() {
+        let provider = |enabled: bool| json!({"enabled": enabled, "manifests": ["https://a/b", "/b"]});
+        let judge = |enabled| control_plane("1.12", &[("cluster.externalCloudProvider", provider(enabled))]);
+
+        assert_eq!(judge(false), ["error cluster.externalCloudProvider.manifests"]);
+        assert_eq!(judge(true), ["error cluster.externalCloudProvider.manifests[1]"]);
+    }
+}

@@ -30,3 +30,34 @@ fn say(field: &Field<'_>, judged: Result<(), String>, flaws: &mut Flaws) {
         flaws.error(field, message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn labels_annotations_and_taints_have_their_rules() {
+        let parts = [
+            ("machine.nodeLabels", json!({"a/b/c": "x", "zone": "rack 1", "ok": ""})),
+            ("machine.nodeTaints", json!({"ok": "NoSchedule", "bad": "yes"})),
+            ("machine.nodeAnnotations", json!({"talos.dev/owned-labels": "x"})),
+        ];
+
+        let want = [
+            r#"error machine.nodeLabels["a/b/c"]"#,
+            "error machine.nodeLabels.zone",
+            "error machine.nodeTaints.bad",
+            r#"error machine.nodeAnnotations["talos.dev/owned-labels"]"#,
+        ];
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+
+    #[test]
+    fn annotations_have_an_end() {
+        let parts = [("machine.nodeAnnotations", json!({"a": "x".repeat(256 << 10)}))];
+
+        assert_eq!(control_plane("1.12", &parts), ["error machine.nodeAnnotations"]);
+    }
+}

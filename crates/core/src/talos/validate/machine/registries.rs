@@ -11,3 +11,19 @@ pub fn validate(registries: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn an_entry_says_something() {
+        let parts =
+            [("machine.registries", json!({"mirrors": {"docker.io": null, "a": {}}, "config": {"b": null}}))];
+
+        let want = [r#"error machine.registries.mirrors["docker.io"]"#, "error machine.registries.config.b"];
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

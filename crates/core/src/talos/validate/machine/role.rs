@@ -48,3 +48,30 @@ pub fn validate(field: &Field<'_>, flaws: &mut Flaws) -> Role {
     }
     role
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::{control_plane, worker};
+
+    #[test]
+    fn old_words_for_a_worker_are_taken_with_a_warning() {
+        for word in [json!("join"), json!(null)] {
+            assert_eq!(worker("1.12", &[("machine.type", word)]), ["warning machine.type"]);
+        }
+        assert!(control_plane("1.12", &[("machine.type", json!("init"))]).is_empty());
+        assert!(
+            control_plane("1.12", &[("machine.type", json!("master"))])
+                .contains(&"error machine.type".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_document_has_a_machine_and_a_cluster() {
+        assert_eq!(control_plane("1.12", &[("machine", json!(null))]), ["error machine"]);
+        assert_eq!(control_plane("1.12", &[("cluster", json!(null))]), ["error cluster"]);
+        assert_eq!(control_plane("1.12", &[("persist", json!(false))]), ["error persist"]);
+        assert!(control_plane("1.12", &[("persist", json!(true))]).is_empty());
+    }
+}

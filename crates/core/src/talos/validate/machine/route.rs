@@ -27,3 +27,22 @@ pub fn validate(routes: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn a_route_leads_somewhere() {
+        let routes = json!([{"gateway": "10.0.0.1"}, {"network": "10.0.0.0/8", "source": "x"}, {}, null,
+            {"network": "10.0.0.0", "gateway": "10.0.0.1/8"}]);
+        let parts = [("machine.network.interfaces", json!([{"interface": "eth0", "routes": routes}]))];
+
+        let at = "error machine.network.interfaces[0].routes";
+        let want =
+            ["[1].source", "[2]", "[3]", "[4].network", "[4].gateway"].map(|path| format!("{at}{path}"));
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

@@ -14,3 +14,20 @@ pub fn validate(vlans: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn vlans_have_addresses_too() {
+        let vlans = json!([{"vlanId": 5, "addresses": ["10.0.0.1/24", "x"], "cidr": "10.0.0.2/24"}, null]);
+        let parts = [("machine.network.interfaces", json!([{"interface": "eth0", "vlans": vlans}]))];
+
+        let at = "error machine.network.interfaces[0].vlans";
+        let want = [format!("{at}[0].cidr"), format!("{at}[0].addresses[1]"), format!("{at}[1]")];
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

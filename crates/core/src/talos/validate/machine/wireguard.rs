@@ -29,3 +29,23 @@ fn key(field: &Field<'_>, flaws: &mut Flaws) {
         flaws.error(field, "not a WireGuard key: want 32 bytes as base64");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn keys_endpoints_and_prefixes_are_looked_at() {
+        let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let peers = json!([{"publicKey": key, "endpoint": "192.0.2.1:51820", "allowedIPs": ["10.0.0.0/8"]},
+            {"publicKey": "AAAA", "endpoint": "192.0.2.1", "allowedIPs": ["10.0.0.0"]}]);
+        let wireguard = json!({"privateKey": "", "peers": peers});
+        let parts = [("machine.network.interfaces", json!([{"interface": "wg0", "wireguard": wireguard}]))];
+
+        let at = "error machine.network.interfaces[0].wireguard";
+        let want = ["privateKey", "peers[1].publicKey", "peers[1].endpoint", "peers[1].allowedIPs[0]"];
+        assert_eq!(control_plane("1.12", &parts), want.map(|path| format!("{at}.{path}")));
+    }
+}

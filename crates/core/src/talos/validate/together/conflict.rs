@@ -135,3 +135,70 @@ fn volume(config: &Config, old: &Field<'_>, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::CONFLICTS;
+    use crate::talos::kind;
+    use crate::talos::validate::Mode;
+    use crate::talos::validate::trial::{judge, machine_document, with};
+
+    fn beside(talos: &str, document: &Value, parts: &[(&str, Value)]) -> Vec<String> {
+        let old = with(machine_document("controlplane", "a2V5"), parts);
+        let mut found = judge(talos, Mode::Metal, &[old, document.clone()]);
+        found.retain(|line| !line.contains(" 1:"));
+        found
+    }
+
+    #[test]
+    fn every_kind_of_the_table_is_one() {
+        assert!(CONFLICTS.iter().all(|(name, _)| kind::find(name).is_some()));
+    }
+
+    #[test]
+    fn a_name_is_said_once() {
+        let document = json!({"kind": "HostnameConfig", "hostname": "a"});
+        let parts =
+            [("machine.network.hostname", json!("a")), ("machine.features.stableHostname", json!(true))];
+
+        let want = ["error machine.network.hostname", "error machine.features.stableHostname"];
+        assert_eq!(beside("1.12", &document, &parts), want);
+        let off = [("machine.features.stableHostname", json!(false))];
+        assert!(beside("1.12", &document, &off).is_empty());
+    }
+
+    #[test]
+    fn resolvers_that_are_no_addresses_do_not_count() {
+        let document = json!({"kind": "ResolverConfig", "hostDNS": {"enabled": true}});
+        let servers = |server: &str| [("machine.network.nameservers", json!([server]))];
+
+        let host_dns = "error machine.features.hostDNS";
+        assert_eq!(
+            beside("1.14", &document, &servers("10.0.0.53")),
+            ["error machine.network.nameservers", host_dns]
+        );
+        assert_eq!(beside("1.13", &document, &servers("10.0.0.53")), ["error machine.network.nameservers"]);
+        let found = beside("1.13", &document, &servers("dns.example"));
+        assert_eq!(found, ["advice machine.network.nameservers[0]"]);
+    }
+
+    #[test]
+    fn a_volume_is_encrypted_in_one_place() {
+        let volume = |name: &str, provider: &str| json!({"kind": "VolumeConfig", "name": name, "encryption": {"provider": provider, "keys": [{"tpm": {}}]}});
+        let parts = [("machine.systemDiskEncryption.state.keys", json!([{"tpm": {}}]))];
+
+        let want = ["error machine.systemDiskEncryption.state"];
+        assert_eq!(beside("1.11", &volume("STATE", "luks2"), &parts), want);
+        assert!(beside("1.11", &volume("EPHEMERAL", "luks2"), &parts).is_empty());
+        assert!(beside("1.11", &volume("STATE", ""), &parts).is_empty());
+    }
+
+    #[test]
+    fn documents_stand_alone() {
+        let documents = [json!({"kind": "TimeSyncConfig"}), json!({"kind": "KubeSpanConfig"})];
+
+        assert!(judge("1.13", Mode::Metal, &documents).iter().all(|line| !line.contains("machine.")));
+    }
+}

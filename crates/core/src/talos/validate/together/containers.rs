@@ -45,3 +45,32 @@ fn cycles(containers: &Containers<'_>, flaws: &mut Flaws) {
             .error("dependsOn.containers", format!("never starts: {} wait for each other", names.join(", ")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::talos::validate::Mode;
+    use crate::talos::validate::trial::judge;
+
+    fn waiting(pairs: &[(&str, &[&str])]) -> Vec<String> {
+        let container = |(name, on): &(&str, &[&str])| json!({"kind": "ContainerConfig", "name": name, "image": "registry.example/a:v1", "dependsOn": {"containers": on}});
+        let documents: Vec<Value> = pairs.iter().map(container).collect();
+        let mut found = judge("1.14", Mode::Metal, &documents);
+        found.retain(|line| line.contains("dependsOn"));
+        found
+    }
+
+    #[test]
+    fn containers_wait_in_order() {
+        assert!(waiting(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]).is_empty());
+        assert_eq!(waiting(&[("a", &["x"])]), ["error dependsOn.containers[0]"]);
+    }
+
+    #[test]
+    fn containers_do_not_wait_in_circles() {
+        let found = waiting(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]);
+
+        assert_eq!(found, ["error dependsOn.containers", "error 1:dependsOn.containers"]);
+    }
+}

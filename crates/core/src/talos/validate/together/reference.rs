@@ -76,3 +76,57 @@ fn is_virtual(name: &str) -> bool {
     let vlan = name.rsplit_once('.').is_some_and(|(_, id)| id.parse::<u16>().is_ok_and(|id| id < 4095));
     numbered("bond") || numbered("br") || name.starts_with("vrf") || vlan
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::talos::validate::Mode;
+    use crate::talos::validate::trial::{judge, machine_document, with};
+
+    fn advice(documents: &[Value]) -> Vec<String> {
+        let mut found = judge("1.14", Mode::Metal, documents);
+        found.retain(|line| line.starts_with("advice"));
+        found
+    }
+
+    #[test]
+    fn names_of_documents_lead_to_documents() {
+        let bgp = json!({"kind": "BGPInstanceConfig", "name": "a", "vrf": "blue", "importRoutes": [{"bgpInstance": "b"}]});
+
+        assert_eq!(advice(std::slice::from_ref(&bgp)), ["advice vrf", "advice importRoutes[0].bgpInstance"]);
+        let vrf = json!({"kind": "VRFConfig", "name": "blue"});
+        let other = json!({"kind": "BGPInstanceConfig", "name": "b"});
+        assert!(advice(&[bgp, vrf, other]).is_empty());
+    }
+
+    #[test]
+    fn volumes_and_groups_are_there() {
+        let container =
+            json!({"kind": "ContainerConfig", "name": "a", "mounts": [{"userVolume": {"name": "data"}}]});
+        let logical = json!({"kind": "LVMLogicalVolumeConfig", "name": "a", "volumeGroup": "vg"});
+
+        let want = ["advice mounts[0].userVolume.name", "advice 1:volumeGroup"];
+        assert_eq!(advice(&[container, logical]), want);
+    }
+
+    #[test]
+    fn a_link_that_nothing_makes_is_told_unless_it_may_be_a_port() {
+        let vlan = |parent: &str| json!({"kind": "VLANConfig", "name": "v", "vlanID": 5, "parent": parent});
+        let bond = json!({"kind": "BondConfig", "name": "bond0", "links": ["enp1s0"]});
+
+        assert_eq!(advice(&[vlan("bond0")]), ["advice parent"]);
+        assert!(advice(&[vlan("bond0"), bond]).is_empty() && advice(&[vlan("eth0")]).is_empty());
+    }
+
+    #[test]
+    fn vlans_of_the_old_form_are_made() {
+        let vip = json!({"kind": "Layer2VIPConfig", "name": "10.0.0.9", "link": "eth0.5"});
+        let interfaces = json!([{"interface": "eth0", "vlans": [{"vlanId": 5}]}]);
+        let old =
+            with(machine_document("controlplane", "a2V5"), &[("machine.network.interfaces", interfaces)]);
+
+        assert_eq!(advice(std::slice::from_ref(&vip)), ["advice link"]);
+        assert!(advice(&[old, vip]).is_empty());
+    }
+}

@@ -114,3 +114,96 @@ fn control_plane_only(config: &Config, flaws: &mut Flaws) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::talos::validate::Mode;
+    use crate::talos::validate::trial::{CERTIFICATE, judge, machine_document, with};
+
+    fn control_plane(parts: &[(&str, Value)]) -> Value {
+        with(machine_document("controlplane", "a2V5"), parts)
+    }
+
+    #[test]
+    fn a_container_resolves_through_the_host() {
+        let without = control_plane(&[("machine.features.hostDNS", json!(null))]);
+        let resolver =
+            json!({"kind": "ResolverConfig", "hostDNS": {"enabled": true, "forwardKubeDNSToHost": true}});
+
+        let want = ["error machine.features.hostDNS"];
+        assert_eq!(judge("1.14", Mode::Container, std::slice::from_ref(&without)), want);
+        assert_eq!(
+            judge(
+                "1.14",
+                Mode::Container,
+                &[json!({"kind": "WatchdogTimerConfig", "device": "/dev/watchdog0"})]
+            ),
+            want
+        );
+        assert!(judge("1.14", Mode::Container, &[without.clone(), resolver]).is_empty());
+        assert!(judge("1.14", Mode::Cloud, &[without]).is_empty());
+    }
+
+    #[test]
+    fn only_host_dns_speaks_to_encrypted_resolvers() {
+        let server = json!({"address": "10.0.0.53", "protocol": "DoT", "tlsServerName": "dns.example"});
+        let resolver = json!({"kind": "ResolverConfig", "nameservers": [server]});
+        let without = control_plane(&[("machine.features.hostDNS", json!(null))]);
+
+        assert_eq!(
+            judge("1.14", Mode::Metal, &[without, resolver.clone()]),
+            ["error 1:nameservers[0].protocol"]
+        );
+        assert!(judge("1.14", Mode::Metal, &[control_plane(&[]), resolver]).is_empty());
+    }
+
+    #[test]
+    fn discovery_needs_an_identity() {
+        let service = json!({"kind": "DiscoveryServiceConfig", "name": "a", "endpoint": "https://a/"});
+        let identity =
+            json!({"kind": "DiscoveryIdentityConfig", "clusterID": "aWQ=", "clusterSecret": "c2VjcmV0"});
+        let without = control_plane(&[("cluster.id", json!(null)), ("cluster.secret", json!(null))]);
+        let errors = |documents: &[Value]| {
+            let mut found = judge("1.14", Mode::Metal, documents);
+            found.retain(|line| line.starts_with("error cluster."));
+            found
+        };
+
+        assert_eq!(errors(&[without.clone(), service.clone()]), ["error cluster.id", "error cluster.secret"]);
+        assert!(errors(&[without.clone(), service.clone(), identity.clone()]).is_empty());
+        let kubespan = json!({"kind": "KubeSpanConfig", "enabled": true});
+        assert_eq!(
+            errors(&[without.clone(), identity.clone(), kubespan.clone()]),
+            ["error cluster.discovery"]
+        );
+        assert!(errors(&[without, identity, kubespan, service]).is_empty());
+    }
+
+    #[test]
+    fn an_api_server_encrypts_its_secrets() {
+        let parts = [
+            ("cluster.ca", json!({"crt": CERTIFICATE, "key": "a2V5"})),
+            ("cluster.secretboxEncryptionSecret", json!(null)),
+        ];
+
+        let want = ["error cluster.secretboxEncryptionSecret"];
+        assert_eq!(judge("1.14", Mode::Metal, &[control_plane(&parts)]), want);
+        assert!(judge("1.13", Mode::Metal, &[control_plane(&parts)]).is_empty());
+    }
+
+    #[test]
+    fn some_documents_are_for_control_planes() {
+        let proxy = json!({"kind": "KubeProxyConfig"});
+        let on = |document: Value| {
+            let mut found = judge("1.14", Mode::Metal, &[document, proxy.clone()]);
+            found.retain(|line| line.ends_with("kind"));
+            found
+        };
+
+        assert_eq!(on(machine_document("worker", "")), ["error 1:kind"]);
+        assert!(on(control_plane(&[])).is_empty());
+        assert!(judge("1.14", Mode::Metal, &[proxy]).contains(&"error kind".to_owned()));
+    }
+}
