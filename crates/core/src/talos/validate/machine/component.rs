@@ -1,10 +1,8 @@
 //! Components of the Kubernetes control plane as the old form sets them up.
 
 use super::Role;
-use crate::cluster::value::KubernetesVersion;
-use crate::talos::release;
 use crate::talos::validate::field::Field;
-use crate::talos::validate::{Flaws, Setting};
+use crate::talos::validate::{Flaws, Setting, image};
 
 /// What authorizes requests to the API server.
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
@@ -19,7 +17,7 @@ pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &m
             }
         }
         if role.is_control_plane() {
-            advise_image(&component.get("image"), setting, flaws);
+            image::advise(&component.get("image"), setting, flaws);
         }
     }
 }
@@ -44,29 +42,6 @@ fn authorizers(server: &Field<'_>, flaws: &mut Flaws) {
                 format!("{:?} authorizes nothing: use one of {}", kind.text(), AUTHORIZERS.join(", ")),
             );
         }
-    }
-}
-
-/// Says when a node would refuse the Kubernetes release of an image: it looks at the tag, `talosctl validate` does not.
-pub fn advise_image(image: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    if image.is_empty() {
-        return;
-    }
-    let tag = image.text().rsplit_once(":v").map(|(_, tag)| tag.split('@').next().unwrap_or(tag));
-    let version = tag.and_then(|tag| KubernetesVersion::parse(tag).ok());
-    let Some(version) = version else {
-        let message =
-            format!("{:?} has no Kubernetes version as its tag: want one such as :v1.34.1", image.text());
-        flaws.advice(image, message);
-        return;
-    };
-    if release::accepts_kubernetes(setting.talos, &version) == Some(false) {
-        let (oldest, newest) = release::kubernetes_window(setting.talos).unwrap_or_default();
-        let talos = setting.talos;
-        flaws.advice(
-            image,
-            format!("a node refuses Kubernetes {version}: Talos {talos} takes 1.{oldest} to 1.{newest}"),
-        );
     }
 }
 
@@ -105,17 +80,5 @@ mod tests {
             control_plane("1.12", &[("cluster.apiServer", server)]),
             want.map(|path| format!("{at}{path}"))
         );
-    }
-
-    #[test]
-    fn a_node_takes_some_kubernetes_releases() {
-        let image = |tag: &str| {
-            control_plane("1.13", &[("machine.kubelet.image", json!(format!("k.example:5000/kubelet{tag}")))])
-        };
-
-        assert!(image(":v1.36.0").is_empty() && image(":v1.31.2@sha256:00").is_empty());
-        for odd in [":v1.30.0", ":v1.37.0", ":latest", "@sha256:00", ""] {
-            assert_eq!(image(odd), ["advice machine.kubelet.image"], "{odd}");
-        }
     }
 }

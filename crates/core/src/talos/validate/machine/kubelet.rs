@@ -1,9 +1,8 @@
 //! The kubelet of the old form.
 
-use super::component::advise_image;
 use crate::talos::go::netip;
 use crate::talos::validate::field::Field;
-use crate::talos::validate::{Flaws, Setting};
+use crate::talos::validate::{Flaws, Setting, image};
 
 /// Fields of the kubelet's own configuration that Talos sets itself.
 const PROTECTED: [&str; 13] = [
@@ -32,7 +31,7 @@ pub fn validate(kubelet: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     for (_, field) in kubelet.get("extraConfig").entries().filter(|(key, _)| PROTECTED.contains(key)) {
         flaws.error(&field, "Talos sets this itself: remove it");
     }
-    advise_image(&kubelet.get("image"), setting, flaws);
+    image::advise(&kubelet.get("image"), setting, flaws);
 }
 
 #[cfg(test)]
