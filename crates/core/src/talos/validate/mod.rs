@@ -120,7 +120,9 @@ pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<Flaw> {
 pub fn is_refused(config: &Config, flaws: &[Flaw], strict: bool) -> bool {
     flaws.iter().any(|flaw| match flaw.weight {
         Weight::Error => true,
-        Weight::Warning => strict && config.documents[flaw.document].kind.is_none(),
+        Weight::Warning => {
+            strict && config.documents.get(flaw.document).is_some_and(|document| document.kind.is_none())
+        }
         Weight::Advice => false,
     })
 }
