@@ -10,67 +10,27 @@ use serde_json::{Map, Value};
 
 use crate::cluster::value::Any;
 
-/// The longest stream that is read.
-const LONGEST: usize = 16 << 20;
-
-/// Why a stream could not be read. The text of the stream is not repeated: it may hold secrets.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{reason}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
-pub struct DocumentError {
-    /// The line, counted from 1.
-    pub line: Option<u64>,
-    /// What is wrong with it.
-    pub reason: String,
-}
+use super::types::scalar;
+use super::yaml::{self, SyntaxError};
 
 /// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
-pub fn read(text: &str) -> Result<Vec<Value>, DocumentError> {
-    if text.len() > LONGEST {
-        let reason = format!("longer than {} MiB", LONGEST >> 20);
-        return Err(DocumentError { line: None, reason });
-    }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
-        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-        let reason = error.without_snippet().to_string();
-        DocumentError { line, reason: first_line(&reason).to_owned() }
-    })
-}
-
-/// The reader's own limits on depth, aliases and values hold: they let through 500 machine configurations at once.
-fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        strict_booleans: true,
-        legacy_octal_numbers: true,
-        with_snippet: false,
-    }
-}
-
-/// The reason alone: the place is told apart.
-fn first_line(reason: &str) -> &str {
-    let line = reason.lines().next().unwrap_or("not YAML");
-    line.split_once(" at line ").map_or(line, |(reason, _)| reason)
+pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
+    let nodes = yaml::parse(text)?;
+    let nodes = nodes.iter().filter(|node| !node.is_null());
+    nodes.map(|node| scalar::any(node).map_err(|reason| SyntaxError { line: node.line, reason })).collect()
 }
 
 /// A piece of a document that stands in the cluster file.
 pub fn from_any(any: &Any) -> Value {
     match any {
         Any::Null => Value::Null,
-        Any::Scalar(text, true) => plain(text),
+        Any::Scalar(text, true) => scalar::plain(text),
         Any::Scalar(text, false) => Value::String(text.clone()),
         Any::List(items) => Value::Array(items.iter().map(from_any).collect()),
         Any::Map(entries) => {
             Value::Object(entries.iter().map(|(key, value)| (key.clone(), from_any(value))).collect())
         }
     }
-}
-
-/// What a word without quotes is to go-yaml: most are text, and only the others are worth a parser.
-fn plain(text: &str) -> Value {
-    let may_differ = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
-        || ["true", "false"].contains(&text.to_ascii_lowercase().as_str());
-    let value = may_differ.then(|| serde_saphyr::from_str_with_options(text, options()).ok()).flatten();
-    value.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// The kind of a document; none for the one with `machine` and `cluster`.

@@ -2,10 +2,14 @@
 
 pub mod config;
 pub mod document;
+pub mod encode;
 pub mod go;
 pub mod kind;
 pub mod label;
 pub mod link;
 pub mod load;
+pub mod patch;
 pub mod release;
+pub mod types;
 pub mod validate;
+pub mod yaml;

@@ -7,7 +7,7 @@ use crate::plan::{Kind, NodePlan};
 use crate::rules::patch::{Patch, nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::kind::LINKS;
+use crate::talos::kind;
 use crate::talos::{document, release};
 
 pub(super) const RULES: &[Rule] = &[STATIC_WITH_DHCP, DHCP_SWITCHED_OFF];
@@ -91,14 +91,14 @@ fn has_addresses(patch: &Patch, link: &str) -> bool {
         let legacy = document::items(document, "/machine/network/interfaces").any(|(_, interface)| {
             document::at(interface, "/interface").is_some_and(|name| name == link) && filled(interface)
         });
-        let is_link = document::kind(document).is_some_and(|kind| LINKS.contains(&kind));
+        let is_link = document::kind(document).is_some_and(kind::is_of_links);
         legacy || (is_link && document::name(document) == Some(link) && filled(document))
     })
 }
 
 fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
     for (patch, kinds) in used(context) {
-        let is_link = |kind: &&str| LINKS.contains(kind);
+        let is_link = |kind: &&str| kind::is_of_links(kind);
         let Some(kind) = patch.documents().iter().filter_map(document::kind).find(is_link) else { continue };
         let cut_off = |kind: &&&Kind| loses_dhcp(context, &context.plan.nodes[kind.first()]);
         let nodes = nodes_of(kinds.iter().filter(cut_off));

@@ -3,8 +3,11 @@
 //! Talos judges texts by whether Go's parsers take them, so ichor has to take and refuse the same ones.
 
 pub mod base64;
+pub mod duration;
 pub mod endpoint;
 pub mod hostport;
+pub mod humanize;
 pub mod netip;
+pub mod number;
 pub mod pem;
 pub mod url;

@@ -44,6 +44,61 @@ fn fits(address: IpAddr, length: &str) -> bool {
     digits && (number.is_empty() || number.parse::<u8>().is_ok_and(|length| length <= most))
 }
 
+/// An address in its shortest form, with its zone.
+pub fn print_address(text: &str) -> Option<String> {
+    let (address, zone) = match text.split_once('%') {
+        Some((_, "")) => return None,
+        Some((address, zone)) => (address, Some(zone)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    match (address, zone) {
+        (IpAddr::V4(_), Some(_)) => None,
+        (address, None) => Some(print(address)),
+        (address, Some(zone)) => Some(format!("{}%{zone}", print(address))),
+    }
+}
+
+/// A prefix: an address without zone, a slash and a length without leading zeros.
+pub fn print_prefix(text: &str) -> Option<String> {
+    let (address, length) = text.rsplit_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    let digits = length.bytes().all(|byte| byte.is_ascii_digit()) && !length.is_empty();
+    let leads = length.len() > 1 && length.starts_with('0');
+    let length: u8 = length.parse().ok().filter(|_| digits && !leads)?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    (length <= longest).then(|| format!("{}/{length}", print(address)))
+}
+
+/// An address and a port.
+pub fn print_address_and_port(text: &str) -> Option<String> {
+    let (address, port) = text.rsplit_once(':')?;
+    let port = port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse::<u16>().ok())??;
+    match address.strip_prefix('[').and_then(|address| address.strip_suffix(']')) {
+        Some(inner) => {
+            let inner = print_address(inner).filter(|inner| inner.contains(':'))?;
+            Some(format!("[{inner}]:{port}"))
+        }
+        None => Some(format!("{}:{port}", print_address(address).filter(|address| !address.contains(':'))?)),
+    }
+}
+
+/// Go writes addresses that map IPv4 as `::ffff:10.0.0.1`, and all others of IPv6 in hexadecimal.
+fn print(address: IpAddr) -> String {
+    match address {
+        IpAddr::V6(six) if six.to_ipv4_mapped().is_none() && six.to_string().contains('.') => {
+            hexadecimal(six)
+        }
+        address => address.to_string(),
+    }
+}
+
+/// Rust writes `::10.0.0.1` where Go writes `::a00:1`.
+fn hexadecimal(address: Ipv6Addr) -> String {
+    let [.., high, low] = address.segments();
+    format!("::{high:x}:{low:x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +124,22 @@ mod tests {
             ["10.0.0.0", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "fe80::%eth0/64", "fd00::/129", "/8"]
         {
             assert!(!is_cidr(text) && !is_prefix(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_go_reads_it_writes_in_short() {
+        assert_eq!(print_address("FD00::0:1").as_deref(), Some("fd00::1"));
+        assert_eq!(print_address("fe80::1%eth0").as_deref(), Some("fe80::1%eth0"));
+        assert_eq!(print_address("::ffff:10.0.0.1").as_deref(), Some("::ffff:10.0.0.1"));
+        assert_eq!(print_prefix("10.0.0.1/16").as_deref(), Some("10.0.0.1/16"));
+        assert_eq!(print_address_and_port("[::1]:80").as_deref(), Some("[::1]:80"));
+        assert_eq!(print_address_and_port("10.0.0.1:080").as_deref(), Some("10.0.0.1:80"));
+        for bad in ["10.0.0.1/33", "10.0.0.1/016", "10.0.0.1", "fe80::1%eth0/64", "10.0.0.1/+8"] {
+            assert_eq!(print_prefix(bad), None, "{bad}");
+        }
+        for bad in ["10.0.0", "10.0.0.1%eth0", "", "fe80::1%", "010.0.0.1"] {
+            assert_eq!(print_address(bad), None, "{bad}");
         }
     }
 }

@@ -48,6 +48,16 @@ pub fn parse(text: &str) -> Result<Url, &'static str> {
     read(text, false)
 }
 
+/// What becomes of a URL when Talos merges another into it: part by part, so that a path stays where the new one has none.
+pub fn merged(old: &str, new: &str) -> String {
+    let (Ok(old_parts), Ok(new_parts)) = (parse(old), parse(new)) else { return new.to_owned() };
+    let same_form = !new_parts.host.is_empty() && !new.contains(['?', '#', '@']);
+    if same_form && new_parts.path.is_empty() && !old_parts.path.is_empty() {
+        return format!("{new}{}", old_parts.path);
+    }
+    new.to_owned()
+}
+
 /// Reads a URL as `url.ParseRequestURI` does: absolute, or a path from the root.
 pub fn parse_request_uri(text: &str) -> Result<Url, &'static str> {
     if text.is_empty() {

@@ -1,0 +1,94 @@
+//! Writing a configuration as Talos does: every field in its order, and those that are written even when empty.
+
+use serde_json::{Map, Value};
+
+use crate::cluster::value::TalosVersion;
+
+use super::config::{Config, Document};
+use super::types::{self, Field, Struct, Type, Types};
+
+/// The documents as a release writes them.
+pub fn encode(config: &Config, talos: &TalosVersion) -> Vec<Value> {
+    let encoder = Encoder { types: Types::get(), minor: types::minor(talos) };
+    config.documents.iter().map(|document| encoder.document(document)).collect()
+}
+
+struct Encoder {
+    types: &'static Types,
+    minor: u16,
+}
+
+impl Encoder {
+    fn document(&self, document: &Document) -> Value {
+        let mut map = Map::new();
+        for key in ["apiVersion", "kind"] {
+            if let Some(word) = document.value.get(key) {
+                map.insert(key.to_owned(), word.clone());
+            }
+        }
+        let structure = self.types.structure(self.types.of_document(document.kind));
+        let fields = document.value.as_object();
+        self.fields(structure, fields.unwrap_or(&Map::new()), &mut map);
+        Value::Object(map)
+    }
+
+    fn fields(&self, structure: &Struct, from: &Map<String, Value>, to: &mut Map<String, Value>) {
+        for field in structure.fields(self.minor) {
+            let value = match from.get(field.name) {
+                Some(value) if field.keep || !leaves_nothing(value, &field.kind) => {
+                    self.value(value, &field.kind)
+                }
+                None if field.keep => self.zero(field),
+                _ => continue,
+            };
+            to.insert(field.name.to_owned(), value);
+        }
+    }
+
+    fn value(&self, value: &Value, kind: &Type) -> Value {
+        match (kind, value) {
+            (_, Value::Null) => match kind {
+                Type::List(_) => Value::Array(Vec::new()),
+                Type::Map(_) | Type::Arguments => Value::Object(Map::new()),
+                _ => Value::Null,
+            },
+            (Type::Optional(kind), value) => self.value(value, kind),
+            (Type::Struct(place), Value::Object(from)) => {
+                let mut map = Map::new();
+                self.fields(self.types.structure(*place), from, &mut map);
+                Value::Object(map)
+            }
+            (Type::List(kind), Value::Array(items)) => {
+                Value::Array(items.iter().map(|item| self.value(item, kind)).collect())
+            }
+            (Type::Map(kind), Value::Object(entries)) => Value::Object(
+                entries.iter().map(|(key, value)| (key.clone(), self.value(value, kind))).collect(),
+            ),
+            (Type::Arguments, Value::Object(entries)) => {
+                let word = |value: &Value| if value == "" { Value::Null } else { value.clone() };
+                Value::Object(entries.iter().map(|(key, value)| (key.clone(), word(value))).collect())
+            }
+            (_, value) => value.clone(),
+        }
+    }
+
+    fn zero(&self, field: &Field) -> Value {
+        match &field.kind {
+            Type::Scalar(scalar) => scalar.zero(),
+            Type::Struct(_) => self.value(&Value::Object(Map::new()), &field.kind),
+            Type::List(_) => Value::Array(Vec::new()),
+            Type::Map(_) | Type::Tree | Type::Arguments => Value::Object(Map::new()),
+            Type::Optional(_) => Value::Null,
+        }
+    }
+}
+
+/// Whether Go leaves a field out: it counts lists and maps without entries as empty.
+fn leaves_nothing(value: &Value, kind: &Type) -> bool {
+    match (kind, value) {
+        (_, Value::Null) => true,
+        (Type::List(_), Value::Array(items)) => items.is_empty(),
+        (Type::Map(_) | Type::Arguments, Value::Object(entries)) => entries.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,216 @@
+//! Patches of Talos' configuration, with Talos' semantics.
+//!
+//! A [`Patch`] is read once and applied to as many configurations as there are: [`Patch::apply`] changes a [`Config`],
+//! [`apply`] the text of one. Strategic merges are in [`merge`], `$patch: delete` is in [`delete`], JSON patches are in
+//! [`json`].
+
+mod delete;
+mod json;
+mod merge;
+
+use serde_json::Value;
+
+use super::config::{Config, Document};
+use super::load::{self, LoadError, Loader};
+use super::types;
+use super::yaml;
+use super::{document, encode};
+use crate::cluster::value::TalosVersion;
+
+use delete::Selector;
+
+/// A patch.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// What it is called when something is wrong with it.
+    pub name: String,
+    change: Change,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Strategic(Vec<Step>),
+    Json(Vec<json::Operation>),
+}
+
+/// One step of a strategic merge.
+#[derive(Clone, Debug)]
+enum Step {
+    Delete(Selector),
+    Merge(Document),
+}
+
+/// Why a patch could not be read or applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{patch}: {reason}")]
+pub struct PatchError {
+    /// The patch.
+    pub patch: String,
+    /// The place in it or in the configuration, and why.
+    pub reason: String,
+}
+
+/// A configuration between two patches: as Talos holds it, or as it was last written.
+enum State {
+    Config(Config),
+    Values(Vec<Value>),
+}
+
+impl Patch {
+    /// Reads a patch as a release does: as documents to merge, else as a JSON patch in JSON or YAML.
+    pub fn read(name: &str, text: &str, talos: &TalosVersion) -> Result<Self, PatchError> {
+        let strategic = match read_steps(text, talos) {
+            Ok(steps) if !steps.is_empty() => return Ok(Patch::new(name, Change::Strategic(steps))),
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        match (json::read(text), strategic) {
+            (Ok(operations), _) => Ok(Patch::new(name, Change::Json(operations))),
+            (Err(reason), None) => Err(PatchError { patch: name.to_owned(), reason }),
+            (Err(reason), Some(_)) if text.trim_start().starts_with(['[', '-']) => {
+                Err(PatchError { patch: name.to_owned(), reason })
+            }
+            (Err(_), Some(error)) => Err(PatchError { patch: name.to_owned(), reason: error.to_string() }),
+        }
+    }
+
+    /// A patch that merges documents.
+    pub fn merging(name: &str, config: Config) -> Self {
+        Patch::new(name, Change::Strategic(config.documents.into_iter().map(Step::Merge).collect()))
+    }
+
+    fn new(name: &str, change: Change) -> Self {
+        Patch { name: name.to_owned(), change }
+    }
+
+    /// Changes a configuration.
+    pub fn apply(&self, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchError> {
+        let state = self.applied(State::Config(std::mem::take(config)), talos)?;
+        *config = self.told(state.config(talos))?;
+        Ok(())
+    }
+
+    fn applied(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
+        match &self.change {
+            Change::Strategic(steps) => {
+                let mut config = self.told(state.config(talos))?;
+                for step in steps {
+                    self.told(take(step, &mut config, talos))?;
+                }
+                self.told(no_clash(&config, talos))?;
+                Ok(State::Config(config))
+            }
+            Change::Json(operations) => {
+                let mut values = state.values(talos);
+                let [value] = &mut values[..] else {
+                    let reason = "a JSON patch cannot change a configuration of several documents: write it as documents \
+                                  to merge";
+                    return Err(PatchError { patch: self.name.clone(), reason: reason.to_owned() });
+                };
+                self.told(json::apply(operations, value))?;
+                Ok(State::Values(values))
+            }
+        }
+    }
+
+    fn told<T>(&self, result: Result<T, String>) -> Result<T, PatchError> {
+        result.map_err(|reason| PatchError { patch: self.name.clone(), reason })
+    }
+}
+
+impl State {
+    fn config(self, talos: &TalosVersion) -> Result<Config, String> {
+        match self {
+            State::Config(config) => Ok(config),
+            State::Values(values) => load::load_values(&values, talos).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn values(self, talos: &TalosVersion) -> Vec<Value> {
+        match self {
+            State::Config(config) => encode::encode(&config, talos),
+            State::Values(values) => values,
+        }
+    }
+}
+
+/// Applies patches to the text of a configuration, one after the other, and returns its documents.
+pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<Value>, PatchError> {
+    let base = |reason: String| PatchError { patch: "the configuration".to_owned(), reason };
+    let mut state = match patches.first().map(|patch| &patch.change) {
+        Some(Change::Json(_)) => {
+            State::Values(document::read(text).map_err(|error| base(error.to_string()))?)
+        }
+        _ => State::Config(load::load(text, talos).map_err(|error| base(error.to_string()))?),
+    };
+    for patch in patches {
+        state = patch.applied(state, talos)?;
+    }
+    Ok(state.values(talos))
+}
+
+fn read_steps(text: &str, talos: &TalosVersion) -> Result<Vec<Step>, LoadError> {
+    let mut steps = Vec::new();
+    let mut loader = Loader::new(talos);
+    let mut identities = Vec::new();
+    for mut node in yaml::parse(text)? {
+        let (selectors, rest) = delete::take(&mut node)?;
+        steps.extend(selectors.into_iter().map(Step::Delete));
+        if !rest {
+            continue;
+        }
+        if let Some(document) = loader.document(&node) {
+            let identity = identity(&document);
+            if types::minor(talos) < 14 && identities.contains(&identity) {
+                loader.refuse(&node, "a document stands twice in one patch, which Talos refuses before 1.14");
+            }
+            identities.push(identity);
+            steps.push(Step::Merge(document));
+        }
+    }
+    loader.finish(steps)
+}
+
+fn identity(document: &Document) -> (&'static str, String) {
+    match document.kind {
+        Some(kind) if kind.named => (kind.name, document.name().to_owned()),
+        Some(kind) => (kind.name, String::new()),
+        None => ("", String::new()),
+    }
+}
+
+fn take(step: &Step, config: &mut Config, talos: &TalosVersion) -> Result<(), String> {
+    match step {
+        Step::Delete(selector) => {
+            let identity = selector.identity();
+            match config.documents.iter().position(|document| self::identity(document) == identity) {
+                Some(place) => {
+                    if selector.is_whole() {
+                        config.documents.remove(place);
+                        return Ok(());
+                    }
+                    selector.apply(&mut config.documents[place], talos)
+                }
+                None if types::minor(talos) >= 14 => Ok(()),
+                None => {
+                    Err(format!("{selector}: there is no such document; Talos stumbles over it before 1.14"))
+                }
+            }
+        }
+        Step::Merge(right) => {
+            let identity = identity(right);
+            match config.documents.iter_mut().find(|document| self::identity(document) == identity) {
+                Some(left) => merge::merge(left, right, talos),
+                None => {
+                    config.documents.push(right.clone());
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+/// What Talos refuses in the result: two documents for one link, and the like.
+fn no_clash(config: &Config, talos: &TalosVersion) -> Result<(), String> {
+    load::check_clashes(config, talos).map_err(|error| error.to_string())
+}

@@ -1,0 +1,422 @@
+//! Words and numbers of Talos' configuration: what each type takes, and the form Talos keeps it in.
+
+use serde_json::Value;
+
+use crate::talos::go::number::{self, Word};
+use crate::talos::go::{base64, duration, humanize, netip, url};
+use crate::talos::yaml::{Body, Node};
+
+/// What Talos puts in the place of a secret it does not show.
+const REDACTED: &str = "******";
+
+/// The type of a word or number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two.
+    Int(i64, u64),
+    /// Text that Go reads and writes back in a form of its own.
+    Form(Form),
+    /// One of some words, the first of them standing for none.
+    Word(&'static [&'static str]),
+    /// One of some words, none of which is the zero value.
+    Choice(&'static [&'static str]),
+    /// A table of routes: a number up to 252 or a name.
+    RoutingTable,
+    /// A port, or two with a dash.
+    PortRange,
+    /// The size of a partition.
+    DiskSize,
+    /// Anything.
+    Any,
+}
+
+/// A form of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `1m30s`
+    Duration,
+    /// `10.0.0.1`
+    Address,
+    /// `10.0.0.0/8`
+    Prefix,
+    /// `10.0.0.1:80`
+    AddressAndPort,
+    /// A URL, which may be empty.
+    Url,
+    /// `52:54:00:00:00:01`
+    HardwareAddress,
+    /// Bytes in base64.
+    Base64,
+    /// `10GB`, with a minus in front to count from the end.
+    Bytes,
+    /// As [`Form::Bytes`], or `50%`.
+    Size,
+    /// `>= 10GB`
+    SizeMatch,
+    /// An expression of the Common Expression Language.
+    Expression,
+    /// A manifest, whose first lines may be empty.
+    Manifest,
+}
+
+const WORDS: [(&str, &[&str]); 20] = [
+    ("default-action", &["accept", "block"]),
+    ("dns-protocol", &["Do53", "DoT", "DoH"]),
+    ("client-identifier", &["none", "mac", "duid"]),
+    (
+        "bond-mode",
+        &["balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"],
+    ),
+    ("hash-policy", &["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"]),
+    ("arp-validate", &["none", "active", "backup", "all", "filter", "filter-active", "filter-backup"]),
+    ("arp-all-targets", &["any", "all"]),
+    ("lacp-rate", &["slow", "fast"]),
+    ("fail-over-mac", &["none", "active", "follow"]),
+    ("ad-select", &["stable", "bandwidth", "count"]),
+    ("ad-lacp-active", &["off", "on"]),
+    ("primary-reselect", &["always", "better", "failure"]),
+    ("auto-hostname", &["off", "talos-addr", "stable"]),
+    ("rule-action", &["unspec", "unicast", "blackhole", "unreachable", "prohibit"]),
+    ("encryption-provider", &["none", "luks2"]),
+    ("filesystem", &["none", "xfs", "vfat", "ext4", "iso9660", "swap", "virtiofs", "btrfs"]),
+    ("volume-type", &["partition", "disk", "tmpfs", "directory", "symlink", "overlay", "external"]),
+    ("raid-level", &["raid1"]),
+    ("raid-metadata", &["1.0", "1.2"]),
+    ("logical-volume", &["linear", "raid1", "raid0", "raid10"]),
+];
+
+/// Words whose numbers in Talos do not start at 0.
+const CHOICES: [(&str, &[&str]); 3] = [
+    ("protocol", &["icmp", "tcp", "udp", "icmpv6"]),
+    ("vlan-protocol", &["802.1q", "802.1ad"]),
+    ("wake-on-lan", &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"]),
+];
+
+impl Scalar {
+    /// The type that this name has in the tables.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let find = |table: &[(&str, &'static [&'static str])]| {
+            table.iter().find(|(found, _)| *found == name).map(|(_, words)| *words)
+        };
+        Some(match name {
+            "string" => Scalar::Text,
+            "bool" => Scalar::Bool,
+            "int" => Scalar::Int(i64::MIN, i64::MAX.unsigned_abs()),
+            "i32" => Scalar::Int(i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+            "uint" | "u64" => Scalar::Int(0, u64::MAX),
+            "u32" | "mode" => Scalar::Int(0, u32::MAX.into()),
+            "u16" => Scalar::Int(0, u16::MAX.into()),
+            "u8" => Scalar::Int(0, u8::MAX.into()),
+            "duration" => Scalar::Form(Form::Duration),
+            "addr" => Scalar::Form(Form::Address),
+            "prefix" => Scalar::Form(Form::Prefix),
+            "addrport" => Scalar::Form(Form::AddressAndPort),
+            "url" | "endpoint" => Scalar::Form(Form::Url),
+            "mac" => Scalar::Form(Form::HardwareAddress),
+            "base64" => Scalar::Form(Form::Base64),
+            "bytes" => Scalar::Form(Form::Bytes),
+            "size" => Scalar::Form(Form::Size),
+            "size-match" => Scalar::Form(Form::SizeMatch),
+            "cel" => Scalar::Form(Form::Expression),
+            "manifest" => Scalar::Form(Form::Manifest),
+            "routing-table" => Scalar::RoutingTable,
+            "port-range" => Scalar::PortRange,
+            "disk-size" => Scalar::DiskSize,
+            "any" => Scalar::Any,
+            _ => match find(&WORDS) {
+                Some(words) => Scalar::Word(words),
+                None => Scalar::Choice(find(&CHOICES)?),
+            },
+        })
+    }
+
+    /// What a word means for this type, or what would have been right. The word is not null.
+    pub fn read(self, node: &Node) -> Result<Value, String> {
+        if self == Scalar::Any {
+            return any(node);
+        }
+        let text = node.text().ok_or_else(|| format!("a list or map, where {} is wanted", self.wanted()))?;
+        let word = match &node.body {
+            Body::Plain(word) => number::resolve(word),
+            _ => Word::Text,
+        };
+        let read = match self {
+            Scalar::Text => Some(Value::from(text)),
+            Scalar::Bool => bool(word, text).map(Value::from),
+            Scalar::Int(least, most) => int(word, least, most),
+            Scalar::Form(form) => form.read(text).map(Value::from),
+            Scalar::Word(words) | Scalar::Choice(words) => one_of(words, text),
+            Scalar::RoutingTable => routing_table(text),
+            Scalar::PortRange => port_range(word, text),
+            Scalar::DiskSize => humanize::parse_bytes(text)
+                .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
+            Scalar::Any => None,
+        };
+        read.ok_or_else(|| format!("not {}", self.wanted()))
+    }
+
+    /// Whether a value is what Go starts with.
+    pub fn is_zero(self, value: &Value) -> bool {
+        match (self, value) {
+            (Scalar::Word(words), Value::String(word)) => words[0] == word,
+            (Scalar::RoutingTable, Value::String(word)) => word == "unspec",
+            (Scalar::Form(Form::Duration), Value::String(text)) => text == "0s",
+            (Scalar::Any, value) => value.is_null(),
+            (_, Value::String(text)) => text.is_empty(),
+            (_, Value::Number(number)) => number.as_f64() == Some(0.0),
+            (_, Value::Bool(value)) => !value,
+            _ => false,
+        }
+    }
+
+    /// The value Go starts with, as Talos writes it.
+    pub fn zero(self) -> Value {
+        match self {
+            Scalar::Bool => Value::from(false),
+            Scalar::Int(..) | Scalar::DiskSize | Scalar::PortRange => Value::from(0),
+            Scalar::Form(Form::Duration) => Value::from("0s"),
+            Scalar::Word(words) => Value::from(words[0]),
+            Scalar::RoutingTable => Value::from("unspec"),
+            Scalar::Any => Value::Null,
+            Scalar::Text | Scalar::Form(_) | Scalar::Choice(_) => Value::from(""),
+        }
+    }
+
+    fn wanted(self) -> String {
+        match self {
+            Scalar::Text => "text".to_owned(),
+            Scalar::Bool => "`true` or `false`".to_owned(),
+            Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
+            Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
+            Scalar::Form(form) => form.wanted().to_owned(),
+            Scalar::Word(words) | Scalar::Choice(words) => format!("one of `{}`", words.join("`, `")),
+            Scalar::RoutingTable => "a routing table: `main`, `local`, `default`, or 1 to 252".to_owned(),
+            Scalar::PortRange => "a port such as `80`, or two such as `1000-2000`".to_owned(),
+            Scalar::DiskSize => "a size such as `100 GB`".to_owned(),
+            Scalar::Any => "a value".to_owned(),
+        }
+    }
+}
+
+impl Form {
+    fn read(self, text: &str) -> Option<String> {
+        if text.is_empty() && self != Form::Duration && self != Form::SizeMatch {
+            return Some(String::new());
+        }
+        match self {
+            Form::Duration => duration::parse(text).map(duration::print),
+            Form::Address => netip::print_address(text),
+            Form::Prefix => netip::print_prefix(text),
+            Form::AddressAndPort => netip::print_address_and_port(text),
+            Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
+            Form::HardwareAddress => hardware_address(text),
+            Form::Base64 => {
+                (text == REDACTED || base64::decode(text).is_some()).then(|| text.replace(['\r', '\n'], ""))
+            }
+            Form::Bytes => is_bytes(text).then(|| text.to_owned()),
+            Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
+            Form::SizeMatch => is_size_match(text.trim()).then(|| text.trim().to_owned()),
+            Form::Expression => Some(text.to_owned()),
+            Form::Manifest => Some(text.trim_start_matches(['\t', '\n', '\x0b', '\x0c', '\r']).to_owned()),
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Form::Duration => "a duration such as `90s` or `1h30m`",
+            Form::Address => "an IP address",
+            Form::Prefix => "a prefix such as `10.0.0.0/24`",
+            Form::AddressAndPort => "an address and a port such as `10.0.0.1:51820`",
+            Form::Url => "a URL",
+            Form::HardwareAddress => "a MAC address such as `52:54:00:00:00:01`",
+            Form::Base64 => "base64",
+            Form::Bytes => "a size such as `10GB`",
+            Form::Size => "a size such as `10GB` or `50%`",
+            Form::SizeMatch => "a size such as `>= 10GB`",
+            Form::Expression => "an expression",
+            Form::Manifest => "a manifest",
+        }
+    }
+}
+
+/// What any node is without a type.
+pub fn any(node: &Node) -> Result<Value, String> {
+    Ok(match &node.body {
+        Body::Text(text) => Value::from(text.as_str()),
+        Body::Plain(word) => plain(word),
+        Body::List(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
+        Body::Map(entries) => Value::Object(tree(entries)?),
+    })
+}
+
+/// What a plain word is without a type. Numbers without an end and dates, which JSON does not have, are text.
+pub fn plain(word: &str) -> Value {
+    match number::resolve(word) {
+        Word::Null => Value::Null,
+        Word::Bool(value) => Value::from(value),
+        Word::Int(number) => Value::from(number),
+        Word::Large(number) => Value::from(number),
+        Word::Float(number) => serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number),
+        Word::Text | Word::Time => Value::from(word),
+    }
+}
+
+/// A map without types, its merge keys put in their place.
+pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, String> {
+    let mut map = serde_json::Map::new();
+    let mut merged = Vec::new();
+    for (key, value) in entries {
+        if key.body == Body::Plain("<<".to_owned()) {
+            merged.push(value);
+            continue;
+        }
+        map.insert(key.text().unwrap_or_default().to_owned(), any(value)?);
+    }
+    for source in merged {
+        let sources = match &source.body {
+            Body::List(items) => items.iter().collect(),
+            _ => vec![source],
+        };
+        for source in sources {
+            let entries = source.entries().ok_or("`<<` with something that is not a map")?;
+            for (key, value) in tree(entries)? {
+                map.entry(key).or_insert(value);
+            }
+        }
+    }
+    Ok(map)
+}
+
+fn bool(word: Word, text: &str) -> Option<bool> {
+    match (word, text) {
+        (Word::Bool(value), _) => Some(value),
+        (Word::Text, "y" | "Y" | "yes" | "on") => Some(true),
+        (Word::Text, "n" | "N" | "no" | "off") => Some(false),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "Go cuts fractions off too")]
+fn int(word: Word, least: i64, most: u64) -> Option<Value> {
+    let fits = |number: i128| i128::from(least) <= number && number <= i128::from(most);
+    match word {
+        Word::Int(number) => fits(number.into()).then(|| Value::from(number)),
+        Word::Large(number) => fits(number.into()).then(|| Value::from(number)),
+        Word::Float(number) => {
+            let cut = number as i64;
+            (number.is_finite() && fits(cut.into())).then(|| Value::from(cut))
+        }
+        _ => None,
+    }
+}
+
+fn one_of(words: &[&'static str], text: &str) -> Option<Value> {
+    words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Value::from(*word))
+}
+
+fn routing_table(text: &str) -> Option<Value> {
+    let names = ["unspec", "default", "main", "local"];
+    let number =
+        text.parse::<u8>().ok().filter(|number| (1..=252).contains(number) && !text.starts_with(['0', '+']));
+    one_of(&names, text).or_else(|| number.map(|number| Value::from(number.to_string())))
+}
+
+fn port_range(word: Word, text: &str) -> Option<Value> {
+    if let Some(port) = int(word, 0, u16::MAX.into()) {
+        return Some(port);
+    }
+    let (low, high) = text.split_once('-')?;
+    let port = |text: &str| (!text.starts_with('+')).then(|| text.parse::<u16>().ok())?;
+    let (low, high) = (port(low)?, port(high)?);
+    Some(if low == high { Value::from(low) } else { Value::from(format!("{low}-{high}")) })
+}
+
+fn hardware_address(text: &str) -> Option<String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
+    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let pairs = digits.chunks(2).map(|pair| String::from_utf8_lossy(pair).to_ascii_lowercase());
+    Some(pairs.collect::<Vec<_>>().join(":"))
+}
+
+fn is_bytes(text: &str) -> bool {
+    humanize::parse_bytes(text.strip_prefix('-').unwrap_or(text)).is_some()
+}
+
+fn is_share(text: &str) -> bool {
+    let number = text.strip_suffix('%').map(|text| text.strip_prefix('-').unwrap_or(text));
+    number.and_then(|number| number.parse::<f64>().ok()).is_some_and(|share| (0.0..=100.0).contains(&share))
+}
+
+fn is_size_match(text: &str) -> bool {
+    let operators = [">=", "<=", "==", ">", "<"];
+    let size = operators.iter().find_map(|operator| text.strip_prefix(operator)).unwrap_or(text);
+    humanize::parse_bytes(size.trim()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::talos::yaml;
+
+    fn read(kind: &str, text: &str) -> Result<Value, String> {
+        let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
+        Scalar::named(kind).unwrap().read(node.get("key").unwrap())
+    }
+
+    #[test]
+    fn a_word_is_read_by_its_type() {
+        for (kind, text, want) in [
+            ("string", "0644", json!("0644")),
+            ("string", "true", json!("true")),
+            ("bool", "on", json!(true)),
+            ("bool", "\"no\"", json!(false)),
+            ("u16", "0x10", json!(16)),
+            ("int", "1.9", json!(1)),
+            ("mode", "0644", json!(420)),
+            ("duration", "90s", json!("1m30s")),
+            ("prefix", "FD00::/64", json!("fd00::/64")),
+            ("bond-mode", "802.3AD", json!("802.3ad")),
+            ("routing-table", "88", json!("88")),
+            ("port-range", "80", json!(80)),
+            ("port-range", "80-80", json!(80)),
+            ("port-range", "1000-2000", json!("1000-2000")),
+            ("mac", "52:54:00:AB:cd:01", json!("52:54:00:ab:cd:01")),
+            ("size", "50%", json!("50%")),
+            ("bytes", "-1GiB", json!("-1GiB")),
+            ("disk-size", "100000000", json!("100 MB")),
+        ] {
+            assert_eq!(read(kind, text), Ok(want), "{kind} {text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (kind, text) in [
+            ("bool", "1"),
+            ("bool", "\"true\""),
+            ("u8", "256"),
+            ("u32", "-1"),
+            ("int", "\"5\""),
+            ("duration", "90"),
+            ("prefix", "10.0.0.1"),
+            ("bond-mode", "lacp"),
+            ("routing-table", "253"),
+            ("routing-table", "0"),
+            ("port-range", "80-"),
+            ("size", "150%"),
+            ("bytes", "50%"),
+            ("string", "[a]"),
+            ("base64", "a b"),
+        ] {
+            assert!(read(kind, text).is_err(), "{kind} {text}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! YAML as go-yaml hands it to Talos: nodes with their words as written, and where they stand.
+//!
+//! Not here: what a word means, which depends on the type it is for ([`load`](super::load)), and the cluster file, which is
+//! another language.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+
+use serde_json::Value;
+
+use super::go::number::{self, Word};
+
+/// The longest stream that is read.
+const LONGEST: usize = 16 << 20;
+
+/// How deep values may be nested.
+const DEEPEST: usize = 200;
+
+/// What aliases may add beyond the values that stand in the stream.
+const LARGEST_EXPANSION: usize = 100_000;
+
+/// A value of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its line, counted from 1; 0 where it was not read from a text.
+    pub line: u32,
+    /// Whether it stands for an anchor elsewhere.
+    pub alias: bool,
+    /// What it is.
+    pub body: Body,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A word whose meaning depends on how it looks.
+    Plain(String),
+    /// Text, whatever it looks like.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order it is written.
+    Map(Vec<(Node, Node)>),
+}
+
+/// Why a stream could not be read. The text of the stream is not repeated: it may hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct SyntaxError {
+    /// The line, counted from 1.
+    pub line: u32,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Node {
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.body, Body::Plain(word) if number::resolve(word) == Word::Null)
+    }
+
+    /// Its text, if it is a word.
+    pub fn text(&self) -> Option<&str> {
+        match &self.body {
+            Body::Plain(text) | Body::Text(text) => Some(text),
+            Body::List(_) | Body::Map(_) => None,
+        }
+    }
+
+    /// Its entries, if it is a map.
+    pub fn entries(&self) -> Option<&[(Node, Node)]> {
+        match &self.body {
+            Body::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if it is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries()?.iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
+    }
+
+    fn size(&self) -> usize {
+        match &self.body {
+            Body::Plain(_) | Body::Text(_) => 1,
+            Body::List(items) => 1 + items.iter().map(Node::size).sum::<usize>(),
+            Body::Map(entries) => {
+                1 + entries.iter().map(|(key, value)| key.size() + value.size()).sum::<usize>()
+            }
+        }
+    }
+}
+
+impl From<&Value> for Node {
+    fn from(value: &Value) -> Self {
+        let body = match value {
+            Value::Null => Body::Plain(String::new()),
+            Value::Bool(value) => Body::Plain(value.to_string()),
+            Value::Number(number) => Body::Plain(number.to_string()),
+            Value::String(text) => Body::Text(text.clone()),
+            Value::Array(items) => Body::List(items.iter().map(Node::from).collect()),
+            Value::Object(entries) => {
+                let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
+                Body::Map(entries.iter().map(|(name, value)| (key(name), Node::from(value))).collect())
+            }
+        };
+        Node { line: 0, alias: false, body }
+    }
+}
+
+/// Reads a stream: one node for each document, those that are empty as well.
+pub fn parse(text: &str) -> Result<Vec<Node>, SyntaxError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.len() > LONGEST {
+        return Err(SyntaxError { line: 1, reason: format!("longer than {} MiB", LONGEST >> 20) });
+    }
+    Stream::default().read(text)
+}
+
+#[derive(Default)]
+struct Stream {
+    documents: Vec<Node>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    added: usize,
+}
+
+/// A list or map whose end has not come yet.
+struct Open {
+    line: u32,
+    anchor: usize,
+    is_map: bool,
+    children: Vec<Node>,
+}
+
+impl Stream {
+    fn read(mut self, text: &str) -> Result<Vec<Node>, SyntaxError> {
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|error| SyntaxError {
+                line: u32::try_from(error.marker().line()).unwrap_or(u32::MAX),
+                reason: error.info().to_owned(),
+            })?;
+            let line = u32::try_from(span.start.line()).unwrap_or(u32::MAX);
+            match event {
+                Event::Scalar(text, style, anchor, tag) => {
+                    let body = scalar(text.into_owned(), style, tag.as_deref(), line)?;
+                    self.add(Node { line, alias: false, body }, anchor);
+                }
+                Event::Alias(anchor) => self.alias(anchor, line)?,
+                Event::SequenceStart(anchor, _) => self.begin(anchor, false, line)?,
+                Event::MappingStart(anchor, _) => self.begin(anchor, true, line)?,
+                Event::SequenceEnd | Event::MappingEnd => self.end()?,
+                Event::DocumentStart(_) => self.anchors.clear(),
+                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+            }
+        }
+        Ok(self.documents)
+    }
+
+    fn add(&mut self, node: Node, anchor: usize) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut() {
+            Some(open) => open.children.push(node),
+            None => self.documents.push(node),
+        }
+    }
+
+    fn alias(&mut self, anchor: usize, line: u32) -> Result<(), SyntaxError> {
+        let Some(node) = self.anchors.get(&anchor) else {
+            return Err(SyntaxError { line, reason: "an alias of something it stands in".to_owned() });
+        };
+        self.added += node.size();
+        if self.added > LARGEST_EXPANSION {
+            return Err(SyntaxError {
+                line,
+                reason: format!("aliases add more than {LARGEST_EXPANSION} values"),
+            });
+        }
+        let node = Node { line, alias: true, body: node.body.clone() };
+        self.add(node, 0);
+        Ok(())
+    }
+
+    fn begin(&mut self, anchor: usize, is_map: bool, line: u32) -> Result<(), SyntaxError> {
+        if self.open.len() == DEEPEST {
+            return Err(SyntaxError { line, reason: format!("nested deeper than {DEEPEST} levels") });
+        }
+        self.open.push(Open { line, anchor, is_map, children: Vec::new() });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), SyntaxError> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let body = if open.is_map { Body::Map(entries(open.children)?) } else { Body::List(open.children) };
+        self.add(Node { line: open.line, alias: false, body }, open.anchor);
+        Ok(())
+    }
+}
+
+/// The entries of a map; a key that stands twice is an error, as it is to go-yaml.
+fn entries(children: Vec<Node>) -> Result<Vec<(Node, Node)>, SyntaxError> {
+    let mut entries: Vec<(Node, Node)> = Vec::with_capacity(children.len() / 2);
+    let mut lines: HashMap<String, u32> = HashMap::new();
+    let mut children = children.into_iter();
+    while let (Some(key), Some(value)) = (children.next(), children.next()) {
+        let Some(text) = key.text() else {
+            return Err(SyntaxError { line: key.line, reason: "a key must be a word".to_owned() });
+        };
+        if let Some(first) = lines.insert(text.to_owned(), key.line) {
+            let reason = format!("the key `{text}` stands twice; first on line {first}");
+            return Err(SyntaxError { line: key.line, reason });
+        }
+        entries.push((key, value));
+    }
+    Ok(entries)
+}
+
+fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>, line: u32) -> Result<Body, SyntaxError> {
+    let plain = style == ScalarStyle::Plain;
+    match tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str()) {
+        Some("str" | "binary") => Ok(Body::Text(text)),
+        Some("int" | "float" | "bool" | "null") => Ok(Body::Plain(text)),
+        Some(other) => Err(SyntaxError { line, reason: format!("the tag `!!{other}` has no meaning here") }),
+        None if plain && tag.is_none() => Ok(Body::Plain(text)),
+        None => Ok(Body::Text(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_documents_are_null_and_no_document_is_none() {
+        assert_eq!(parse("# nothing\n").unwrap(), []);
+        let documents = parse("a: 1\n---\n---\nb: 2\n").unwrap();
+        assert_eq!(documents.iter().map(Node::is_null).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn aliases_are_put_in_their_place_and_bounded() {
+        let documents = parse("a: &x {b: 1}\nc: *x\n").unwrap();
+        assert!(documents[0].get("c").unwrap().alias);
+        assert_eq!(documents[0].get("c").unwrap().body, documents[0].get("a").unwrap().body);
+
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for nth in 1..9 {
+            let before = format!("*a{}, ", nth - 1).repeat(10);
+            bomb += &format!("a{nth}: &a{nth} [{before}]\n");
+        }
+        assert!(parse(&bomb).unwrap_err().reason.contains("aliases"));
+    }
+
+    #[test]
+    fn a_key_may_stand_once() {
+        let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
+        assert_eq!((error.line, error.reason.contains("line 1")), (3, true));
+    }
+}
