@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
-use super::go::number::{self, Word};
 use super::go::url;
 use super::kind::{self, Kind, MAKE_LINKS};
 use super::types::scalar::{self, Form, Scalar};
 use super::types::{self, Struct, Type, Types};
+use super::word::{self, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
@@ -443,8 +443,8 @@ fn merged(node: &Node) -> Vec<&Node> {
 /// The places in a map without types at which Talos would stumble: it cannot copy what they become.
 fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
     match &node.body {
-        Body::Plain(word) => match number::resolve(word) {
-            Word::Time => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
+        Body::Plain(word) => match word::read(word) {
+            Word::Time(_) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
             Word::Float(number) if !number.is_finite() => {
                 vec![(node.line, "a number without an end: quotes make it text")]
             }
@@ -454,7 +454,7 @@ fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
         Body::List(items) => items.iter().flat_map(stumbles).collect(),
         Body::Map(entries) => {
             let keys = entries.iter().filter(|(key, _)| match &key.body {
-                Body::Plain(word) => !matches!(number::resolve(word), Word::Text) && word != "<<",
+                Body::Plain(word) => !matches!(word::read(word), Word::Text | Word::Merge),
                 _ => false,
             });
             let keys = keys.map(|(key, _)| {

@@ -2,7 +2,9 @@
 
 pub mod config;
 pub mod document;
+pub mod emit;
 pub mod encode;
+pub mod generate;
 pub mod go;
 pub mod kind;
 pub mod label;
@@ -10,6 +12,9 @@ pub mod link;
 pub mod load;
 pub mod patch;
 pub mod release;
+pub mod secrets;
+pub mod talosconfig;
 pub mod types;
 pub mod validate;
+pub mod word;
 pub mod yaml;
