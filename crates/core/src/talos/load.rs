@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
+use super::go::url;
 use super::kind::{self, Kind, MAKE_LINKS};
-use super::types::{self, Struct, Type, Types, scalar};
+use super::types::scalar::{self, Form, Scalar};
+use super::types::{self, Struct, Type, Types};
 use super::word::{self, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
@@ -251,7 +253,7 @@ impl Loader {
         }
         match kind {
             Type::Optional(kind) => self.value(node, kind),
-            Type::Scalar(scalar) => match scalar.read(node) {
+            Type::Scalar(scalar) => match self.word(node, *scalar) {
                 Ok(value) => Some(value),
                 Err(message) => {
                     self.problem(node.line, "", &message);
@@ -266,6 +268,17 @@ impl Loader {
             Type::Tree => self.tree(node),
             Type::Arguments => self.arguments(node),
         }
+    }
+
+    /// A word of a type, as the release reads it.
+    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
+        let value = scalar.read(node)?;
+        let bare =
+            || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
+        if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
+            return Err("an IPv6 address in a URL has to stand in square brackets".to_owned());
+        }
+        Ok(value)
     }
 
     fn list(&mut self, node: &Node, kind: &Type) -> Option<Value> {

@@ -9,6 +9,7 @@ pub mod encode;
 pub mod generate;
 pub mod go;
 pub mod kind;
+pub mod label;
 pub mod link;
 pub mod load;
 pub mod magic;

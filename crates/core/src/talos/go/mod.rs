@@ -8,4 +8,5 @@ pub mod endpoint;
 pub mod hostport;
 pub mod humanize;
 pub mod netip;
+pub mod pem;
 pub mod url;
