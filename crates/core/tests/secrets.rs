@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ichor_core::moment::Moment;
 use ichor_core::sops::{Envelope, Ring, Sealed, seal};
-use ichor_core::talos::secrets::{Bundle, from_config};
+use ichor_core::talos::secrets::{Bundle, Hidden, from_config};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
@@ -120,6 +120,14 @@ proptest! {
             prop_assert!(!problems.0.is_empty());
         }
         prop_assert!(from_config(&text).is_err());
+    }
+
+    #[test]
+    fn any_text_survives_as_a_token(token in "\\PC{1,12}|[ -~]{1,12}|[\u{7f}-\u{9f}\u{2028}\u{feff}a\n\t\"\\\\]{1,6}") {
+        let mut bundle = Bundle::read(include_str!("talos/secrets-check/001-ok.yaml")).unwrap();
+        bundle.trustd_token = Hidden::new(token);
+
+        prop_assert_eq!(Bundle::read(&bundle.write()), Ok(bundle));
     }
 
     #[test]
