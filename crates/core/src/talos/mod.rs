@@ -5,6 +5,7 @@ pub mod document;
 pub mod encode;
 pub mod go;
 pub mod kind;
+pub mod label;
 pub mod link;
 pub mod load;
 pub mod patch;

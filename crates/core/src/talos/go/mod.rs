@@ -9,4 +9,5 @@ pub mod hostport;
 pub mod humanize;
 pub mod netip;
 pub mod number;
+pub mod pem;
 pub mod url;
