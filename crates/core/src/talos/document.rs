@@ -120,7 +120,7 @@ mod tests {
     fn an_error_names_the_line_and_not_the_text() {
         let error = read("machine:\n  token: hunter2.secret\n  token: [hunter2\n").unwrap_err();
 
-        assert!(error.line.is_some_and(|line| line > 1), "{error}");
+        assert!(error.line > 1, "{error}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
         assert!(read("a: 1\na: 2\n").is_err());
     }
