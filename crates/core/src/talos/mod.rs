@@ -1,5 +1,6 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
+pub mod cel;
 pub mod config;
 pub mod document;
 pub mod encode;
