@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::environment::{field, type_named};
+use super::expression::{Expression, Kind, Loop};
 use super::library::Signature;
-use super::parser::{Expression, Kind, Loop};
+
 use super::types::{Known, Type, more_general};
 use super::{CelError, Environment};
 use crate::cluster::value::TalosVersion;

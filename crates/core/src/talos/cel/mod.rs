@@ -8,6 +8,7 @@
 
 mod checker;
 mod environment;
+mod expression;
 mod library;
 mod parser;
 mod token;
@@ -59,7 +60,46 @@ pub fn check(text: &str, environment: Environment, talos: &TalosVersion) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    const WORDS: [&str; 34] = [
+        "disk",
+        ".size",
+        "link",
+        "mac(",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ".",
+        "?",
+        ":",
+        ",",
+        "-",
+        "!",
+        "==",
+        "in ",
+        "&&",
+        "+",
+        "1",
+        "1u",
+        "0x",
+        "1.5e",
+        "'a'",
+        "r\"",
+        "\\",
+        "\u{e9}",
+        " ",
+        "has(",
+        ".all(",
+        "x,",
+        "optional.of(",
+        "google.protobuf.",
+    ];
 
     fn at(release: &str, environment: Environment, text: &str) -> Result<(), CelError> {
         check(text, environment, &TalosVersion::parse(release).unwrap())
@@ -167,6 +207,15 @@ mod tests {
         for (environment, text, older, newer) in cases {
             assert!(at(older, environment, text).is_err(), "{text}");
             assert_eq!(at(newer, environment, text), Ok(()), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..20)) {
+            for environment in [Environment::Disk, Environment::Link, Environment::OomTrigger] {
+                let _ = at("v1.14.0", environment, &words.concat());
+            }
         }
     }
 

@@ -1,14 +1,11 @@
 //! From words to a tree.
 
 use super::CelError;
+use super::expression::{Expression, Kind, Loop, node};
 use super::token::{self, Kind as Word, Token};
 
 /// How deep brackets may nest. Talos stops at 250; this fits into the stack of any thread.
 const NESTING: usize = 100;
-
-/// How high a tree may be: each operator of a chain such as `a + b + c` adds to it, as do fields of fields. Talos stops
-/// at 250 of a kind.
-const HEIGHT: usize = 250;
 
 /// The longest expression that is read, in characters.
 const LONGEST: usize = 100_000;
@@ -37,66 +34,6 @@ const RESERVED: [&str; 21] = [
     "void",
     "while",
 ];
-
-/// A piece of an expression.
-#[derive(Debug)]
-pub struct Expression {
-    /// What it is.
-    pub kind: Kind,
-    /// Where it is, counted from 1.
-    pub column: usize,
-    height: usize,
-}
-
-/// What a piece of an expression is.
-#[derive(Debug)]
-pub enum Kind {
-    /// `null`.
-    Null,
-    /// `true`, `false`.
-    Bool,
-    /// A number.
-    Int,
-    /// A number without sign.
-    Uint,
-    /// A number with a fraction.
-    Double,
-    /// Text.
-    Text,
-    /// Bytes.
-    Bytes,
-    /// A name; one with a dot in front is no local variable.
-    Name(String),
-    /// `operand.field`, or `operand.?field`.
-    Select { operand: Box<Expression>, field: String, optional: bool },
-    /// `has(operand.field)`.
-    Has { operand: Box<Expression>, field: String },
-    /// A call; operators are calls of functions such as `_+_`.
-    Call { function: String, target: Option<Box<Expression>>, arguments: Vec<Expression> },
-    /// A list; an optional item may be left out.
-    List(Vec<(bool, Expression)>),
-    /// A map.
-    Map(Vec<(bool, Expression, Expression)>),
-    /// A message.
-    Message { name: String, fields: Vec<(bool, String, Expression)> },
-    /// `range.all(variable, body)` and its kin.
-    Loop { name: Loop, range: Box<Expression>, variable: String, bodies: Vec<Expression> },
-}
-
-/// What is done with each item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loop {
-    /// `all`, `exists`, `exists_one`: asks for `true`.
-    Test,
-    /// `filter`.
-    Filter,
-    /// `map`.
-    Map,
-    /// `optMap`.
-    OptionalMap,
-    /// `optFlatMap`.
-    OptionalFlatMap,
-}
 
 /// Reads an expression; `optionals` is whether `?` may stand before a field.
 pub fn parse(text: &str, optionals: bool) -> Result<Expression, CelError> {
@@ -488,27 +425,4 @@ fn expand(
 
 fn call(column: usize, function: &str, arguments: Vec<Expression>) -> Result<Expression, CelError> {
     node(column, Kind::Call { function: function.to_owned(), target: None, arguments })
-}
-
-fn node(column: usize, kind: Kind) -> Result<Expression, CelError> {
-    let height = 1 + tallest(&kind);
-    if height > HEIGHT {
-        return Err(CelError::new(column, format!("nested deeper than {HEIGHT} levels")));
-    }
-    Ok(Expression { kind, column, height })
-}
-
-fn tallest(kind: &Kind) -> usize {
-    let over = |expressions: &mut dyn Iterator<Item = &Expression>| {
-        expressions.map(|expression| expression.height).max().unwrap_or_default()
-    };
-    match kind {
-        Kind::Select { operand, .. } | Kind::Has { operand, .. } => operand.height,
-        Kind::Call { target, arguments, .. } => over(&mut arguments.iter().chain(target.as_deref())),
-        Kind::List(items) => over(&mut items.iter().map(|(_, item)| item)),
-        Kind::Map(entries) => over(&mut entries.iter().flat_map(|(_, key, value)| [key, value])),
-        Kind::Message { fields, .. } => over(&mut fields.iter().map(|(.., value)| value)),
-        Kind::Loop { range, bodies, .. } => over(&mut bodies.iter().chain([&**range])),
-        _ => 0,
-    }
 }
