@@ -156,6 +156,8 @@ mod tests {
         let refused = [
             (Disk, "disk.size > 120 * GB", 17),
             (Disk, "disk.size > 100", 11),
+            (Disk, "disk.size == 1", 11),
+            (Disk, "(system_disk ? disk.model : disk.size) == ''", 14),
             (Disk, "disk.sise > 1u", 5),
             (Disk, "disks.size > 1u", 1),
             (Disk, "disk.size", 1),
