@@ -41,7 +41,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match model::validate(loaded.file, loaded.problems) {
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            let attachments = Attachments::gather(&cluster, |_| Err("none here".to_owned()));
+            let attachments = Attachments::gather(&cluster, NAME, &mut Parts(Vec::new()));
             let _ = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
             let _ = topology::render(&cluster, &plan);
         }

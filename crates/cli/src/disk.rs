@@ -59,14 +59,61 @@ pub(crate) struct WriteError {
 
 /// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    put(path, contents, 0o644, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+}
+
+/// Replaces `path` as [`replace`] does, for nobody else to read.
+pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    put(path, contents, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+}
+
+/// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
+pub(crate) fn create_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    put(path, contents, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))
+}
+
+fn put(
+    path: &Path,
+    contents: &[u8],
+    mode: u32,
+    persist: impl FnOnce(NamedTempFile) -> std::io::Result<()>,
+) -> Result<(), WriteError> {
     let attempt = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut temp = NamedTempFile::new_in(folder)?;
         temp.write_all(contents)?;
-        temp.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
         temp.as_file().sync_all()?;
-        temp.persist(path)?;
-        Ok(())
+        persist(temp)
     };
     attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_is_interrupted_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets.yaml");
+
+        let failed = put(&path, b"secret", 0o600, |_| Err(std::io::Error::other("power lost")));
+
+        assert!(failed.is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_exists_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets.yaml");
+        create_private(&path, b"first").unwrap();
+
+        let second = create_private(&path, b"second");
+
+        assert!(second.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }

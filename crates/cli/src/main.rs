@@ -5,8 +5,12 @@
 
 mod commands;
 mod disk;
+mod identity;
+mod progress;
 mod project;
+mod recipient;
 mod report;
+mod sealed;
 mod secret;
 mod style;
 mod table;
@@ -14,7 +18,7 @@ mod table;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use commands::Command;
 
@@ -40,7 +44,7 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    let ran = cli.command.run(&mut Cli::command(), &mut out);
+    let ran = cli.command.run(&mut out);
     // The answer stays the answer when whoever reads it stops reading.
     let code = *ran.as_ref().unwrap_or(&ExitCode::SUCCESS);
     match ran.and_then(|_| Ok(out.flush()?)) {

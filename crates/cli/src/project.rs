@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use ichor_core::cluster::load::beside;
-use ichor_core::cluster::{Files, Problem, Sources, load};
+use ichor_core::cluster::{Problem, Sources, load};
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::{self, Plan};
 use ichor_core::rules::attachment::Attachments;
@@ -44,10 +43,7 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
 impl Project {
     /// Applies every rule.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let attachments = Attachments::gather(&self.cluster, |path| {
-            let bytes = Disk.read(&beside(&self.name, path))?;
-            String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
-        });
+        let attachments = Attachments::gather(&self.cluster, &self.name, &mut Disk);
         rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments: &attachments })
     }
 

@@ -1,14 +1,17 @@
 //! Secrets that a cluster file refers to, fetched when a command needs them and never shown.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::value::Secret;
+use serde_json::Value;
 
 use crate::disk::reason;
+use crate::sealed::{self, OpenError};
 
 /// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -26,12 +29,22 @@ pub(crate) enum SecretError {
     Unreadable { path: String, reason: String },
     #[error("{0} is empty")]
     Empty(String),
+    #[error("{}", chain(.0))]
+    Sealed(#[from] OpenError),
+    #[error("{path} has no text at {key}")]
+    NoKey { path: String, key: String },
     #[error("cannot run `{program}`: {reason}")]
     NotRun { program: String, reason: String },
     #[error("`{program}` did not end within {seconds} s")]
     Slow { program: String, seconds: u64 },
     #[error("`{program}` failed with {status}")]
     Failed { program: String, status: String },
+}
+
+/// Findings have one line for a reason, and no chain.
+fn chain(error: &OpenError) -> String {
+    let cause = std::error::Error::source(error);
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 /// Fetches a secret; paths are seen from the folder of the cluster file `from`.
@@ -44,9 +57,9 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
         },
         Secret::File(path) => file(&beside(from, path.as_str())),
         Secret::Sops { file, key } => {
-            // The key path in the form of sops' own --extract.
-            let steps: Vec<_> = key.as_str().split('.').map(|step| format!("[{step:?}]")).collect();
-            run("sops", &["--decrypt", "--extract", &steps.concat(), &beside(from, file.as_str())])
+            let path = beside(from, file.as_str());
+            let documents = sealed::open_sealed(Path::new(&path), None)?;
+            pick(&documents, key.as_str()).ok_or_else(|| SecretError::NoKey { path, key: key.to_string() })
         }
         Secret::Command(words) => {
             let words: Vec<&str> = words.values().map(|word| word.as_str()).collect();
@@ -55,6 +68,22 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
                 None => Err(SecretError::Empty("the command".to_owned())),
             }
         }
+    }
+}
+
+/// The value at a key path such as `a.b.0` of an opened file, as text; empty ones count as missing.
+fn pick(documents: &[Value], key: &str) -> Option<String> {
+    let mut value = documents.first()?;
+    for step in key.split('.') {
+        value = match value {
+            Value::Array(items) => items.get(step.parse::<usize>().ok()?)?,
+            _ => value.get(step)?,
+        };
+    }
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
     }
 }
 

@@ -5,7 +5,9 @@
 
 pub mod cluster;
 pub mod model;
+pub mod moment;
 pub mod plan;
 pub mod render;
 pub mod rules;
+pub mod sops;
 pub mod talos;

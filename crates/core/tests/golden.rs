@@ -31,7 +31,7 @@ fn decided(case: &Path) -> String {
             let settings = node.settings.print().to_flow();
             tell((format!("{}.settings", node.name), settings, Origin::Written(node.place)));
         }
-        node_rows(node)
+        node_rows(&plan, node)
             .into_iter()
             .map(|(key, value, origin)| (format!("{}.{key}", node.name), value, origin))
             .for_each(&mut tell);

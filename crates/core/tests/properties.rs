@@ -24,7 +24,7 @@ fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
         Err(problems) => prop_assert!(!problems.is_empty()),
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            common::check(&(cluster, plan), |_| Err("not here".to_owned()));
+            common::check(&(cluster, plan), &mut common::Alone(text.to_vec()));
         }
     }
     Ok(())

@@ -3,6 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
+use crate::Cli;
+
 /// Print completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: ichor completions bash > /etc/bash_completion.d/ichor")]
@@ -11,10 +15,10 @@ pub(crate) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(args: &Args, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     // Made first, written then: the generator takes a closed pipe for a bug.
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, program, "ichor", &mut text);
+    clap_complete::generate(args.shell, &mut Cli::command(), "ichor", &mut text);
     out.write_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::CommandFactory;
+
+use crate::Cli;
 
 /// Print a manual page, or write all of them to a folder
 #[derive(Debug, clap::Args)]
@@ -19,8 +22,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    *program = program.clone().disable_help_subcommand(true);
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -6,7 +6,9 @@ mod explain;
 mod man;
 mod new;
 mod schema;
+mod secrets;
 mod show;
+mod talos;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,6 +19,8 @@ pub(crate) enum Command {
     New(new::Args),
     Check(check::Args),
     Show(show::Args),
+    Secrets(secrets::Args),
+    Talos(talos::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -24,16 +28,17 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs it; `program` is the whole command line, for completions and manuals.
-    pub(crate) fn run(&self, program: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         match self {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
+            Self::Secrets(args) => secrets::run(args, out),
+            Self::Talos(args) => talos::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
-            Self::Completions(args) => completions::run(args, program, out),
-            Self::Man(args) => man::run(args, program, out),
+            Self::Completions(args) => completions::run(args, out),
+            Self::Man(args) => man::run(args, out),
         }
     }
 }

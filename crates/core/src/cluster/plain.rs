@@ -8,16 +8,17 @@
 //! It is here because the full parser alone takes as long as all the rest of `ichor check` together.
 
 use super::source::Place;
-use super::tree::{DEEPEST, Forest};
+use super::tree::{DEEPEST, Forest, Kind};
 
 /// Adds the values of `text` to `forest` and returns its root, or leaves the forest as it was.
 pub(super) fn parse(forest: &mut Forest<'_>, file: u16, text: &str) -> Option<u32> {
     let before = forest.mark();
     let bytes = text.as_bytes();
-    if !bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+    // To the end, whatever is found: without a way out on every byte many are looked at in one step.
+    if !bytes.iter().fold(true, |known, byte| known & matches!(byte, b' '..=b'~' | b'\n')) {
         return None;
     }
-    let mut reader = Plain { forest, file, text, bytes, at: 0, line: 1, start: 0, pending: Vec::new() };
+    let mut reader = Plain { forest, file, bytes, at: 0, line: 1, start: 0, pending: Vec::new() };
     let root = reader.document();
     if root.is_none() {
         forest.reset(before);
@@ -28,7 +29,6 @@ pub(super) fn parse(forest: &mut Forest<'_>, file: u16, text: &str) -> Option<u3
 struct Plain<'a, 's> {
     forest: &'a mut Forest<'s>,
     file: u16,
-    text: &'a str,
     bytes: &'a [u8],
     at: usize,
     line: u32,
@@ -73,44 +73,36 @@ impl Plain<'_, '_> {
         }
     }
 
-    /// Passes blanks and a comment up to the end of the line; nothing else may stand there.
-    fn end_of_line(&mut self) -> Option<()> {
+    /// Passes blanks and a comment; whether the line ends there.
+    fn blank(&mut self) -> bool {
         let from = self.at;
         self.spaces();
         match self.peek() {
-            None => Some(()),
-            Some(b'\n') => Some(()),
+            None => true,
+            Some(b'\n') => true,
             Some(b'#') if self.at > from || self.column() == 0 => {
                 while self.peek().is_some_and(|byte| byte != b'\n') {
                     self.at += 1;
                 }
-                Some(())
+                true
             }
-            Some(_) => None,
+            Some(_) => false,
         }
+    }
+
+    /// Goes to the end of the line; nothing but blanks and a comment may stand there.
+    fn end_of_line(&mut self) -> Option<()> {
+        self.blank().then_some(())
     }
 
     /// Goes to the next text, which is at the end of the file or the first of its line.
     fn next_line(&mut self) -> Option<()> {
-        loop {
-            self.end_of_line_or_text();
-            match self.peek() {
-                Some(b'\n') => {
-                    self.at += 1;
-                    self.line = self.line.checked_add(1)?;
-                    self.start = self.at;
-                }
-                _ => return Some(()),
-            }
+        while self.blank() && self.at < self.bytes.len() {
+            self.at += 1;
+            self.line = self.line.checked_add(1)?;
+            self.start = self.at;
         }
-    }
-
-    fn end_of_line_or_text(&mut self) {
-        let here = self.at;
-        if self.end_of_line().is_none() {
-            self.at = here;
-            self.spaces();
-        }
+        Some(())
     }
 
     /// A map or list whose entries start in column `indent`.
@@ -178,7 +170,7 @@ impl Plain<'_, '_> {
         if self.column() == indent && self.is_dash() {
             return self.block_list(indent, depth + 1, true);
         }
-        (self.column() > indent && (self.is_dash() || self.is_key())).then_some(())?;
+        (self.column() > indent).then_some(())?;
         self.block(self.column(), depth + 1)
     }
 
@@ -219,16 +211,25 @@ impl Plain<'_, '_> {
 
     /// A key up to its colon, unlike all others since `from`.
     fn key(&mut self, from: usize) -> Option<u32> {
-        if !self.is_key() {
-            return None;
-        }
         let key = self.scalar(false)?;
-        let text = self.forest.tree(key).text();
-        let known =
-            self.pending[from..].iter().step_by(2).any(|&other| self.forest.tree(other).text() == text);
+        (self.peek() == Some(b':') && self.is_new(key, from)).then_some(key)
+    }
+
+    /// Whether `key` is unlike all others since `from`, and an ordinary one.
+    fn is_new(&self, key: u32, from: usize) -> bool {
+        let (word, before) = (self.word(key), &self.pending[from..]);
         // A map as wide as that is not a cluster file's; the full parser has a better way to look for doubles.
-        let wide = self.pending.len() - from > 64;
-        (!known && !wide && text != "<<" && self.peek() == Some(b':')).then_some(key)
+        before.len() <= 64
+            && word != b"<<"
+            && !before.iter().step_by(2).any(|&other| self.word(other) == word)
+    }
+
+    /// The text of a scalar that was read here.
+    fn word(&self, scalar: u32) -> &[u8] {
+        match self.forest.values[scalar as usize].1 {
+            Kind::Slice { from, length, .. } => &self.bytes[from as usize..(from + length) as usize],
+            Kind::Text { .. } | Kind::List { .. } | Kind::Map { .. } => b"",
+        }
     }
 
     fn scalar(&mut self, flow: bool) -> Option<u32> {
@@ -245,29 +246,30 @@ impl Plain<'_, '_> {
 
     /// Where the plain word that starts here ends, if it is one without doubt.
     fn plain_end(&self, flow: bool) -> Option<usize> {
-        let first = self.peek()?;
+        let rest = &self.bytes[self.at..];
+        let first = *rest.first()?;
         if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'.' | b'~'))
-            || self.text[self.at..].starts_with("...")
+            || rest.starts_with(b"...")
         {
             return None;
         }
-        let mut end = self.at;
-        for at in self.at..self.bytes.len() {
-            let next = self.bytes.get(at + 1).copied().unwrap_or(b'\n');
-            match self.bytes[at] {
+        let next = |at: usize| rest.get(at + 1).copied().unwrap_or(b'\n');
+        let mut end = 0;
+        for (at, &byte) in rest.iter().enumerate() {
+            match byte {
                 b'\n' => break,
                 b',' | b'[' | b']' | b'{' | b'}' if flow => break,
-                b':' if matches!(next, b' ' | b'\n')
-                    || flow && matches!(next, b',' | b'[' | b']' | b'{' | b'}') =>
+                b':' if matches!(next(at), b' ' | b'\n')
+                    || flow && matches!(next(at), b',' | b'[' | b']' | b'{' | b'}') =>
                 {
                     break;
                 }
-                b' ' if next == b'#' => break,
+                b' ' if next(at) == b'#' => break,
                 b' ' => {}
                 _ => end = at + 1,
             }
         }
-        Some(end)
+        Some(self.at + end)
     }
 
     fn quoted(&mut self, quote: u8) -> Option<u32> {
@@ -321,11 +323,8 @@ impl Plain<'_, '_> {
     /// A key of a flow map with its colon and the blanks behind it.
     fn flow_key(&mut self, from: usize) -> Option<u32> {
         let key = self.scalar(true)?;
-        let text = self.forest.tree(key).text();
-        let known =
-            self.pending[from..].iter().step_by(2).any(|&other| self.forest.tree(other).text() == text);
         let colon = self.peek() == Some(b':') && self.bytes.get(self.at + 1) == Some(&b' ');
-        (colon && !known && text != "<<" && self.pending.len() - from <= 64).then_some(())?;
+        (colon && self.is_new(key, from)).then_some(())?;
         self.at += 1;
         self.spaces();
         Some(key)
@@ -334,10 +333,7 @@ impl Plain<'_, '_> {
     /// Passes blanks, comments and line ends inside brackets.
     fn flow_space(&mut self, indent: usize) -> Option<()> {
         let line = self.line;
-        self.end_of_line_or_text();
-        if self.peek() == Some(b'\n') {
-            self.next_line()?;
-        }
+        self.next_line()?;
         (self.line == line || self.column() > indent).then_some(())
     }
 }

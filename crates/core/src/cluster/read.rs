@@ -60,7 +60,7 @@ impl<'f> Reader<'f> {
 
     /// Reads the value behind `key`.
     pub fn key<T: Read>(&mut self, tree: Tree<'f>) -> Key<T> {
-        if matches!(tree.view(), View::Null) {
+        if tree.is_null() {
             return Key::cleared(tree.place());
         }
         T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
@@ -68,12 +68,11 @@ impl<'f> Reader<'f> {
 
     fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
         self.steps.push(Step::Item(number, item_name(tree)));
-        let item = match tree.view() {
-            View::Null => {
-                self.problem(tree.place(), "an empty item", T::shape().want());
-                None
-            }
-            _ => T::read(tree, self).map(|value| At { value, place: tree.place() }),
+        let item = if tree.is_null() {
+            self.problem(tree.place(), "an empty item", T::shape().want());
+            None
+        } else {
+            T::read(tree, self).map(|value| At { value, place: tree.place() })
         };
         self.steps.pop();
         item
@@ -85,7 +84,10 @@ impl<'f> Reader<'f> {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
         };
-        Some(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)).collect())
+        // Room for all of them at once: a list of nodes that grows is copied again and again.
+        let mut read = Vec::with_capacity(items.len());
+        read.extend(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)));
+        Some(read)
     }
 
     /// Reads a map into a record: every key it knows, and a problem for each it does not.
@@ -96,8 +98,9 @@ impl<'f> Reader<'f> {
         };
         let mut record = R::default();
         for (key, value) in entries.iter() {
-            self.steps.push(Step::Key(key.text()));
-            if !record.set(key.text(), value, self) {
+            let name = key.text();
+            self.steps.push(Step::Key(name));
+            if !record.set(name, value, self) {
                 self.unknown::<R>(key, value, entries);
             }
             self.steps.pop();
@@ -231,53 +234,37 @@ impl<T: Scalar + Over> Read for T {
     }
 }
 
-impl<T: Read> Read for List<T> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.items(tree).map(Self)
-    }
+/// Lists that differ only in how rungs lie over each other.
+macro_rules! read_list {
+    ($list:ident: $bound:ident) => {
+        impl<T: Read + $bound> Read for $list<T> {
+            fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+                reader.items(tree).map(Self)
+            }
 
-    fn shape() -> Shape {
-        Shape::List(Box::new(T::shape()))
-    }
+            fn shape() -> Shape {
+                Shape::List(Box::new(T::shape()))
+            }
 
-    fn print(&self) -> Printed {
-        print_items(&self.0)
-    }
+            fn print(&self) -> Printed {
+                print_items(&self.0)
+            }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
-        lookup_item(&self.0, steps)
-    }
+            fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+                lookup_item(&self.0, steps)
+            }
 
-    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
-        for (nth, item) in self.0.iter().enumerate() {
-            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+            fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+                for (nth, item) in self.0.iter().enumerate() {
+                    item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+                }
+            }
         }
-    }
+    };
 }
 
-impl<T: Read + HasName> Read for Named<T> {
-    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
-        reader.items(tree).map(Self)
-    }
-
-    fn shape() -> Shape {
-        Shape::List(Box::new(T::shape()))
-    }
-
-    fn print(&self) -> Printed {
-        print_items(&self.0)
-    }
-
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
-        lookup_item(&self.0, steps)
-    }
-
-    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
-        for (nth, item) in self.0.iter().enumerate() {
-            item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
-        }
-    }
-}
+read_list!(List: Over);
+read_list!(Named: HasName);
 
 /// The item with this number or name.
 fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {

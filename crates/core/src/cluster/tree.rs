@@ -126,10 +126,18 @@ impl<'f> Tree<'f> {
         match forest.values[self.id as usize].1 {
             Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(from, to) }),
             Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(from, to) }),
-            Kind::Slice { plain, .. } | Kind::Text { plain, .. } => match self.text() {
-                "" | "~" | "null" | "Null" | "NULL" if plain => View::Null,
-                text => View::Scalar(text),
-            },
+            Kind::Slice { .. } | Kind::Text { .. } if self.is_null() => View::Null,
+            Kind::Slice { .. } | Kind::Text { .. } => View::Scalar(self.text()),
+        }
+    }
+
+    /// Whether it is `null`, `~` or nothing at all.
+    pub fn is_null(self) -> bool {
+        match self.forest.values[self.id as usize].1 {
+            Kind::Slice { plain: true, length: 0 | 1 | 4, .. } | Kind::Text { plain: true, .. } => {
+                matches!(self.text(), "" | "~" | "null" | "Null" | "NULL")
+            }
+            _ => false,
         }
     }
 

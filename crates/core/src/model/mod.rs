@@ -7,6 +7,7 @@ mod check;
 mod ladder;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::cluster::key::At;
 use crate::cluster::read::{Read, Reference};
@@ -26,7 +27,8 @@ pub struct Cluster {
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
     base_of: Vec<u32>,
-    by_name: HashMap<NodeName, u32>,
+    /// Made when it is first asked: few files refer to a node.
+    by_name: OnceLock<HashMap<NodeName, usize>>,
 }
 
 /// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
@@ -46,12 +48,7 @@ pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluste
     };
     let ground = ladder::ground(&file);
     let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
-    let by_name = nodes
-        .iter()
-        .enumerate()
-        .filter_map(|(nth, node)| Some((node.value.name.get()?.clone(), u32::try_from(nth).ok()?)))
-        .collect();
-    Ok(Cluster { file, talos, nodes, ground, bases, base_of, by_name })
+    Ok(Cluster { file, talos, nodes, ground, bases, base_of, by_name: OnceLock::new() })
 }
 
 impl Cluster {
@@ -82,7 +79,11 @@ impl Cluster {
 
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).map(|&nth| nth as usize)
+        let by_name = self.by_name.get_or_init(|| {
+            let names = self.nodes.iter().map(|node| node.value.name.get().cloned());
+            (0..).zip(names).filter_map(|(nth, name)| Some((name?, nth))).collect()
+        });
+        by_name.get(name).copied()
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.

@@ -237,25 +237,7 @@ fn pools(cluster: &Cluster) -> Vec<(crate::cluster::value::Word, Vec<Decided<IpN
 
 #[cfg(test)]
 mod tests {
-    use crate::cluster::{Files, load};
-    use crate::plan::Plan;
-
-    struct One(&'static str);
-
-    impl Files for One {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-            Ok(self.0.into())
-        }
-
-        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
-            Ok(Vec::new())
-        }
-    }
-
-    fn planned(text: &'static str) -> Plan {
-        let loaded = load("ichor.yaml", &mut One(text));
-        crate::plan::plan(&crate::model::validate(loaded.file, loaded.problems).unwrap())
-    }
+    use crate::plan::tests::planned;
 
     #[test]
     fn nodes_that_do_not_route_miss_no_loopback() {

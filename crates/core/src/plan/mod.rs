@@ -13,6 +13,7 @@ mod kind;
 mod node;
 mod route;
 mod routing;
+mod subnet;
 mod vm;
 pub mod why;
 
@@ -172,9 +173,9 @@ pub struct ClusterPlan {
     pub anycast: Vec<Decided<IpNet>>,
     /// Addresses for Kubernetes services, by pool.
     pub pools: Vec<(Word, Vec<Decided<IpNet>>)>,
-    /// Subnets the kubelet may take its address from.
+    /// Subnets the kubelet may take its address from, cluster-wide; [`Plan::kubelet_subnets`] has a node's.
     pub kubelet_subnets: Decided<Vec<IpNet>>,
-    /// Subnets etcd may take its address from.
+    /// Subnets etcd may take its address from, cluster-wide; [`Plan::etcd_subnets`] has a node's.
     pub etcd_subnets: Decided<Vec<IpNet>>,
 }
 
@@ -450,4 +451,28 @@ pub fn plan(cluster: &Cluster) -> Plan {
         .collect();
     let kinds = kind::kinds(&nodes);
     Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, routed: routes.planned, gaps }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Plan;
+    use crate::cluster::{Files, load};
+
+    struct One(&'static str);
+
+    impl Files for One {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.into())
+        }
+
+        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// The plan of a text without problems.
+    pub fn planned(text: &'static str) -> Plan {
+        let loaded = load("ichor.yaml", &mut One(text));
+        super::plan(&crate::model::validate(loaded.file, loaded.problems).unwrap())
+    }
 }

@@ -9,7 +9,7 @@ use crate::cluster::nearest::nearest;
 use crate::cluster::print::Printed;
 use crate::cluster::read::{Read, Record};
 use crate::cluster::schema::Shape;
-use crate::cluster::section::{File, Node};
+use crate::cluster::section::{File, Node, Role};
 use crate::model::Cluster;
 
 /// One value, explained.
@@ -101,11 +101,11 @@ fn steps(path: &str) -> Vec<&str> {
 fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &str) -> Result<Why, String> {
     let node = &plan.nodes[nth];
     if steps.is_empty() {
-        let rows = node_rows(node).into_iter().map(|(key, value, _)| (key, Printed::Scalar(value)));
+        let rows = node_rows(plan, node).into_iter().map(|(key, value, _)| (key, Printed::Scalar(value)));
         let value = Some(Printed::Map(rows.collect()).to_flow());
         return Ok(Why { path: path.to_owned(), value, cause: Cause::Line(node.place) });
     }
-    if let Some((key, value, origin)) = node_rows(node).into_iter().find(|(key, ..)| same(key, steps)) {
+    if let Some((key, value, origin)) = node_rows(plan, node).into_iter().find(|(key, ..)| same(key, steps)) {
         return Ok(Why {
             path: path.to_owned(),
             value: Some(value),
@@ -253,35 +253,42 @@ pub fn cluster_rows(plan: &ClusterPlan) -> Vec<Row> {
 }
 
 /// What was decided for one node, by key path below it.
-pub fn node_rows(plan: &NodePlan) -> Vec<Row> {
+pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<Row> {
     let mut rows = Rows(Vec::new());
-    rows.put("platform", &plan.platform);
-    rows.put("arch", &plan.arch);
-    rows.put("talos", &plan.talos);
-    for (nth, port) in plan.ports.iter().enumerate() {
+    rows.put("platform", &node.platform);
+    rows.put("arch", &node.arch);
+    rows.put("talos", &node.talos);
+    for (nth, port) in node.ports.iter().enumerate() {
         rows.some(&format!("macs[{nth}]"), port.mac.as_ref());
     }
-    rows.prefixes("network.node", &plan.address);
-    rows.put("network.node.link", &plan.link);
-    rows.put("network.node.addressing", &plan.addressing);
-    rows.some("network.node.gateway.v4", plan.gateway.v4.as_ref());
-    rows.some("network.node.gateway.v6", plan.gateway.v6.as_ref());
-    rows.prefixes("network.loopback", &plan.loopback);
-    for dummy in &plan.dummies {
+    rows.prefixes("network.node", &node.address);
+    rows.put("network.node.link", &node.link);
+    rows.put("network.node.addressing", &node.addressing);
+    rows.some("network.node.gateway.v4", node.gateway.v4.as_ref());
+    rows.some("network.node.gateway.v6", node.gateway.v6.as_ref());
+    rows.prefixes("network.loopback", &node.loopback);
+    let (kubelet, etcd) = (plan.kubelet_subnets(node), plan.etcd_subnets(node));
+    if kubelet != plan.cluster.kubelet_subnets {
+        rows.list("network.kubelet_subnets", &kubelet);
+    }
+    if node.role == Role::Controlplane && etcd != plan.cluster.etcd_subnets {
+        rows.list("network.etcd_subnets", &etcd);
+    }
+    for dummy in &node.dummies {
         rows.prefixes(&format!("network.dummy.{}", dummy.name), &dummy.address);
     }
-    rows.some("routing.asn", plan.asn.as_ref());
-    rows.some("routing.router_id", plan.router_id.as_ref());
-    if let Some(routing) = &plan.routing {
+    rows.some("routing.asn", node.asn.as_ref());
+    rows.some("routing.router_id", node.router_id.as_ref());
+    if let Some(routing) = &node.routing {
         routing_rows(&mut rows, routing);
     }
-    rows.put("boot.from", &plan.boot.from);
-    rows.some("install.disk", plan.boot.disk.as_ref());
-    rows.put("image.source", &plan.boot.image);
-    for (nth, extension) in plan.boot.extensions.iter().enumerate() {
+    rows.put("boot.from", &node.boot.from);
+    rows.some("install.disk", node.boot.disk.as_ref());
+    rows.put("image.source", &node.boot.image);
+    for (nth, extension) in node.boot.extensions.iter().enumerate() {
         rows.put(&format!("extensions[{nth}]"), extension);
     }
-    if let Some(vm) = &plan.vm {
+    if let Some(vm) = &node.vm {
         vm_rows(&mut rows, vm);
     }
     rows.0

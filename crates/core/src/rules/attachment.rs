@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::patch::Patches;
 use super::rung::{self, Step};
-use crate::cluster::Place;
 use crate::cluster::key::Key;
+use crate::cluster::load::beside;
 use crate::cluster::value::{Either, FilePath};
+use crate::cluster::{Files, Place};
 use crate::model::Cluster;
 
 /// Texts of the files a cluster file names.
@@ -14,18 +15,28 @@ use crate::model::Cluster;
 pub struct Attachments {
     /// By the path as written: the text, or why it could not be read.
     pub texts: BTreeMap<String, Result<String, String>>,
+    /// By the pattern as written: the files that match it, or why that could not be told.
+    pub matches: BTreeMap<String, Result<Vec<String>, String>>,
     /// The patches among them, and those in the cluster file itself.
     pub patches: Patches,
 }
 
 impl Attachments {
-    /// Reads every file `cluster` names by `read`, each once.
-    pub fn gather(cluster: &Cluster, mut read: impl FnMut(&str) -> Result<String, String>) -> Self {
-        let mut texts = BTreeMap::new();
+    /// Reads every file that `cluster`, read from the file `name`, names; each once.
+    pub fn gather(cluster: &Cluster, name: &str, files: &mut dyn Files) -> Self {
+        let mut attachments = Self::default();
         for named in named(cluster) {
-            texts.entry(named.path.clone()).or_insert_with(|| read(&named.path));
+            attachments.texts.entry(named.path).or_insert_with_key(|path| {
+                let bytes = files.read(&beside(name, path))?;
+                String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+            });
         }
-        let mut attachments = Self { texts, patches: Patches::default() };
+        for named in patterns(cluster) {
+            attachments
+                .matches
+                .entry(named.path)
+                .or_insert_with_key(|pattern| files.find(&beside(name, pattern)));
+        }
         attachments.patches = Patches::read(cluster, &attachments);
         attachments
     }
@@ -34,7 +45,7 @@ impl Attachments {
 /// A file that a cluster file names.
 #[derive(Clone, Debug)]
 pub struct NamedFile {
-    /// The path as written, from the folder of the cluster file.
+    /// The path or pattern as written, from the folder of the cluster file.
     pub path: String,
     /// The key that names it.
     pub key: String,
@@ -42,7 +53,7 @@ pub struct NamedFile {
     pub place: Place,
 }
 
-/// Every file `cluster` names, in the order of the file; patterns, which only `cluster.manifests` may have, are left out.
+/// Every file `cluster` names, in the order of the file, but for those of [`patterns`].
 pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
     let mut names = Names(Vec::new());
     let section = cluster.section();
@@ -53,12 +64,22 @@ pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
         names.key("cluster.cilium.values", &cilium.values);
         names.key("cluster.cilium.manifest", &cilium.manifest);
     }
-    let manifests = section.manifests.items().enumerate();
-    for (nth, manifest) in manifests.filter(|(_, manifest)| !manifest.value.as_str().contains('*')) {
-        names.add(format!("cluster.manifests[{nth}]"), &manifest.value, manifest.place);
-    }
+    names.0.extend(manifests(cluster).filter(|manifest| !manifest.path.contains('*')));
     rung::all(cluster).for_each(|step| names.rung(&step));
     names.0
+}
+
+/// Every pattern for files in `cluster`; only `cluster.manifests` may have them.
+pub fn patterns(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
+    manifests(cluster).filter(|manifest| manifest.path.contains('*'))
+}
+
+fn manifests(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
+    cluster.section().manifests.items().enumerate().map(|(nth, manifest)| NamedFile {
+        path: manifest.value.to_string(),
+        key: format!("cluster.manifests[{nth}]"),
+        place: manifest.place,
+    })
 }
 
 struct Names(Vec<NamedFile>);

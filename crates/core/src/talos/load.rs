@@ -9,9 +9,11 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
-use super::go::number::{self, Word};
+use super::go::url;
 use super::kind::{self, Kind, MAKE_LINKS};
-use super::types::{self, Struct, Type, Types, scalar};
+use super::types::scalar::{self, Form, Scalar};
+use super::types::{self, Struct, Type, Types};
+use super::word::{self, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
@@ -251,7 +253,7 @@ impl Loader {
         }
         match kind {
             Type::Optional(kind) => self.value(node, kind),
-            Type::Scalar(scalar) => match scalar.read(node) {
+            Type::Scalar(scalar) => match self.word(node, *scalar) {
                 Ok(value) => Some(value),
                 Err(message) => {
                     self.problem(node.line, "", &message);
@@ -266,6 +268,17 @@ impl Loader {
             Type::Tree => self.tree(node),
             Type::Arguments => self.arguments(node),
         }
+    }
+
+    /// A word of a type, as the release reads it.
+    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
+        let value = scalar.read(node)?;
+        let bare =
+            || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
+        if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
+            return Err("an IPv6 address in a URL has to stand in square brackets".to_owned());
+        }
+        Ok(value)
     }
 
     fn list(&mut self, node: &Node, kind: &Type) -> Option<Value> {
@@ -430,8 +443,8 @@ fn merged(node: &Node) -> Vec<&Node> {
 /// The places in a map without types at which Talos would stumble: it cannot copy what they become.
 fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
     match &node.body {
-        Body::Plain(word) => match number::resolve(word) {
-            Word::Time => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
+        Body::Plain(word) => match word::read(word) {
+            Word::Time(_) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
             Word::Float(number) if !number.is_finite() => {
                 vec![(node.line, "a number without an end: quotes make it text")]
             }
@@ -441,7 +454,7 @@ fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
         Body::List(items) => items.iter().flat_map(stumbles).collect(),
         Body::Map(entries) => {
             let keys = entries.iter().filter(|(key, _)| match &key.body {
-                Body::Plain(word) => !matches!(number::resolve(word), Word::Text) && word != "<<",
+                Body::Plain(word) => !matches!(word::read(word), Word::Text | Word::Merge),
                 _ => false,
             });
             let keys = keys.map(|(key, _)| {

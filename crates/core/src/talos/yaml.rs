@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use serde_json::Value;
 
-use super::go::number::{self, Word};
+use super::word::{self, Word};
 
 /// The longest stream that is read.
 const LONGEST: usize = 16 << 20;
@@ -57,7 +57,7 @@ pub struct SyntaxError {
 impl Node {
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(&self.body, Body::Plain(word) if number::resolve(word) == Word::Null)
+        matches!(&self.body, Body::Plain(word) if word::read(word) == Word::Null)
     }
 
     /// Its text, if it is a word.
@@ -79,6 +79,29 @@ impl Node {
     /// The value of a key, if it is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries()?.iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
+    }
+
+    /// The line of what a path of keys such as `a.b[0].c` leads to, or of the last step on the way that is there.
+    pub fn line_at(&self, path: &str) -> u32 {
+        let path = path.trim_start_matches('.');
+        if let Some((nth, rest)) = path.strip_prefix('[').and_then(|path| path.split_once(']')) {
+            let item = match &self.body {
+                Body::List(items) => nth.parse().ok().and_then(|nth: usize| items.get(nth)),
+                _ => None,
+            };
+            return item.map_or(self.line, |item| item.line_at(rest));
+        }
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        let step = self.entries().into_iter().flatten().filter_map(|(key, value)| {
+            let rest = path.strip_prefix(key.text()?).filter(|rest| ends(rest))?;
+            Some((key, value, rest))
+        });
+        // A key may have dots in it: the longest that fits is meant.
+        match step.min_by_key(|(_, _, rest)| rest.len()).filter(|_| !path.is_empty()) {
+            Some((key, _, "")) => key.line,
+            Some((_, value, rest)) => value.line_at(rest),
+            None => self.line,
+        }
     }
 
     fn size(&self) -> usize {

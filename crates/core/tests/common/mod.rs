@@ -53,7 +53,7 @@ pub fn load_case(case: &Path, name: &str) -> Loaded {
 }
 
 /// A cluster file and nothing beside it.
-struct Alone(Vec<u8>);
+pub struct Alone(pub Vec<u8>);
 
 impl Files for Alone {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
@@ -89,22 +89,17 @@ fn planned_as(name: &str, loaded: Loaded) -> (Cluster, Plan) {
 
 /// Everything the rules find in the cluster file `name` of a case.
 pub fn findings_of_case(case: &Path, name: &str) -> Vec<Finding> {
-    check(&planned_case(case, name), |path| {
-        fs::read_to_string(case.join(path)).map_err(|_| "not there".to_owned())
-    })
+    check(&planned_case(case, name), &mut Below(case.to_owned()))
 }
 
 /// Everything the rules find in a text.
 pub fn findings_of_text(text: &str) -> Vec<Finding> {
-    check(&planned(load_text(text)), |_| Err("not here".to_owned()))
+    check(&planned(load_text(text)), &mut Alone(text.into()))
 }
 
-/// Everything the rules find, with the files that `read` gives.
-pub fn check(
-    (cluster, plan): &(Cluster, Plan),
-    read: impl FnMut(&str) -> Result<String, String>,
-) -> Vec<Finding> {
-    let attachments = Attachments::gather(cluster, read);
+/// Everything the rules find, with these files beside the cluster file.
+pub fn check((cluster, plan): &(Cluster, Plan), files: &mut dyn Files) -> Vec<Finding> {
+    let attachments = Attachments::gather(cluster, "ichor.yaml", files);
     rules::check(&Context { cluster, plan, attachments: &attachments })
 }
 

@@ -158,25 +158,24 @@ impl Mac {
     /// Reads `bc:24:11:00:00:11`, `bc-24-11-00-00-11` or `bc24.1100.0011`, in any case.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "not a MAC address".to_owned();
-        let (separator, width) = match text.len() {
-            17 if text.contains(':') => (':', 2),
-            17 => ('-', 2),
-            14 => ('.', 4),
+        let (separator, width) = match *text.as_bytes() {
+            [_, _, separator @ (b':' | b'-'), ..] if text.len() == 17 => (separator, 2),
+            [_, _, _, _, b'.', ..] if text.len() == 14 => (b'.', 4),
             _ => return Err(wrong()),
         };
-        let mut octets = [0; 6];
-        let mut at = 0;
-        for group in text.split(separator) {
-            if group.len() != width || !group.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let (mut octets, mut at) = ([0; 6], 0);
+        for group in text.as_bytes().chunks(width + 1) {
+            let (digits, end) = group.split_at(width);
+            if end.first().is_some_and(|&byte| byte != separator) {
                 return Err(wrong());
             }
-            for octet in 0..width / 2 {
-                *octets.get_mut(at).ok_or_else(wrong)? =
-                    u8::from_str_radix(&group[octet * 2..octet * 2 + 2], 16).map_err(|_| wrong())?;
+            for pair in digits.chunks_exact(2) {
+                octets[at] = digit(pair[0]).ok_or_else(wrong)? << 4 | digit(pair[1]).ok_or_else(wrong)?;
                 at += 1;
             }
         }
-        if at == 6 { Ok(Self(octets)) } else { Err(wrong()) }
+        Ok(Self(octets))
     }
 
     /// Whether it names a group of ports, which no port can have as its own.

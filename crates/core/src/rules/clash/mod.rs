@@ -102,6 +102,9 @@ pub(super) type Member<'c> = (&'c str, &'c Cluster, &'c Plan);
 
 /// Compares clusters: each finding with the number of the cluster in whose file its place is.
 pub fn across(clusters: &[Member<'_>]) -> Vec<(usize, Finding)> {
+    if clusters.len() < 2 {
+        return Vec::new();
+    }
     let mut findings = Compared::new(clusters).findings();
     for (nth, finding) in &mut findings {
         silence::mark(clusters[*nth].1, finding);

@@ -1,4 +1,5 @@
-//! Patches as such: whether they are there, can be read, and can be laid over the nodes that use them.
+//! Files that are named, patches above all: whether they are there, can be read, and can be laid over the nodes that
+//! use them.
 
 use super::{Content, nodes_of, used};
 use crate::cluster::section::Role;
@@ -8,7 +9,7 @@ use crate::rules::{Context, Found, Rule, Severity, attachment};
 use crate::talos::{document, kind, release};
 
 pub(in crate::rules) const RULES: &[Rule] =
-    &[FILE_MISSING, PATCH_UNREADABLE, PATCH_JSON, PATCH_TOO_NEW, PATCH_CONTROL_PLANE];
+    &[FILE_MISSING, FILE_PATTERN_EMPTY, PATCH_UNREADABLE, PATCH_JSON, PATCH_TOO_NEW, PATCH_CONTROL_PLANE];
 
 const FILE_MISSING: Rule = Rule {
     id: "file-missing",
@@ -24,6 +25,25 @@ const FILE_MISSING: Rule = Rule {
                 let message = format!("{} cannot be read: {reason}{pattern}", named.path);
                 found.at(named.key, named.place, message);
             }
+        }
+    },
+};
+
+const FILE_PATTERN_EMPTY: Rule = Rule {
+    id: "file-pattern-empty",
+    severity: Severity::Error,
+    summary: "a pattern for files matches none",
+    story: "The folder with the manifests was renamed. Nothing was missing by name, so the next cluster came up without its \
+            storage driver, and the first workload that asked for a volume waited for ever.",
+    fix: "correct the pattern, which starts at the folder of the cluster file, or remove it",
+    look: |context, found| {
+        for named in attachment::patterns(context.cluster) {
+            let message = match context.attachments.matches.get(&named.path) {
+                Some(Ok(files)) if files.is_empty() => format!("{} matches no file", named.path),
+                Some(Err(reason)) => format!("cannot look for {}: {reason}", named.path),
+                Some(Ok(_)) | None => continue,
+            };
+            found.at(named.key, named.place, message);
         }
     },
 };

@@ -62,11 +62,7 @@ fn cni_interface(context: &Context<'_>, found: &mut Found) {
 
 /// Whether a node's kubelet takes its address from the overlay.
 pub(super) fn kubelet_on_overlay(context: &Context<'_>, node: &NodePlan) -> bool {
-    let written = node.settings.network.get().and_then(|network| network.kubelet_subnets.get());
-    match written {
-        Some(list) => admits_overlay(&list.values().map(|prefix| prefix.0).collect::<Vec<_>>()),
-        None => admits_overlay(&context.plan.cluster.kubelet_subnets.value),
-    }
+    admits_overlay(&context.plan.kubelet_subnets(node).value)
 }
 
 fn interface_fault(context: &Context<'_>, node: &NodePlan, name: &str) -> Option<&'static str> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::talos::go::number::{self, Word};
 use crate::talos::go::{base64, duration, humanize, netip, url};
+use crate::talos::word::{self, Word};
 use crate::talos::yaml::{Body, Node};
 
 /// What Talos puts in the place of a secret it does not show.
@@ -141,17 +141,17 @@ impl Scalar {
         }
         let text = node.text().ok_or_else(|| format!("a list or map, where {} is wanted", self.wanted()))?;
         let word = match &node.body {
-            Body::Plain(word) => number::resolve(word),
+            Body::Plain(word) => word::read(word),
             _ => Word::Text,
         };
         let read = match self {
             Scalar::Text => Some(Value::from(text)),
-            Scalar::Bool => bool(word, text).map(Value::from),
-            Scalar::Int(least, most) => int(word, least, most),
+            Scalar::Bool => bool(&word, text).map(Value::from),
+            Scalar::Int(least, most) => int(&word, least, most),
             Scalar::Form(form) => form.read(text).map(Value::from),
             Scalar::Word(words) | Scalar::Choice(words) => one_of(words, text),
             Scalar::RoutingTable => routing_table(text),
-            Scalar::PortRange => port_range(word, text),
+            Scalar::PortRange => port_range(&word, text),
             Scalar::DiskSize => humanize::parse_bytes(text)
                 .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
             Scalar::Any => None,
@@ -255,13 +255,13 @@ pub fn any(node: &Node) -> Result<Value, String> {
 
 /// What a plain word is without a type. Numbers without an end and dates, which JSON does not have, are text.
 pub fn plain(word: &str) -> Value {
-    match number::resolve(word) {
+    match word::read(word) {
         Word::Null => Value::Null,
         Word::Bool(value) => Value::from(value),
         Word::Int(number) => Value::from(number),
-        Word::Large(number) => Value::from(number),
+        Word::Uint(number) => Value::from(number),
         Word::Float(number) => serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number),
-        Word::Text | Word::Time => Value::from(word),
+        Word::Text | Word::Time(_) | Word::Merge => Value::from(word),
     }
 }
 
@@ -291,9 +291,9 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
     Ok(map)
 }
 
-fn bool(word: Word, text: &str) -> Option<bool> {
+fn bool(word: &Word, text: &str) -> Option<bool> {
     match (word, text) {
-        (Word::Bool(value), _) => Some(value),
+        (Word::Bool(value), _) => Some(*value),
         (Word::Text, "y" | "Y" | "yes" | "on") => Some(true),
         (Word::Text, "n" | "N" | "no" | "off") => Some(false),
         _ => None,
@@ -301,11 +301,11 @@ fn bool(word: Word, text: &str) -> Option<bool> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "Go cuts fractions off too")]
-fn int(word: Word, least: i64, most: u64) -> Option<Value> {
+fn int(word: &Word, least: i64, most: u64) -> Option<Value> {
     let fits = |number: i128| i128::from(least) <= number && number <= i128::from(most);
-    match word {
+    match *word {
         Word::Int(number) => fits(number.into()).then(|| Value::from(number)),
-        Word::Large(number) => fits(number.into()).then(|| Value::from(number)),
+        Word::Uint(number) => fits(number.into()).then(|| Value::from(number)),
         Word::Float(number) => {
             let cut = number as i64;
             (number.is_finite() && fits(cut.into())).then(|| Value::from(cut))
@@ -325,7 +325,7 @@ fn routing_table(text: &str) -> Option<Value> {
     one_of(&names, text).or_else(|| number.map(|number| Value::from(number.to_string())))
 }
 
-fn port_range(word: Word, text: &str) -> Option<Value> {
+fn port_range(word: &Word, text: &str) -> Option<Value> {
     if let Some(port) = int(word, 0, u16::MAX.into()) {
         return Some(port);
     }

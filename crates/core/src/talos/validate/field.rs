@@ -87,14 +87,8 @@ impl From<&Field<'_>> for String {
     }
 }
 
-/// Keys that would look like several are quoted: `mirrors["docker.io"]`.
 fn join(path: &str, key: &str) -> String {
-    let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    match (path.is_empty(), plain && !key.is_empty()) {
-        (true, true) => key.to_owned(),
-        (false, true) => format!("{path}.{key}"),
-        (_, false) => format!("{path}[{key:?}]"),
-    }
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 #[cfg(test)]
@@ -111,7 +105,7 @@ mod tests {
         let (_, mirror) = mirrors.entries().next().unwrap();
         let last = mirror.get("endpoints").items().last().unwrap();
 
-        assert_eq!(String::from(&last), r#"machine.registries.mirrors["docker.io"].endpoints[1]"#);
+        assert_eq!(String::from(&last), "machine.registries.mirrors.docker.io.endpoints[1]");
         assert_eq!(last.text(), "b");
     }
 

@@ -10,10 +10,13 @@ mod document;
 pub mod field;
 mod image;
 mod machine;
+mod report;
 mod runtime_spec;
 mod together;
 #[cfg(test)]
 mod trial;
+
+pub use report::{Entry, Report};
 
 use crate::cluster::value::TalosVersion;
 

@@ -46,10 +46,10 @@ mod tests {
         ];
 
         let want = [
-            r#"error machine.nodeLabels["a/b/c"]"#,
+            "error machine.nodeLabels.a/b/c",
             "error machine.nodeLabels.zone",
             "error machine.nodeTaints.bad",
-            r#"error machine.nodeAnnotations["talos.dev/owned-labels"]"#,
+            "error machine.nodeAnnotations.talos.dev/owned-labels",
         ];
         assert_eq!(control_plane("1.12", &parts), want);
     }

@@ -23,7 +23,7 @@ mod tests {
         let parts =
             [("machine.registries", json!({"mirrors": {"docker.io": null, "a": {}}, "config": {"b": null}}))];
 
-        let want = [r#"error machine.registries.mirrors["docker.io"]"#, "error machine.registries.config.b"];
+        let want = ["error machine.registries.mirrors.docker.io", "error machine.registries.config.b"];
         assert_eq!(control_plane("1.12", &parts), want);
     }
 }

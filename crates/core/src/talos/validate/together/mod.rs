@@ -3,6 +3,7 @@
 mod conflict;
 mod containers;
 mod reference;
+mod trust;
 mod whole;
 
 use super::field::Field;
@@ -26,6 +27,7 @@ pub fn validate(config: &Config, setting: Setting<'_>, flaws: &mut Flaws) {
         containers::validate(config, flaws);
     }
     reference::advise(config, flaws);
+    trust::advise(config, flaws);
     for kind in COMPONENTS {
         for (nth, document) in of_kind(config, kind) {
             flaws.document = nth;

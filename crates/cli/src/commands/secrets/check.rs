@@ -1,0 +1,97 @@
+//! `secrets check`: what Talos would say of a bundle, and what it would not.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ichor_core::talos::secrets::{Bundle, Warning, pair_warnings, read_admin};
+use serde_json::json;
+
+use super::Key;
+use super::place::{self, Cluster};
+use crate::{sealed, style};
+
+/// Say what Talos would refuse in a bundle, and what it lets pass although it is wrong
+///
+/// Problems are what Talos refuses. Warnings are certificates that end within 90 days, keys that do not belong to their
+/// certificate, authorities that are none and the like; the administrator's certificate beside the bundle is looked at too.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 Talos takes it, 1 it does not, 2 the file cannot be read or opened.\n\n\
+                        Example: ichor secrets check secrets.sops.yaml --json"
+)]
+pub(super) struct Args {
+    /// Bundle to read, in the clear or encrypted [default: `secrets` of ichor.yaml, else secrets.sops.yaml]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    key: Key,
+}
+
+/// What is wrong.
+#[derive(Default)]
+struct Verdict {
+    problems: Vec<String>,
+    warnings: Vec<Warning>,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => Cluster::here()?.bundle(None),
+    };
+    let verdict = judge(&file, args.key.identity.as_deref())?;
+    let valid = verdict.problems.is_empty();
+    if args.json {
+        let warnings: Vec<_> =
+            verdict.warnings.iter().map(|it| json!({"path": it.path, "message": it.text})).collect();
+        let answer = json!({"valid": valid, "problems": verdict.problems, "warnings": warnings});
+        serde_json::to_writer_pretty(&mut *out, &answer)?;
+        writeln!(out)?;
+    } else {
+        print(&file, &verdict, out)?;
+    }
+    Ok(ExitCode::from(u8::from(!valid)))
+}
+
+fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
+    let opened = sealed::open(file, identity)?;
+    let mut verdict = Verdict::default();
+    match Bundle::read(&opened.text) {
+        Ok(bundle) => verdict.warnings = bundle.warnings(sealed::now()),
+        Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
+    }
+    let admin = place::admin_file(file);
+    if admin.exists() {
+        verdict.warnings.extend(judge_admin(&admin, identity)?);
+    }
+    Ok(verdict)
+}
+
+fn judge_admin(path: &Path, identity: Option<&Path>) -> anyhow::Result<Vec<Warning>> {
+    let name = path.display().to_string();
+    Ok(match read_admin(&sealed::open(path, identity)?.text) {
+        Ok(admin) => pair_warnings(&format!("{name}: admin"), &admin, sealed::now()),
+        Err(problems) => vec![Warning { path: name, text: problems.to_string() }],
+    })
+}
+
+fn print(file: &Path, verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (error, warning, good) = (style::ERROR, style::WARNING, style::GOOD);
+    for problem in &verdict.problems {
+        writeln!(out, "{error}error:{error:#} {problem}")?;
+    }
+    for Warning { path, text } in &verdict.warnings {
+        writeln!(out, "{warning}warning:{warning:#} {path} {text}")?;
+    }
+    let file = file.display();
+    match (verdict.problems.len(), verdict.warnings.len()) {
+        (0, 0) => writeln!(out, "{file}: {good}nothing wrong{good:#}")?,
+        (0, _) => writeln!(out, "{file}: Talos takes it")?,
+        _ => writeln!(out, "{file}: Talos refuses it")?,
+    }
+    Ok(())
+}

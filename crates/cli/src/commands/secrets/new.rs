@@ -1,0 +1,59 @@
+//! `secrets new`: make the secrets of a new cluster.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::release;
+use ichor_core::talos::secrets::Bundle;
+use rand_core::OsRng;
+
+use super::place::{Cluster, Keeping};
+use crate::progress::Progress;
+use crate::sealed;
+
+/// Make the secrets of a new cluster, and the administrator's certificate
+///
+/// Nothing that exists is overwritten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: ichor secrets new --talos v1.13.9 --age \
+                        age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")]
+pub(super) struct Args {
+    /// File to write [default: `secrets` of ichor.yaml, else secrets.sops.yaml, or secrets.yaml with --plain]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Talos release to make them for [default: the oldest of ichor.yaml]
+    #[arg(long, value_name = "VERSION")]
+    talos: Option<String>,
+    #[command(flatten)]
+    keeping: Keeping,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let cluster = Cluster::here()?;
+    let contract = contract(args.talos.as_deref(), &cluster)?;
+    let ready = args.keeping.ready(args.file.as_ref(), &cluster)?;
+    let progress = Progress::start("making keys, one of them RSA with 4096 bits");
+    let bundle = Bundle::new(&contract, &mut OsRng, sealed::now())?;
+    drop(progress);
+    ready.write(&bundle, out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn contract(named: Option<&str>, cluster: &Cluster) -> anyhow::Result<TalosVersion> {
+    let contract = match named {
+        Some(text) => TalosVersion::parse(text)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("--talos {text}: want a release such as v1.13.9"))?,
+        None => {
+            cluster.talos.clone().context("for which Talos? Say --talos VERSION, such as --talos v1.13.9")?
+        }
+    };
+    let (_, newest) = release::known();
+    if contract.minor() > (1, newest) {
+        bail!("Talos {contract} is newer than what this ichor knows, which ends with 1.{newest}");
+    }
+    Ok(contract)
+}

@@ -1,0 +1,229 @@
+//! `talos gen`: machine configurations and a client configuration, as `talosctl gen config` writes them.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::ArgAction;
+use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
+use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
+use ichor_core::talos::release;
+use ichor_core::talos::secrets::{Bundle, admin_certificate};
+use ichor_core::talos::talosconfig::talosconfig;
+use rand_core::OsRng;
+
+use super::target::{Output, Target};
+use crate::progress::Progress;
+use crate::{sealed, style};
+
+/// How long the certificate of talosconfig is good for: a year, as Talos has it.
+const ADMIN_LIFE: Duration = Duration::from_hours(8760);
+
+/// Write the machine configurations of a cluster, and a talosconfig, as `talosctl gen config` does
+///
+/// The endpoint is the URL of the Kubernetes API: of a load balancer, an address that all control planes share, or of the
+/// only control plane. Without --secrets new ones are made, which are then nowhere but in the files that are written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    ichor talos gen home https://10.0.0.20:6443 --talos-version v1.13.9 --secrets secrets.yaml\n  \
+    ichor talos gen home https://[fd00::20]:6443 --talos-version v1.13.9 --secrets secrets.yaml \\\n      \
+    --install-disk /dev/vda --additional-sans api.home.example,10.0.0.20 -o configs\n  \
+    ichor talos gen home https://10.0.0.20:6443 --talos-version v1.13.9 --secrets secrets.yaml \\\n      \
+    --output-types worker -o -")]
+pub(crate) struct Args {
+    /// Name of the cluster
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    name: String,
+    /// URL of the Kubernetes API, such as https://10.0.0.20:6443
+    endpoint: String,
+    /// Secrets bundle to use, plain or encrypted with SOPS
+    #[arg(long, visible_alias = "with-secrets", value_name = "FILE")]
+    secrets: Option<PathBuf>,
+    /// File with age identities that open it, in place of those SOPS would use
+    #[arg(long, value_name = "FILE", requires = "secrets")]
+    identity: Option<PathBuf>,
+    /// Talos release to write for, such as v1.13.9
+    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse)]
+    talos_version: TalosVersion,
+    /// Kubernetes to run; the one that the Talos release brings when left out
+    #[arg(long, value_name = "VERSION", value_parser = KubernetesVersion::parse)]
+    kubernetes_version: Option<KubernetesVersion>,
+    /// Disk to install to
+    #[arg(long, value_name = "DISK", default_value = "/dev/sda")]
+    install_disk: String,
+    /// Image that installs; Talos' own of the release when left out
+    #[arg(long, value_name = "IMAGE")]
+    install_image: Option<String>,
+    /// More names and addresses for the certificates of Talos and Kubernetes
+    #[arg(long, value_name = "SAN", value_delimiter = ',')]
+    additional_sans: Vec<String>,
+    /// DNS domain of services
+    #[arg(long, value_name = "DOMAIN", default_value = "cluster.local")]
+    dns_domain: String,
+    /// URL to ask in the place of a registry
+    #[arg(long, value_name = "HOST=URL", value_delimiter = ',', value_parser = mirror)]
+    registry_mirror: Vec<(String, String)>,
+    #[command(flatten)]
+    switches: Switches,
+    /// Files to write
+    #[arg(short = 't', long, value_name = "TYPE", value_delimiter = ',', value_enum,
+        default_values_t = [Output::Controlplane, Output::Worker, Output::Talosconfig])]
+    output_types: Vec<Output>,
+    /// Folder to write to, the working folder when left out; for one type a file, or - for standard output
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[arg(long, hide = true, conflicts_with = "output")]
+    output_dir: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// Options that are on or off, in the form of `talosctl`: `--with-kubespan` or `--with-kubespan=true`.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
+struct Switches {
+    /// Connect the machines by KubeSpan
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
+    with_kubespan: bool,
+    /// Let members find each other by the discovery service
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_value = "true", default_missing_value = "true", hide_possible_values = true)]
+    with_cluster_discovery: bool,
+    /// Keep the configuration over a restart; Talos refuses anything else
+    #[arg(short, long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_value = "true", default_missing_value = "true", hide_possible_values = true)]
+    persist: bool,
+    /// Ask for talosctl's comments, which ichor does not write
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
+    with_docs: bool,
+    /// Ask for talosctl's commented examples, which ichor does not write
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
+    with_examples: bool,
+    #[arg(long, hide = true)]
+    skip_k8s_etcd: bool,
+}
+
+fn mirror(text: &str) -> Result<(String, String), String> {
+    let (host, url) = text.split_once('=').unwrap_or((text, ""));
+    if host.is_empty() || url.is_empty() {
+        return Err("want HOST=URL, such as docker.io=https://mirror.example".to_owned());
+    }
+    Ok((host.to_owned(), url.to_owned()))
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let target = target(args)?;
+    let input = input(args)?;
+    if !args.force {
+        target.refuse_existing()?;
+    }
+    let bundle = bundle(args)?;
+    warn(args, &input, &bundle);
+    // All of them, before the first is written.
+    let texts = target.outputs().into_iter().map(|output| render(output, &input, &bundle));
+    let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
+    target.write(&texts, args.force, out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn target(args: &Args) -> anyhow::Result<Target> {
+    let path = args.output_dir.as_deref().or(args.output.as_deref());
+    let is_folder = args.output_dir.is_some() || path.is_some_and(Path::is_dir);
+    Target::new(&args.output_types, path, is_folder)
+}
+
+fn input(args: &Args) -> anyhow::Result<Input> {
+    let talos = &args.talos_version;
+    let endpoint = Endpoint::parse(&args.endpoint)?;
+    let mut input = Input::new(&args.name, endpoint, Contract::of(talos));
+    input.kubernetes = Some(kubernetes(args)?);
+    input.install_disk = Some(args.install_disk.clone()).filter(|disk| !disk.is_empty());
+    input.install_image = Some(install_image(args)?).filter(|image| !image.is_empty());
+    input.sans = args.additional_sans.iter().filter(|san| !san.is_empty()).cloned().collect();
+    input.dns_domain.clone_from(&args.dns_domain);
+    for (host, url) in &args.registry_mirror {
+        input.registries.entry(host.clone()).or_default().mirrors.push(url.clone());
+    }
+    let switches = &args.switches;
+    input.kubespan = switches.with_kubespan.then_some(true);
+    input.discovery = switches.with_cluster_discovery;
+    input.persist = switches.persist;
+    input.skip_kubernetes = switches.skip_k8s_etcd;
+    Ok(input)
+}
+
+fn kubernetes(args: &Args) -> anyhow::Result<KubernetesVersion> {
+    let talos = &args.talos_version;
+    let version = args.kubernetes_version.clone().or_else(|| release::default_kubernetes(talos));
+    version
+        .with_context(|| format!("which Kubernetes {talos} brings is not known; give --kubernetes-version"))
+}
+
+fn install_image(args: &Args) -> anyhow::Result<String> {
+    let talos = &args.talos_version;
+    match &args.install_image {
+        Some(image) => Ok(image.clone()),
+        None if talos.patch().is_some() => Ok(generate::installer_image(talos)),
+        None => bail!(
+            "{talos} names no image to install; give --talos-version with all three numbers, or --install-image"
+        ),
+    }
+}
+
+/// Says what is worth knowing and keeps nobody from going on.
+fn warn(args: &Args, input: &Input, bundle: &Bundle) {
+    let warning = |text: &str| {
+        style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
+    };
+    let talos = &args.talos_version;
+    if input.contract > Contract::NEWEST {
+        warning(&format!("{talos} is newer than what ichor knows; written as for {}", Contract::NEWEST));
+    }
+    if let Some(kubernetes) = &input.kubernetes
+        && release::accepts_kubernetes(talos, kubernetes) == Some(false)
+    {
+        warning(&format!("{talos} does not run Kubernetes {kubernetes}"));
+    }
+    if args.switches.with_docs || args.switches.with_examples {
+        warning("ichor writes configurations without comments");
+    }
+    if !input.persist {
+        warning("Talos refuses a configuration with `persist: false`");
+    }
+    for loss in generate::losses(input, bundle) {
+        warning(&loss);
+    }
+    for found in bundle.warnings(sealed::now()) {
+        warning(&format!("{} {}", found.path, found.text));
+    }
+}
+
+fn bundle(args: &Args) -> anyhow::Result<Bundle> {
+    let Some(path) = &args.secrets else {
+        style::say("making new secrets, which are kept nowhere but in the files that are written");
+        let _progress = Progress::start("making keys");
+        return Ok(Bundle::new(&args.talos_version, &mut OsRng, sealed::now())?);
+    };
+    let opened = sealed::open(path, args.identity.as_deref())?;
+    Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
+}
+
+fn render(output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
+    match output {
+        Output::Controlplane => Ok(emit_all(&generate::control_plane(input, bundle))),
+        Output::Worker => Ok(emit_all(&generate::worker(input, bundle))),
+        Output::Talosconfig => {
+            let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), ADMIN_LIFE)
+                .context("cannot make the certificate of talosconfig")?;
+            Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `talos patch`: a machine configuration with patches applied.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::patch::{self, Patch};
+
+use super::reported;
+use crate::{disk, sealed};
+
+/// Print a machine configuration with patches applied
+///
+/// A patch is a file of documents to merge, which may delete with `$patch: delete`, or a list of operations of RFC 6902, in
+/// YAML or JSON; patches encrypted with SOPS are opened. They are applied in their order, by the rules of the Talos
+/// release. Where Talos would lose a value without a word, that is an error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    ichor talos patch controlplane.yaml vip.yaml\n  \
+    ichor talos patch worker.yaml disk.yaml labels.yaml --talos 1.13 -o worker-7.yaml")]
+pub(crate) struct Args {
+    /// Machine configuration
+    file: PathBuf,
+    /// Patches, in the order they are applied
+    #[arg(required = true)]
+    patches: Vec<PathBuf>,
+    /// Talos release whose rules count
+    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse, default_value = "1.12")]
+    talos: TalosVersion,
+    /// File with age identities that open encrypted patches, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// File to write, for nobody else to read; standard output when left out
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let read = |path: &Path| sealed::open(path, args.identity.as_deref()).map(|opened| opened.text);
+    let base = read(&args.file)?;
+    let mut patches = Vec::new();
+    let mut refused = Vec::new();
+    for path in &args.patches {
+        match Patch::read(&path.display().to_string(), &read(path)?, &args.talos) {
+            Ok(patch) => patches.push(patch),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    let patched = if refused.is_empty() { Some(patch::apply(&base, &patches, &args.talos)) } else { None };
+    match patched {
+        Some(Ok(documents)) => {
+            let text = emit_all(&documents);
+            match &args.output {
+                Some(path) => disk::replace_private(path, text.as_bytes())?,
+                None => out.write_all(text.as_bytes())?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Err(error)) => Ok(reported([error.to_string()])),
+        None => Ok(reported(refused)),
+    }
+}

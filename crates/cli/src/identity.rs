@@ -1,0 +1,98 @@
+//! The age identities at hand, found where SOPS finds them.
+
+use std::env;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use age::armor::ArmoredReader;
+use age::x25519;
+use age::{Decryptor, Identity};
+use ichor_core::cluster::Files as _;
+use ichor_core::sops::Ring;
+
+use crate::disk::Disk;
+
+/// More than any data key takes.
+const LARGEST: u64 = 4096;
+
+/// Why identities cannot be had. Nothing of them is repeated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IdentityError {
+    #[error("cannot read the age identities in {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error(
+        "line {line} of {from} is not an age identity; want AGE-SECRET-KEY-1… (ssh keys and passphrases are not supported)"
+    )]
+    NotIdentity { from: String, line: usize },
+}
+
+/// What opens files that are encrypted with age.
+pub(crate) struct Identities {
+    keys: Vec<x25519::Identity>,
+    /// Where they were looked for.
+    pub(crate) places: Vec<String>,
+}
+
+impl Identities {
+    /// Those of a file, or those SOPS would use: `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the file in the user's settings.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, IdentityError> {
+        let mut found = Self { keys: Vec::new(), places: Vec::new() };
+        if let Some(file) = file {
+            found.add_file(file)?;
+            return Ok(found);
+        }
+        found.places.push("SOPS_AGE_KEY".to_owned());
+        if let Ok(text) = env::var("SOPS_AGE_KEY") {
+            found.add(&text, "SOPS_AGE_KEY")?;
+        }
+        match env::var_os("SOPS_AGE_KEY_FILE").filter(|path| !path.is_empty()) {
+            Some(path) => found.add_file(Path::new(&path))?,
+            None => found.places.push("SOPS_AGE_KEY_FILE".to_owned()),
+        }
+        if let Some(path) = default_file() {
+            if path.exists() {
+                found.add_file(&path)?;
+            } else {
+                found.places.push(path.display().to_string());
+            }
+        }
+        Ok(found)
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), IdentityError> {
+        let unreadable = |reason| IdentityError::Unreadable { path: path.to_owned(), reason };
+        let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
+        let bytes = Disk.read(name).map_err(unreadable)?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
+        self.places.push(name.to_owned());
+        self.add(&text, name)
+    }
+
+    fn add(&mut self, text: &str, from: &str) -> Result<(), IdentityError> {
+        for (nth, line) in text.lines().map(str::trim).enumerate() {
+            // An identity of a plugin may stand beside one that is good for us.
+            if line.is_empty() || line.starts_with('#') || line.starts_with("AGE-PLUGIN-") {
+                continue;
+            }
+            let wrong = |_| IdentityError::NotIdentity { from: from.to_owned(), line: nth + 1 };
+            self.keys.push(line.parse().map_err(wrong)?);
+        }
+        Ok(())
+    }
+}
+
+impl Ring for Identities {
+    fn open(&self, armored: &str) -> Option<Vec<u8>> {
+        let decryptor = Decryptor::new_buffered(ArmoredReader::new(armored.as_bytes())).ok()?;
+        let reader = decryptor.decrypt(self.keys.iter().map(|key| key as &dyn Identity)).ok()?;
+        let mut plain = Vec::new();
+        reader.take(LARGEST).read_to_end(&mut plain).ok()?;
+        Some(plain)
+    }
+}
+
+fn default_file() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let settings = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
+    Some(settings.join("sops/age/keys.txt"))
+}

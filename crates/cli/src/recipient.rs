@@ -1,0 +1,134 @@
+//! Who secrets are encrypted for.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use age::x25519;
+use ichor_core::cluster::Files as _;
+use ichor_core::sops::Envelope;
+use ichor_core::talos::document;
+use rand_core::{OsRng, RngCore as _};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::disk::Disk;
+
+/// Why it is not known for whom to encrypt.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecipientError {
+    #[error(
+        "{from}: `{text}` is not an age recipient; want a public key such as age1… (ssh keys are not supported)"
+    )]
+    NotRecipient { from: String, text: String },
+    #[error(
+        "nobody to encrypt for: name an age recipient with --age, `secrets_for` of the cluster file, SOPS_AGE_RECIPIENTS \
+         or .sops.yaml, or keep the file in the clear with --plain"
+    )]
+    Nobody,
+    #[error("cannot use {}: {reason}", path.display())]
+    Rules { path: PathBuf, reason: String },
+}
+
+/// Recipients, as they are written.
+#[derive(Debug)]
+pub(crate) struct Recipients(Vec<String>);
+
+impl Recipients {
+    /// The first that are named: on the command line, in the cluster file, in the environment, in `.sops.yaml` above `file`.
+    pub(crate) fn choose(args: &[String], cluster: &[String], file: &Path) -> Result<Self, RecipientError> {
+        let env = env::var("SOPS_AGE_RECIPIENTS").unwrap_or_default();
+        let env: Vec<_> = split(&env);
+        for (from, named) in [("--age", args), ("secrets_for", cluster), ("SOPS_AGE_RECIPIENTS", &env)] {
+            if !named.is_empty() {
+                return Self::check(from, named);
+            }
+        }
+        let (path, named) = rules_above(file)?.ok_or(RecipientError::Nobody)?;
+        Self::check(&path.display().to_string(), &named)
+    }
+
+    /// Those of a file that exists.
+    pub(crate) fn check(from: &str, named: &[String]) -> Result<Self, RecipientError> {
+        for text in named {
+            parse(text)
+                .ok_or_else(|| RecipientError::NotRecipient { from: from.to_owned(), text: text.clone() })?;
+        }
+        if named.is_empty() { Err(RecipientError::Nobody) } else { Ok(Self(named.to_vec())) }
+    }
+
+    /// A fresh data key, encrypted for each of them.
+    pub(crate) fn envelope(&self) -> Envelope {
+        let mut data_key = [0; 32];
+        OsRng.fill_bytes(&mut data_key);
+        let sealed = self.0.iter().map(|text| {
+            let recipient = parse(text).expect("checked when it was chosen");
+            let armored =
+                age::encrypt_and_armor(&recipient, &data_key).expect("writing to memory does not fail");
+            (text.clone(), armored)
+        });
+        Envelope { recipients: sealed.collect(), data_key }
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.0
+    }
+}
+
+fn parse(text: &str) -> Option<x25519::Recipient> {
+    x25519::Recipient::from_str(text).ok()
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// The recipients that the nearest `.sops.yaml` names for a file.
+fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientError> {
+    let Ok(file) = std::path::absolute(file) else { return Ok(None) };
+    let Some(path) =
+        file.ancestors().skip(1).map(|folder| folder.join(".sops.yaml")).find(|path| path.is_file())
+    else {
+        return Ok(None);
+    };
+    let wrong = |reason: &str| RecipientError::Rules { path: path.clone(), reason: reason.to_owned() };
+    let name = path.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?;
+    let bytes = Disk.read(name).map_err(|reason| wrong(&reason))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text"))?;
+    let documents = document::read(&text).map_err(|error| wrong(&error.to_string()))?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let relative = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
+    let named = documents.first().map(|rules| recipients_for(rules, &relative));
+    let named = named.transpose().map_err(|reason| wrong(&reason))?.unwrap_or_default();
+    if named.is_empty() {
+        return Err(wrong(&format!("none of its creation_rules names an age recipient for {relative}")));
+    }
+    Ok(Some((path, named)))
+}
+
+/// The age recipients of the first rule for a path. What else a rule names would be left out, and whoever
+/// holds it could not read the file: that is refused.
+fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, String> {
+    for (_, rule) in document::items(rules, "/creation_rules") {
+        if let Some(pattern) = rule.get("path_regex").and_then(Value::as_str) {
+            let regex =
+                Regex::new(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))?;
+            if !regex.is_match(path) {
+                continue;
+            }
+        }
+        let others =
+            ["pgp", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "key_groups"];
+        if let Some(other) = others.iter().find(|key| rule.get(**key).is_some_and(|value| !value.is_null())) {
+            return Err(format!(
+                "the rule for {path} names `{other}`, and ichor encrypts for age alone; use --age"
+            ));
+        }
+        return Ok(match rule.get("age") {
+            Some(Value::String(text)) => split(text),
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).flat_map(split).collect(),
+            _ => Vec::new(),
+        });
+    }
+    Ok(Vec::new())
+}

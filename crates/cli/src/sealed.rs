@@ -1,0 +1,89 @@
+//! Files that hold secrets, on disk: opened, and written so that nobody else can read them.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ichor_core::cluster::Files as _;
+use ichor_core::moment::Moment;
+use ichor_core::sops::{self, Sealed, SopsError};
+use ichor_core::talos::document;
+use rand_core::OsRng;
+use serde_json::Value;
+
+use crate::disk::Disk;
+use crate::identity::{Identities, IdentityError};
+use crate::recipient::Recipients;
+
+/// Why a file with secrets cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("cannot read {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error("cannot open {}", path.display())]
+    Sealed { path: PathBuf, source: SopsError },
+    #[error("cannot open {} with the age identities of {}", path.display(), places.join(", "))]
+    WrongKey { path: PathBuf, places: Vec<String>, source: SopsError },
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+/// A file that was opened.
+pub(crate) struct Opened {
+    /// Its text in the clear.
+    pub(crate) text: String,
+    /// Whom it was encrypted for; none for a file in the clear.
+    pub(crate) recipients: Option<Vec<String>>,
+}
+
+/// Reads a file, and opens it where it is encrypted.
+pub(crate) fn open(path: &Path, identity: Option<&Path>) -> Result<Opened, OpenError> {
+    let text = read(path)?;
+    if !sops::is_sealed(&text) {
+        return Ok(Opened { text, recipients: None });
+    }
+    let (documents, recipients) = decrypt(path, &text, identity)?;
+    let text = documents.first().map(Value::to_string).unwrap_or_default();
+    Ok(Opened { text, recipients: Some(recipients) })
+}
+
+/// Reads a file that has to be encrypted.
+pub(crate) fn open_sealed(path: &Path, identity: Option<&Path>) -> Result<Vec<Value>, OpenError> {
+    let text = read(path)?;
+    decrypt(path, &text, identity).map(|(documents, _)| documents)
+}
+
+fn read(path: &Path) -> Result<String, OpenError> {
+    let unreadable = |reason| OpenError::Unreadable { path: path.to_owned(), reason };
+    let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
+    let bytes = Disk.read(name).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))
+}
+
+fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Value>, Vec<String>), OpenError> {
+    let path = path.to_owned();
+    let sealed = match Sealed::read(text) {
+        Ok(sealed) => sealed,
+        Err(source) => return Err(OpenError::Sealed { path, source }),
+    };
+    let identities = Identities::load(identity)?;
+    match sealed.open(&identities) {
+        Ok(documents) => Ok((documents, sealed.recipients())),
+        Err(source @ SopsError::WrongKey(_)) => {
+            Err(OpenError::WrongKey { path, places: identities.places, source })
+        }
+        Err(source) => Err(OpenError::Sealed { path, source }),
+    }
+}
+
+/// Encrypts a text that is one YAML map.
+pub(crate) fn seal(text: &str, recipients: &Recipients) -> Result<String, SopsError> {
+    let documents = document::read(text)?;
+    let map = documents.first().and_then(Value::as_object).expect("what is sealed was written as a map");
+    sops::seal(map, &recipients.envelope(), &mut OsRng, now())
+}
+
+/// What time it is.
+pub(crate) fn now() -> Moment {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Moment::from_unix(seconds).expect("the clock of a machine does not pass the year 9999")
+}

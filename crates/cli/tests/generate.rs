@@ -1,0 +1,196 @@
+//! `ichor talos gen` against what Talos itself writes, and where it writes to.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use common::{folder, ichor, ichor_with, root};
+use ichor_core::talos::document;
+use serde_json::Value;
+
+fn cases() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("crates/core/tests/talos/clusters")).unwrap();
+    let mut cases: Vec<_> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    cases.sort();
+    cases
+}
+
+/// The command line that asks for a case.
+fn words(case: &Path) -> String {
+    let asked: Value = serde_json::from_str(&fs::read_to_string(case.join("input.json")).unwrap()).unwrap();
+    let text = |key: &str| asked[key].as_str().unwrap().to_owned();
+    let mut words = vec![text("cluster_name"), text("endpoint")];
+    let options = asked["options"].as_object().unwrap();
+    if !options.contains_key("talos-version") {
+        words.extend(["--talos-version".to_owned(), text("generated_by_talos")]);
+    }
+    for (key, value) in options {
+        words.push(match value {
+            Value::Bool(on) => format!("--{key}={on}"),
+            Value::Array(items) => {
+                let items: Vec<_> = items.iter().map(|item| item.as_str().unwrap()).collect();
+                format!("--{key}={}", items.join(","))
+            }
+            other => format!("--{key}={}", other.as_str().unwrap()),
+        });
+    }
+    format!("talos gen {} --secrets {}", words.join(" "), case.join("secrets.yaml").display())
+}
+
+/// A case, and the command line up to the secrets.
+fn solo() -> (PathBuf, String) {
+    let case = root().join("crates/core/tests/talos/clusters/single-v1.12");
+    let words = words(&case);
+    (case, words)
+}
+
+#[test]
+fn every_case_is_written_as_talos_writes_it() {
+    for case in cases() {
+        let folder = folder(&[]);
+
+        let run = ichor(folder.path(), &format!("{} -o out", words(&case)));
+
+        assert_eq!(run.code, 0, "{}: {}", case.display(), run.stderr);
+        assert_eq!(run.stdout, "out/controlplane.yaml\nout/worker.yaml\nout/talosconfig\n");
+        let [got, want] = [folder.path().join("out"), case.clone()].map(|folder| {
+            ["controlplane.yaml", "worker.yaml", "talosconfig"]
+                .map(|name| fs::read_to_string(folder.join(name)).unwrap())
+        });
+        assert_eq!(got[..2], want[..2], "{}", case.display());
+        let [got, want] = [&got[2], &want[2]].map(|text| {
+            let mut config = document::read(text).unwrap().remove(0);
+            let context = config["context"].as_str().unwrap().to_owned();
+            // They are new each time.
+            for key in ["crt", "key"] {
+                assert!(
+                    config["contexts"][&context][key].take().as_str().unwrap().starts_with("LS0tLS1CRUdJTi")
+                );
+            }
+            config
+        });
+        assert_eq!(got, want, "{}", case.display());
+    }
+}
+
+#[test]
+fn files_are_for_the_owner_alone_and_are_not_overwritten() {
+    let (_, words) = solo();
+    let folder = folder(&[("worker.yaml", "mine\n")]);
+    let path = folder.path();
+
+    let refused = ichor(path, &words);
+    assert_eq!(refused.code, 2);
+    assert_eq!(refused.stderr, "error: worker.yaml exists already; --force overwrites it\n");
+    assert!(!path.join("controlplane.yaml").exists());
+    assert_eq!(fs::read_to_string(path.join("worker.yaml")).unwrap(), "mine\n");
+
+    let forced = ichor(path, &format!("{words} --force"));
+    assert_eq!(forced.code, 0, "{}", forced.stderr);
+    for name in ["controlplane.yaml", "worker.yaml", "talosconfig"] {
+        let mode = fs::metadata(path.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn one_file_goes_to_standard_output_or_to_its_path() {
+    let (case, words) = solo();
+    let folder = folder(&[]);
+    let want = fs::read_to_string(case.join("worker.yaml")).unwrap();
+
+    let printed = ichor(folder.path(), &format!("{words} -t worker -o -"));
+    let written = ichor(folder.path(), &format!("{words} -t worker -o a/w.yaml"));
+    let several = ichor(folder.path(), &format!("{words} -o -"));
+
+    assert_eq!((printed.code, printed.stdout.as_str()), (0, want.as_str()));
+    assert_eq!((written.code, written.stdout.as_str()), (0, "a/w.yaml\n"));
+    assert_eq!(fs::read_to_string(folder.path().join("a/w.yaml")).unwrap(), want);
+    assert_eq!(several.code, 2);
+    assert!(several.stderr.contains("--output-types controlplane"), "{}", several.stderr);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_said() {
+    let (case, _) = solo();
+    let secrets = case.join("secrets.yaml").display().to_string();
+    let folder = folder(&[("bad.yaml", "cluster: {id: hunter2}\n")]);
+    for (words, said) in [
+        ("10.0.0.1 --talos-version v1.13.9", "try https://10.0.0.1:6443"),
+        ("https://base:6443 --talos-version v1.13", "all three numbers, or --install-image"),
+        ("https://base:6443 --talos-version v1.9.0", "give --kubernetes-version"),
+        ("https://base:6443 --talos-version latest", "not a Talos version"),
+        ("https://base:6443 --talos-version v1.13.9 --registry-mirror ghcr.io", "want HOST=URL"),
+        ("https://base:6443 --talos-version v1.13.9 --secrets bad.yaml", "cluster.secret is missing"),
+        ("https://base:6443 --talos-version v1.13.9 --secrets none.yaml", "none.yaml"),
+    ] {
+        let given = if words.contains("--secrets") { String::new() } else { format!("--secrets {secrets}") };
+
+        let run = ichor(folder.path(), &format!("talos gen home {words} {given}"));
+
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words}");
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_talos_will_not_take_is_a_warning() {
+    let (_, words) = solo();
+    let folder = folder(&[]);
+
+    let run = ichor(
+        folder.path(),
+        &format!("{words} --kubernetes-version 1.20.0 --with-docs --persist=false -t worker -o -"),
+    );
+
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for said in ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "`persist: false`"] {
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn encrypted_secrets_are_opened_with_the_right_key() {
+    // Made for this test.
+    const KEY: &str = "AGE-SECRET-KEY-1UQX8MSL30GZPKWAGCCH9D53VTFDT2FP09HS4497LNPL2QQXNCDZQAXLZGT";
+    const RECIPIENT: &str = "age170jaqq5z6hvamkxgefer6vs3vqwlh8r46cntpxmj75pwvzx99ywsk5z5zw";
+    let (case, words) = solo();
+    let plain = case.join("secrets.yaml").display().to_string();
+    let words = words.replace(&plain, "secrets.sops.yaml");
+    let folder = folder(&[("key.txt", KEY)]);
+    let home = folder.path().display().to_string();
+    let env =
+        [("HOME", home.as_str()), ("XDG_CONFIG_HOME", ""), ("SOPS_AGE_KEY", ""), ("SOPS_AGE_KEY_FILE", "")];
+    let import = ichor_with(folder.path(), &format!("secrets import {plain} --age {RECIPIENT}"), &env);
+    assert_eq!(import.code, 0, "{}", import.stderr);
+
+    let opened = ichor_with(folder.path(), &format!("{words} -t worker -o - --identity key.txt"), &env);
+    let closed = ichor_with(folder.path(), &format!("{words} -t worker -o -"), &env);
+
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert_eq!(opened.stdout, fs::read_to_string(case.join("worker.yaml")).unwrap());
+    assert_eq!((closed.code, closed.stdout.as_str()), (2, ""));
+    assert!(closed.stderr.contains("cannot open secrets.sops.yaml"), "{}", closed.stderr);
+}
+
+#[test]
+fn without_secrets_new_ones_are_made() {
+    let folder = folder(&[]);
+
+    // Before Talos 1.7 there is no RSA key, which takes its time to find.
+    let words = "talos gen home https://base:6443 --talos-version v1.6.0 --kubernetes-version 1.29.0 -o out";
+    let run = ichor(folder.path(), words);
+
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("new secrets"), "{}", run.stderr);
+    let read = |name: &str| {
+        document::read(&fs::read_to_string(folder.path().join("out").join(name)).unwrap()).unwrap().remove(0)
+    };
+    let (control_plane, worker) = (read("controlplane.yaml"), read("worker.yaml"));
+    assert_eq!(control_plane["machine"]["ca"]["crt"], worker["machine"]["ca"]["crt"]);
+    assert_eq!(read("talosconfig")["contexts"]["home"]["ca"], worker["machine"]["ca"]["crt"]);
+}

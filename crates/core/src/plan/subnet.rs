@@ -1,0 +1,93 @@
+//! Subnets that the kubelet and etcd of one node take their addresses from.
+
+use ipnet::IpNet;
+
+use super::derive::Rule;
+use super::{Decided, NodePlan, Origin, Plan};
+use crate::cluster::key::{Key, List};
+use crate::cluster::section::Network;
+use crate::cluster::value::Prefix;
+
+impl Plan {
+    /// Subnets the kubelet of `node` may take its address from: the cluster's, unless the node has others.
+    pub fn kubelet_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
+        subnets(node, |network| &network.kubelet_subnets, &self.cluster.kubelet_subnets)
+    }
+
+    /// Subnets etcd on `node` may take its address from: the cluster's, unless the node has others.
+    pub fn etcd_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
+        subnets(node, |network| &network.etcd_subnets, &self.cluster.etcd_subnets)
+    }
+}
+
+fn subnets(
+    node: &NodePlan,
+    pick: fn(&Network) -> &Key<List<Prefix>>,
+    cluster: &Decided<Vec<IpNet>>,
+) -> Decided<Vec<IpNet>> {
+    let network = node.settings.network.get();
+    if let Some(written) = network.and_then(|network| pick(network).at()) {
+        return Decided::written(written.value.values().map(|prefix| prefix.0).collect(), written.place);
+    }
+    let own = own_prefixes(node);
+    let covered = |prefix: &IpNet| cluster.value.iter().any(|subnet| subnet.contains(prefix));
+    if !matches!(cluster.origin, Origin::Derived(Rule::NodePrefixes, _)) || own.iter().all(covered) {
+        return cluster.clone();
+    }
+    Decided::derived(own, Rule::NodePrefixes, network.and_then(|network| network.node.place()))
+}
+
+/// The prefixes of the node's addresses; with DHCP those that are written for it.
+fn own_prefixes(node: &NodePlan) -> Vec<IpNet> {
+    let addresses: Vec<_> = node.address.iter().map(|(net, _)| net.trunc()).collect();
+    if !addresses.is_empty() {
+        return addresses;
+    }
+    let written = node.settings.network.get().and_then(|network| network.node.get());
+    let v4 = written.and_then(|node| node.v4.get()?.prefix()).map(IpNet::V4);
+    let v6 = written.and_then(|node| node.v6.get()?.prefix()).map(IpNet::V6);
+    v4.into_iter().chain(v6).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::planned;
+
+    fn kubelet_of(text: &'static str) -> Vec<String> {
+        let plan = planned(text);
+        plan.nodes.iter().map(|node| format!("{:?}", plan.kubelet_subnets(node).value)).collect()
+    }
+
+    #[test]
+    fn a_site_with_a_prefix_of_its_own_has_subnets_of_its_own() {
+        let subnets = kubelet_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null}},
+              sites: {berlin: {network: {node: {v4: 10.9.0.0/24}}}, paris: {}},
+              nodes: [{name: a, index: 11, site: berlin}, {name: b, index: 12, site: paris}]}",
+        );
+
+        assert_eq!(subnets, ["[10.9.0.0/24]", "[10.101.0.0/24]"]);
+    }
+
+    #[test]
+    fn with_dhcp_the_prefix_that_is_written_counts() {
+        let subnets = kubelet_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null, addressing: dhcp}},
+              sites: {berlin: {network: {node: {v4: 10.9.0.0/24}}}},
+              nodes: [{name: a, index: 11, site: berlin}, {name: b, index: 12}]}",
+        );
+
+        assert_eq!(subnets, ["[10.9.0.0/24]", "[10.101.0.0/24]"]);
+    }
+
+    #[test]
+    fn what_is_written_counts_before_what_is_derived() {
+        let subnets = kubelet_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null}},
+              sites: {berlin: {network: {node: {v4: 10.9.0.0/24}, kubelet_subnets: [10.0.0.0/8]}}},
+              nodes: [{name: a, index: 11, site: berlin}]}",
+        );
+
+        assert_eq!(subnets, ["[10.0.0.0/8]"]);
+    }
+}

@@ -1,0 +1,260 @@
+//! X.509 certificates: the authorities of a cluster and the administrator's, in the form Talos gives them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rand_core::CryptoRngCore;
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::certificate::{CertificateInner, TbsCertificateInner, Version};
+use x509_cert::der::asn1::{Any, BitString, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec};
+use x509_cert::der::oid::AssociatedOid;
+use x509_cert::der::{Decode as _, Encode};
+use x509_cert::ext::Extension;
+use x509_cert::ext::pkix::{
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, SubjectKeyIdentifier,
+};
+use x509_cert::name::{Name, RdnSequence, RelativeDistinguishedName};
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::SubjectPublicKeyInfoOwned;
+use x509_cert::time::Validity;
+
+use super::bundle::Pair;
+use super::key::{KeyError, KeyKind, PrivateKey};
+use super::pem::Pem;
+use crate::moment::Moment;
+
+const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
+const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+const CLIENT_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
+/// How long a certificate authority lasts: 87600 hours.
+const AUTHORITY_LIFE: Duration = Duration::from_hours(87_600);
+const FITS: &str = "every part was made here and has a DER form";
+
+/// Why a certificate cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// There is no PEM block.
+    #[error("holds no PEM block")]
+    NotPem,
+    /// The block holds something else.
+    #[error("is not an X.509 certificate")]
+    NotX509,
+}
+
+/// Why a certificate cannot be issued.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// The authority's certificate is none.
+    #[error("the certificate of the authority")]
+    Certificate(#[from] CertificateError),
+    /// The authority's key cannot sign.
+    #[error("the key of the authority")]
+    Key(#[from] KeyError),
+    /// The authority's key belongs to another certificate.
+    #[error("the key of the authority does not belong to its certificate")]
+    Foreign,
+    /// A role that cannot stand in a certificate.
+    #[error("`{0}` is not a role; want one such as os:admin, os:operator or os:reader")]
+    Role(String),
+    /// It would end after the year 9999.
+    #[error("the certificate would outlast the year 9999")]
+    TooLong,
+}
+
+/// A certificate that was read.
+pub(super) struct Certificate(CertificateInner);
+
+impl Certificate {
+    pub(super) fn read(pem: &Pem) -> Result<Self, CertificateError> {
+        let (_, der) = pem.block().ok_or(CertificateError::NotPem)?;
+        CertificateInner::from_der(&der).map(Self).map_err(|_| CertificateError::NotX509)
+    }
+
+    /// From when and until when it is valid.
+    pub(super) fn validity(&self) -> (Moment, Moment) {
+        let validity = self.0.tbs_certificate.validity;
+        (Moment::from_x509(validity.not_before), Moment::from_x509(validity.not_after))
+    }
+
+    /// Whether it may sign other certificates.
+    pub(super) fn is_authority(&self) -> bool {
+        let found = self.0.tbs_certificate.get::<BasicConstraints>();
+        matches!(found, Ok(Some((_, constraints))) if constraints.ca)
+    }
+
+    /// Whether `key` is the private half of its key; true where the public half is not known.
+    pub(super) fn belongs_to(&self, key: &PrivateKey) -> bool {
+        let bits = self.0.tbs_certificate.subject_public_key_info.subject_public_key.raw_bytes();
+        key.public().is_none_or(|public| public == bits)
+    }
+
+    fn subject(&self) -> &Name {
+        &self.0.tbs_certificate.subject
+    }
+
+    fn subject_key_id(&self) -> Option<Vec<u8>> {
+        let found = self.0.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
+        Some(found.1.0.as_bytes().to_vec())
+    }
+}
+
+/// Makes a certificate authority of its own; without an organization its name is empty.
+pub(super) fn authority(
+    kind: KeyKind,
+    organization: Option<&str>,
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+) -> Result<Pair, IssueError> {
+    let key = PrivateKey::new(kind, rng);
+    let serial = serial(rng);
+    let mut id = [0; 20];
+    rng.fill_bytes(&mut id);
+    let name = name(organization.as_slice());
+    let to_be_signed = Statement {
+        serial,
+        issuer: name.clone(),
+        subject: name,
+        validity: validity(now, AUTHORITY_LIFE)?,
+        key: key.public_info()?,
+        extensions: vec![
+            extension(true, &KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyCertSign)),
+            extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH, CLIENT_AUTH])),
+            extension(true, &BasicConstraints { ca: true, path_len_constraint: None }),
+            // Talos draws it too, in place of hashing the key.
+            extension(false, &SubjectKeyIdentifier(OctetString::new(id).expect(FITS))),
+        ],
+    };
+    pair(to_be_signed.sign(&key)?, &key)
+}
+
+/// Makes a certificate for a user of Talos' API with these roles, signed by the authority `os`.
+///
+/// The key is of the authority's own kind, which is Ed25519 in every bundle that Talos made.
+pub fn client_certificate(
+    os: &Pair,
+    roles: &[&str],
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+    life: Duration,
+) -> Result<Pair, IssueError> {
+    let authority = Certificate::read(&os.crt)?;
+    let signer = PrivateKey::read(&os.key)?;
+    if !authority.belongs_to(&signer) {
+        return Err(IssueError::Foreign);
+    }
+    if let Some(role) = roles.iter().find(|role| !is_role(role)) {
+        return Err(IssueError::Role((*role).to_owned()));
+    }
+    let roles: Vec<&str> = BTreeSet::from_iter(roles.iter().copied()).into_iter().collect();
+    let key = PrivateKey::new(signer.kind().ok_or(KeyError::CannotSign)?, rng);
+    let mut extensions = vec![
+        extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
+        extension(false, &ExtendedKeyUsage(vec![CLIENT_AUTH])),
+    ];
+    if let Some(id) = authority.subject_key_id() {
+        let key_identifier = Some(OctetString::new(id).expect(FITS));
+        let issuer = AuthorityKeyIdentifier { key_identifier, ..AuthorityKeyIdentifier::default() };
+        extensions.push(extension(false, &issuer));
+    }
+    let to_be_signed = Statement {
+        serial: serial(rng),
+        issuer: authority.subject().clone(),
+        subject: name(&roles),
+        validity: validity(now, life)?,
+        key: key.public_info()?,
+        extensions,
+    };
+    pair(to_be_signed.sign(&signer)?, &key)
+}
+
+/// Makes the administrator's certificate: the role `os:admin` alone.
+pub fn admin_certificate(
+    os: &Pair,
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+    life: Duration,
+) -> Result<Pair, IssueError> {
+    client_certificate(os, &["os:admin"], rng, now, life)
+}
+
+fn is_role(role: &str) -> bool {
+    role.strip_prefix("os:").is_some_and(|rest| {
+        !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_lowercase() || b == b':' || b == b'-')
+    })
+}
+
+/// What a certificate says, before it is signed.
+struct Statement {
+    serial: SerialNumber,
+    issuer: Name,
+    subject: Name,
+    validity: Validity,
+    key: SubjectPublicKeyInfoOwned,
+    extensions: Vec<Extension>,
+}
+
+impl Statement {
+    fn sign(self, signer: &PrivateKey) -> Result<Pem, IssueError> {
+        let signature = signer.signature_algorithm()?;
+        let tbs_certificate = TbsCertificateInner {
+            version: Version::V3,
+            serial_number: self.serial,
+            signature: signature.clone(),
+            issuer: self.issuer,
+            validity: self.validity,
+            subject: self.subject,
+            subject_public_key_info: self.key,
+            issuer_unique_id: None,
+            subject_unique_id: None,
+            extensions: Some(self.extensions),
+        };
+        let signed = signer.sign(&tbs_certificate.to_der().expect(FITS))?;
+        let certificate = CertificateInner {
+            tbs_certificate,
+            signature_algorithm: signature,
+            signature: BitString::from_bytes(&signed).expect(FITS),
+        };
+        Ok(Pem::new("CERTIFICATE", &certificate.to_der().expect(FITS)))
+    }
+}
+
+fn pair(crt: Pem, key: &PrivateKey) -> Result<Pair, IssueError> {
+    Ok(Pair { crt, key: key.pem().ok_or(KeyError::CannotSign)? })
+}
+
+/// A number below 2^128, by chance.
+fn serial(rng: &mut impl CryptoRngCore) -> SerialNumber {
+    let mut bytes = [0; 16];
+    rng.fill_bytes(&mut bytes);
+    SerialNumber::new(&bytes).expect("16 bytes are fewer than the 20 allowed")
+}
+
+fn validity(now: Moment, life: Duration) -> Result<Validity, IssueError> {
+    let end = now.after(life).ok_or(IssueError::TooLong)?;
+    Ok(Validity { not_before: now.x509(), not_after: end.x509() })
+}
+
+/// A name of organizations alone; several stand in one set, as Go writes them.
+fn name(organizations: &[&str]) -> Name {
+    let attributes = organizations.iter().map(|text| AttributeTypeAndValue {
+        oid: ORGANIZATION,
+        value: Any::from(
+            PrintableStringRef::new(text).expect("lower case letters, colons and dashes are printable"),
+        ),
+    });
+    let attributes: Vec<_> = attributes.collect();
+    if attributes.is_empty() {
+        return RdnSequence::default();
+    }
+    let set = SetOfVec::try_from(attributes).expect(FITS);
+    RdnSequence(vec![RelativeDistinguishedName(set)])
+}
+
+fn extension(critical: bool, content: &(impl AssociatedOid + Encode)) -> Extension {
+    let der = content.to_der().expect(FITS);
+    Extension { extn_id: oid(content), critical, extn_value: OctetString::new(der).expect(FITS) }
+}
+
+fn oid<T: AssociatedOid>(_: &T) -> ObjectIdentifier {
+    T::OID
+}

@@ -1,0 +1,24 @@
+//! A cluster's secrets, in the form of `talosctl gen secrets`.
+//!
+//! [`Bundle`] is what a secrets file holds: identity, tokens, certificate authorities, keys. It is made by
+//! [`Bundle::new`], read by [`Bundle::read`] or taken out of a configuration by [`from_config`]; [`Bundle::warnings`]
+//! says what Talos lets pass in it. [`admin_certificate`] makes what an administrator shows to Talos' API.
+//!
+//! Not here: how a bundle is kept from others ([`sops`](crate::sops)).
+
+mod admin;
+mod bundle;
+mod certificate;
+mod check;
+mod import;
+mod key;
+mod make;
+mod pem;
+
+pub use admin::{read_admin, write_admin};
+pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
+pub use certificate::{CertificateError, IssueError, admin_certificate, client_certificate};
+pub use check::{Warning, pair_warnings};
+pub use import::{ImportError, from_config};
+pub use key::KeyError;
+pub use pem::Pem;

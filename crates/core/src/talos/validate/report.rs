@@ -1,0 +1,64 @@
+//! Everything a release says of the text of a configuration, with the lines it says it of.
+
+use super::{Mode, Setting, Weight, is_refused, validate};
+use crate::cluster::value::TalosVersion;
+use crate::talos::load;
+use crate::talos::yaml::{self, Node};
+
+/// What a release says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Whether it could not even be read.
+    pub load_error: bool,
+    /// What is wrong, in the order of the text.
+    pub entries: Vec<Entry>,
+    /// Whether the release takes it.
+    pub valid: bool,
+}
+
+/// Something wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// Its line, counted from 1.
+    pub line: u32,
+    /// The keys that lead to it.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl Report {
+    /// Reads and judges a text; what `strict` does, [`is_refused`] says.
+    pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
+        match load::load(text, talos) {
+            Err(error) => {
+                let entries = error.problems.into_iter().map(|problem| Entry {
+                    weight: Weight::Error,
+                    line: problem.line,
+                    path: problem.path,
+                    message: problem.message,
+                });
+                Report { load_error: true, entries: entries.collect(), valid: false }
+            }
+            Ok(config) => {
+                let nodes = yaml::parse(text).unwrap_or_default();
+                let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
+                let flaws = validate(&config, Setting { talos, mode });
+                let valid = !is_refused(&config, &flaws, strict);
+                let mut entries: Vec<_> = flaws
+                    .into_iter()
+                    .map(|flaw| Entry {
+                        weight: flaw.weight,
+                        line: nodes.get(flaw.document).map_or(0, |node| node.line_at(&flaw.path)),
+                        path: flaw.path,
+                        message: flaw.message,
+                    })
+                    .collect();
+                entries.sort_by_key(|entry| entry.line);
+                Report { load_error: false, entries, valid }
+            }
+        }
+    }
+}

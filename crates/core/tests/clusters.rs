@@ -1,0 +1,61 @@
+//! Every folder under `talos/clusters` is a case: what was asked of Talos, and the configurations it made.
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
+use ichor_core::talos::secrets::Bundle;
+use ichor_core::talos::{document, release};
+use serde_json::Value;
+
+fn read(case: &Path, name: &str) -> String {
+    fs::read_to_string(case.join(name)).unwrap_or_else(|error| panic!("{}: {error}", case.display()))
+}
+
+/// What `ichor talos gen` makes of the options of a case.
+fn input(case: &Path) -> Input {
+    let asked: Value = serde_json::from_str(&read(case, "input.json")).unwrap();
+    let options = &asked["options"];
+    let text = |key: &str| options[key].as_str().map(str::to_owned);
+    let contract =
+        text("talos-version").unwrap_or_else(|| asked["generated_by_talos"].as_str().unwrap().to_owned());
+    let talos = TalosVersion::parse(&contract).unwrap();
+    let endpoint = Endpoint::parse(asked["endpoint"].as_str().unwrap()).unwrap();
+    let mut input = Input::new(asked["cluster_name"].as_str().unwrap(), endpoint, Contract::of(&talos));
+    input.kubernetes = match text("kubernetes-version") {
+        Some(version) => Some(KubernetesVersion::parse(&version).unwrap()),
+        None => release::default_kubernetes(&talos),
+    };
+    input.install_disk = text("install-disk");
+    input.install_image = text("install-image");
+    input.dns_domain = text("dns-domain").unwrap_or(input.dns_domain);
+    input.kubespan = options["with-kubespan"].as_bool().filter(|enabled| *enabled);
+    let sans = options["additional-sans"].as_array().into_iter().flatten();
+    input.sans = sans.map(|san| san.as_str().unwrap().to_owned()).collect();
+    input
+}
+
+#[test]
+fn every_cluster_is_configured_as_talos_does() {
+    let cases: Vec<_> = common::cases("talos/clusters").into_iter().filter(|case| case.is_dir()).collect();
+
+    assert_eq!(cases.len(), 9);
+    for case in cases {
+        let input = input(&case);
+        let bundle = Bundle::read(&read(&case, "secrets.yaml")).unwrap();
+
+        for (name, got) in [
+            ("controlplane.yaml", generate::control_plane(&input, &bundle)),
+            ("worker.yaml", generate::worker(&input, &bundle)),
+        ] {
+            let want = read(&case, name);
+            assert!(got == document::read(&want).unwrap(), "{} {name}: other values", case.display());
+            similar_asserts::assert_eq!(got: emit_all(&got), want: want, "{} {name}", case.display());
+        }
+    }
+}
