@@ -1,6 +1,7 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
 pub mod asset;
+pub mod cel;
 pub mod config;
 pub mod digest;
 pub mod document;

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn only_host_dns_speaks_to_encrypted_resolvers() {
         let server = json!({"address": "10.0.0.53", "protocol": "DoT", "tlsServerName": "dns.example"});
-        let resolver = json!({"kind": "ResolverConfig", "nameservers": [server]});
+        let resolver = json!({"kind": "ResolverConfig", "nameservers": [server, {"address": "10.0.0.54"}]});
         let without = control_plane(&[("machine.features.hostDNS", json!(null))]);
 
         assert_eq!(
