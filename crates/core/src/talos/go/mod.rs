@@ -9,7 +9,6 @@ pub mod hostport;
 pub mod humanize;
 pub mod image;
 pub mod netip;
-pub mod number;
 pub mod path;
 pub mod pem;
 pub mod url;
