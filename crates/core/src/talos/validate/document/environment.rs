@@ -34,7 +34,7 @@ mod tests {
             ],
         );
         for kind in ["SysctlConfig", "SysfsConfig"] {
-            check(kind, &[("params: {net.x: '1'}", &[]), ("params: {'': '1'}", &["!params[\"\"]"])]);
+            check(kind, &[("params: {net.x: '1'}", &[]), ("params: {'': '1'}", &["!params."])]);
         }
     }
 }

@@ -52,7 +52,7 @@ mod tests {
                 ("labels: {a_: b, c: d_}", &["!labels.a_", "!labels.c"]),
                 (
                     "annotations: {a_: b, talos.dev/owned-labels: c}",
-                    &["!annotations.a_", "!annotations[\"talos.dev/owned-labels\"]"],
+                    &["!annotations.a_", "!annotations.talos.dev/owned-labels"],
                 ),
                 ("taints: {a: b}", &["!taints.a"]),
                 (&big, &["!annotations"]),
