@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn what_did_not_change_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let artifacts = |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
+        let artifacts =
+            |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
         let inode = || fs::metadata(folder.path().join("b")).unwrap().ino();
 
         assert_eq!(write(folder.path(), &artifacts("one")).unwrap(), 2);

@@ -105,7 +105,10 @@ fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle
     let (bundle, _) = place::open(&path, identity)?;
     let path = place::admin_file(&path);
     if !path.exists() {
-        bail!("there is no administrator's certificate at {}: make one with `ichor secrets renew`", path.display());
+        bail!(
+            "there is no administrator's certificate at {}: make one with `ichor secrets renew`",
+            path.display()
+        );
     }
     let text = sealed::open(&path, identity)?.text;
     let admin = read_admin(&text).with_context(|| path.display().to_string())?;
@@ -114,8 +117,15 @@ fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle
 
 fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
     let plan = &project.plan;
-    let nodes: Vec<String> = plan.nodes.iter().filter_map(NodePlan::main_address).map(|it| it.to_string()).collect();
-    talosconfig(plan.cluster.name.as_str(), &plan.cluster.talos_endpoints.value, &nodes, &bundle.os.crt, admin)
+    let nodes: Vec<String> =
+        plan.nodes.iter().filter_map(NodePlan::main_address).map(|it| it.to_string()).collect();
+    talosconfig(
+        plan.cluster.name.as_str(),
+        &plan.cluster.talos_endpoints.value,
+        &nodes,
+        &bundle.os.crt,
+        admin,
+    )
 }
 
 /// Secrets that the file refers to, each fetched once.
@@ -166,7 +176,10 @@ fn render(
             .chunks(share)
             .map(|part| scope.spawn(|| part.iter().map(|node| files(&renderer, node)).collect::<Vec<_>>()))
             .collect();
-        hands.into_iter().map(|hand| hand.join().map_err(|_| anyhow::anyhow!("a renderer failed"))).collect::<Result<Vec<_>, _>>()
+        hands
+            .into_iter()
+            .map(|hand| hand.join().map_err(|_| anyhow::anyhow!("a renderer failed")))
+            .collect::<Result<Vec<_>, _>>()
     })?;
     let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
     for result in results.into_iter().flatten() {

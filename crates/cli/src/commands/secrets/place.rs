@@ -172,7 +172,10 @@ fn closed(text: &str, recipients: Option<&Recipients>) -> anyhow::Result<String>
 }
 
 /// Reads a bundle; the recipients are those of its file.
-pub(in crate::commands) fn open(path: &Path, identity: Option<&Path>) -> anyhow::Result<(Bundle, Option<Recipients>)> {
+pub(in crate::commands) fn open(
+    path: &Path,
+    identity: Option<&Path>,
+) -> anyhow::Result<(Bundle, Option<Recipients>)> {
     let opened = sealed::open(path, identity)?;
     let bundle =
         Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))?;
