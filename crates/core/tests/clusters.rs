@@ -9,7 +9,9 @@ use std::path::Path;
 use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
+use ichor_core::talos::patch::{self, Patch};
 use ichor_core::talos::secrets::Bundle;
+use ichor_core::talos::validate::{Mode, Report};
 use ichor_core::talos::{document, release};
 use serde_json::Value;
 
@@ -58,4 +60,34 @@ fn every_cluster_is_configured_as_talos_does() {
             similar_asserts::assert_eq!(got: emit_all(&got), want: want, "{} {name}", case.display());
         }
     }
+}
+
+/// The nodes of a case: the patch of each, what becomes of the role's configuration, and what Talos says of that.
+#[test]
+fn every_node_is_patched_and_judged_as_talos_does() {
+    let mut nodes = 0;
+    for case in common::cases("talos/clusters") {
+        let Ok(entries) = fs::read_dir(case.join("nodes")) else { continue };
+        let asked: Value = serde_json::from_str(&read(&case, "input.json")).unwrap();
+        let talos = TalosVersion::parse(asked["generated_by_talos"].as_str().unwrap()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        for name in names.iter().filter_map(|name| name.strip_suffix(".patch.yaml")) {
+            let role = if name.starts_with("cp") { "controlplane.yaml" } else { "worker.yaml" };
+            let patch = Patch::read(name, &read(&case, &format!("nodes/{name}.patch.yaml")), &talos).unwrap();
+            let want = read(&case, &format!("nodes/{name}.yaml"));
+
+            let got = patch::apply(&read(&case, role), &[patch], &talos).unwrap();
+
+            assert!(got == document::read(&want).unwrap(), "{} {name}: other values", case.display());
+            let verdicts: Value = serde_json::from_str(&read(&case, &format!("nodes/{name}.verdicts.json"))).unwrap();
+            for verdict in verdicts.as_array().unwrap() {
+                let mode = if verdict["mode"] == "metal" { Mode::Metal } else { Mode::Cloud };
+                let report = Report::of(&want, &talos, mode, verdict["strict"] == true);
+                assert_eq!(report.valid, verdict["valid"] == true, "{} {name} {verdict}", case.display());
+            }
+            nodes += 1;
+        }
+    }
+    assert_eq!(nodes, 25);
 }

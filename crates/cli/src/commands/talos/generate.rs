@@ -11,10 +11,12 @@ use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
 use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
+use ichor_core::talos::patch::{self, Patch};
 use ichor_core::talos::release;
 use ichor_core::talos::secrets::{Bundle, admin_certificate};
 use ichor_core::talos::talosconfig::talosconfig;
 use rand_core::OsRng;
+use serde_json::Value;
 
 use super::target::{Output, Target};
 use crate::progress::Progress;
@@ -69,6 +71,15 @@ pub(crate) struct Args {
     registry_mirror: Vec<(String, String)>,
     #[command(flatten)]
     switches: Switches,
+    /// Patch for both kinds of machines: a file, @FILE, or the patch itself; applied in their order
+    #[arg(long, value_name = "PATCH")]
+    config_patch: Vec<String>,
+    /// Patch for control planes, applied after those for both
+    #[arg(long, value_name = "PATCH")]
+    config_patch_control_plane: Vec<String>,
+    /// Patch for workers, applied after those for both
+    #[arg(long, value_name = "PATCH")]
+    config_patch_worker: Vec<String>,
     /// Files to write
     #[arg(short = 't', long, value_name = "TYPE", value_delimiter = ',', value_enum,
         default_values_t = [Output::Controlplane, Output::Worker, Output::Talosconfig])]
@@ -128,7 +139,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let bundle = bundle(args)?;
     warn(args, &input, &bundle);
     // All of them, before the first is written.
-    let texts = target.outputs().into_iter().map(|output| render(output, &input, &bundle));
+    let texts = target.outputs().into_iter().map(|output| render(args, output, &input, &bundle));
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
     target.write(&texts, args.force, out)?;
     Ok(ExitCode::SUCCESS)
@@ -219,14 +230,38 @@ fn bundle(args: &Args) -> anyhow::Result<Bundle> {
     Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
 }
 
-fn render(output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
+fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
     match output {
-        Output::Controlplane => Ok(emit_all(&generate::control_plane(input, bundle))),
-        Output::Worker => Ok(emit_all(&generate::worker(input, bundle))),
+        Output::Controlplane => patched(args, &args.config_patch_control_plane, generate::control_plane(input, bundle)),
+        Output::Worker => patched(args, &args.config_patch_worker, generate::worker(input, bundle)),
         Output::Talosconfig => {
             let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), ADMIN_LIFE)
                 .context("cannot make the certificate of talosconfig")?;
             Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
         }
     }
+}
+
+/// A configuration with the patches for all machines, then those for its kind.
+fn patched(args: &Args, own: &[String], documents: Vec<Value>) -> anyhow::Result<String> {
+    let given = args.config_patch.iter().chain(own);
+    let patches = given.map(|given| read_patch(given, &args.talos_version)).collect::<anyhow::Result<Vec<_>>>()?;
+    let text = emit_all(&documents);
+    if patches.is_empty() {
+        return Ok(text);
+    }
+    Ok(emit_all(&patch::apply(&text, &patches, &args.talos_version)?))
+}
+
+/// A patch as talosctl takes it: `@FILE`, the patch itself where it can be one, else a file.
+fn read_patch(given: &str, talos: &TalosVersion) -> anyhow::Result<Patch> {
+    let is_patch = given.contains(['\n', ' ']) || given.starts_with(['[', '{']);
+    let (name, text) = match given.strip_prefix('@') {
+        None if is_patch => ("the patch of the command line", given.to_owned()),
+        file => {
+            let file = file.unwrap_or(given);
+            (file, sealed::open(Path::new(file), None)?.text)
+        }
+    };
+    Ok(Patch::read(name, &text, talos)?)
 }
