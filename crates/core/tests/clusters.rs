@@ -70,7 +70,8 @@ fn every_node_is_patched_and_judged_as_talos_does() {
         let Ok(entries) = fs::read_dir(case.join("nodes")) else { continue };
         let asked: Value = serde_json::from_str(&read(&case, "input.json")).unwrap();
         let talos = TalosVersion::parse(asked["generated_by_talos"].as_str().unwrap()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         for name in names.iter().filter_map(|name| name.strip_suffix(".patch.yaml")) {
             let role = if name.starts_with("cp") { "controlplane.yaml" } else { "worker.yaml" };
@@ -80,7 +81,8 @@ fn every_node_is_patched_and_judged_as_talos_does() {
             let got = patch::apply(&read(&case, role), &[patch], &talos).unwrap();
 
             assert!(got == document::read(&want).unwrap(), "{} {name}: other values", case.display());
-            let verdicts: Value = serde_json::from_str(&read(&case, &format!("nodes/{name}.verdicts.json"))).unwrap();
+            let verdicts: Value =
+                serde_json::from_str(&read(&case, &format!("nodes/{name}.verdicts.json"))).unwrap();
             for verdict in verdicts.as_array().unwrap() {
                 let mode = if verdict["mode"] == "metal" { Mode::Metal } else { Mode::Cloud };
                 let report = Report::of(&want, &talos, mode, verdict["strict"] == true);

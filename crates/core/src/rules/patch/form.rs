@@ -6,10 +6,17 @@ use crate::cluster::section::Role;
 use crate::plan::Kind;
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity, attachment};
-use crate::talos::{document, kind, release};
+use crate::talos::{self, document, kind, release};
 
-pub(in crate::rules) const RULES: &[Rule] =
-    &[FILE_MISSING, FILE_PATTERN_EMPTY, PATCH_UNREADABLE, PATCH_JSON, PATCH_TOO_NEW, PATCH_CONTROL_PLANE];
+pub(in crate::rules) const RULES: &[Rule] = &[
+    FILE_MISSING,
+    FILE_PATTERN_EMPTY,
+    PATCH_UNREADABLE,
+    PATCH_REFUSED,
+    PATCH_JSON,
+    PATCH_TOO_NEW,
+    PATCH_CONTROL_PLANE,
+];
 
 const FILE_MISSING: Rule = Rule {
     id: "file-missing",
@@ -64,6 +71,16 @@ const PATCH_UNREADABLE: Rule = Rule {
     },
 };
 
+const PATCH_REFUSED: Rule = Rule {
+    id: "patch-refused",
+    severity: Severity::Error,
+    summary: "a patch has a key that Talos does not know, or a value of the wrong type",
+    story: "`address:` where Talos has `addresses:`. Talos reads strictly, at any depth: the machine refuses the whole \
+            configuration, and as its first one that leaves it unreachable.",
+    fix: "correct the key or value; `ichor talos validate` judges whole configurations",
+    look: refused,
+};
+
 const PATCH_JSON: Rule = Rule {
     id: "patch-json",
     severity: Severity::Error,
@@ -104,6 +121,19 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
     fix: "move the patch to `roles.controlplane.patches`",
     look: control_plane_only,
 };
+
+fn refused(context: &Context<'_>, found: &mut Found) {
+    let contract = &context.plan.cluster.contract.value;
+    for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
+        let faults = talos::patch::faults(&patch.text, contract);
+        // Kinds of documents have rules of their own.
+        for fault in faults.iter().filter(|fault| fault.path != "kind") {
+            let line = if patch.file.is_some() { format!("line {}: ", fault.line) } else { String::new() };
+            let path = if fault.path.is_empty() { String::new() } else { format!("{}: ", fault.path) };
+            found.at(&patch.key, patch.place, patch.says(format!("{line}{path}{}", fault.message)));
+        }
+    }
+}
 
 fn too_new(context: &Context<'_>, found: &mut Found) {
     for (patch, kinds) in used(context) {

@@ -11,7 +11,7 @@ mod merge;
 use serde_json::Value;
 
 use super::config::{Config, Document};
-use super::load::{self, LoadError, Loader};
+use super::load::{self, LoadError, LoadProblem, Loader};
 use super::types;
 use super::yaml;
 use super::{document, encode};
@@ -147,6 +147,11 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
         state = patch.applied(state, talos)?;
     }
     Ok(state.values(talos))
+}
+
+/// What a release does not understand in a patch of documents to merge.
+pub fn faults(text: &str, talos: &TalosVersion) -> Vec<LoadProblem> {
+    read_steps(text, talos).err().map_or_else(Vec::new, |error| error.problems)
 }
 
 fn read_steps(text: &str, talos: &TalosVersion) -> Result<Vec<Step>, LoadError> {
