@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
 use crate::disk;
 
@@ -41,22 +42,31 @@ impl Artifact {
 
 /// Writes what is not there yet below `root`, and says how many files that were.
 pub(crate) fn write(root: &Path, artifacts: &[Artifact]) -> anyhow::Result<usize> {
-    let mut written = 0;
-    for artifact in artifacts {
-        let path = root.join(&artifact.path);
-        if artifact.is_there(&path) {
-            continue;
-        }
-        let folder = path.parent().unwrap_or(root);
-        fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        if artifact.private {
-            disk::replace_private(&path, &artifact.contents)?;
-        } else {
-            disk::replace(&path, &artifact.contents)?;
-        }
-        written += 1;
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let share = artifacts.len().div_ceil(workers).max(1);
+    thread::scope(|scope| {
+        let hands: Vec<_> = artifacts
+            .chunks(share)
+            .map(|part| scope.spawn(|| part.iter().map(|artifact| put(root, artifact)).sum::<anyhow::Result<usize>>()))
+            .collect();
+        hands.into_iter().map(|hand| hand.join().map_err(|_| anyhow!("a writer failed"))?).sum()
+    })
+}
+
+/// Writes one file, unless it is there, and says how many that were.
+fn put(root: &Path, artifact: &Artifact) -> anyhow::Result<usize> {
+    let path = root.join(&artifact.path);
+    if artifact.is_there(&path) {
+        return Ok(0);
     }
-    Ok(written)
+    let folder = path.parent().unwrap_or(root);
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    if artifact.private {
+        disk::replace_private(&path, &artifact.contents)?;
+    } else {
+        disk::replace(&path, &artifact.contents)?;
+    }
+    Ok(1)
 }
 
 #[cfg(test)]
