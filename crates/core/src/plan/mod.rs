@@ -10,7 +10,9 @@ mod boot;
 mod cluster;
 pub mod derive;
 mod kind;
+pub mod link;
 mod node;
+pub mod port_name;
 mod route;
 mod routing;
 mod subnet;
@@ -33,6 +35,7 @@ use crate::cluster::value::{
 use crate::model::Cluster;
 use derive::Rule;
 pub use kind::Kind;
+pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
 pub use route::RoutedNodes;
 
 /// Where a value came from.
@@ -245,6 +248,8 @@ pub struct NodePlan {
     pub loopback: Prefixes,
     /// Dummy links.
     pub dummies: Vec<DummyPlan>,
+    /// The address of the API that Talos moves between control planes; none on workers, and none where kube-vip does it.
+    pub vip: Option<VipPlan>,
     /// AS number.
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
@@ -314,6 +319,15 @@ pub struct DummyPlan {
     pub address: Prefixes,
     /// Whether every control plane has the same.
     pub anycast: bool,
+}
+
+/// The address of the API that Talos moves between control planes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VipPlan {
+    /// The address.
+    pub address: IpAddr,
+    /// Link that carries it.
+    pub link: LinkName,
 }
 
 /// BGP on one node.

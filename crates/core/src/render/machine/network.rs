@@ -2,16 +2,7 @@
 
 use serde_json::Value;
 
-use crate::plan::{NodePlan, Plan};
-
-/// When a configuration is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Before Talos is installed: what the machine needs to be reached.
-    Boot,
-    /// For good.
-    Final,
-}
+use crate::plan::{NodePlan, Plan, Stage};
 
 /// The documents, for a Talos that has them (1.12 and later).
 pub fn documents(_plan: &Plan, _node: &NodePlan, _stage: Stage) -> Vec<Value> {

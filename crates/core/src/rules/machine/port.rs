@@ -49,11 +49,7 @@ fn port_unknown(context: &Context<'_>, found: &mut Found) {
 
 /// Whether the kernel names ports by their slot; a virtual machine's are found by the addresses it is given.
 fn has_slot_names(node: &NodePlan) -> bool {
-    let args = node.settings.kernel.get().map(|kernel| &kernel.args);
-    let mut args = args.into_iter().flat_map(|args| args.values());
-    node.platform.value == Platform::Metal
-        && node.vm.is_none()
-        && !args.any(|arg| matches!(arg.as_str(), "net.ifnames=0" | "-net.ifnames"))
+    node.platform.value == Platform::Metal && node.vm.is_none() && !node.has_plain_port_names()
 }
 
 /// The links that must be there: those of the node's address and of its neighbours, or what these stand on.

@@ -1,0 +1,413 @@
+//! The links of a node, each with all that is on it.
+//!
+//! [`NodePlan::links`] puts together what the file says in several places: ports, `links`, the node's address and
+//! gateways, its loopback, dummies, anycast and VIP. Whoever renders a node's network starts from this list.
+//!
+//! Not here: the link to a speaker of service addresses ([`WorkloadPlan`](super::WorkloadPlan)).
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use sha2::{Digest, Sha256};
+
+use super::{NodePlan, Peer, port_name};
+use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
+use crate::cluster::value::{LinkName, Mac, Mtu, VlanId};
+use crate::talos::release;
+
+/// The metric of a route that names none.
+pub const METRIC: u32 = 1024;
+
+/// The longest name of a link.
+const LONGEST_NAME: usize = 15;
+
+/// How deep VLANs stand on VLANs; deeper is a circle.
+const DEEPEST: usize = 4;
+
+/// When a configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before Talos is installed: what the machine needs to be reached.
+    Boot,
+    /// For good.
+    Final,
+}
+
+/// A link of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// Its name.
+    pub name: LinkName,
+    /// What it is.
+    pub kind: LinkKind,
+    /// Its MTU, where one was written.
+    pub mtu: Option<Mtu>,
+    /// Whether it asks a DHCP server.
+    pub dhcp: bool,
+    /// Its addresses with their prefix length.
+    pub addresses: Vec<IpNet>,
+    /// Its routes.
+    pub routes: Vec<RoutePlan>,
+    /// The address that moves between control planes, where this link may carry it.
+    pub vip: Option<IpAddr>,
+    /// The bond or bridge it belongs to.
+    pub master: Option<Master>,
+}
+
+impl LinkPlan {
+    /// Whether nothing but DHCP is asked of it.
+    pub fn is_bare(&self) -> bool {
+        self.mtu.is_none() && self.addresses.is_empty() && self.routes.is_empty()
+    }
+}
+
+/// What a link is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// `lo`.
+    Loopback,
+    /// A port.
+    Port {
+        /// The MAC address it is found by; none where the kernel itself gives it its name.
+        mac: Option<Mac>,
+    },
+    /// Several links as one.
+    Bond {
+        /// Its members, in order.
+        links: Vec<LinkName>,
+        /// How they share the traffic.
+        mode: BondMode,
+        /// Milliseconds between two looks at the members.
+        miimon: u32,
+        /// How packets are spread.
+        hash: BondHash,
+    },
+    /// A VLAN.
+    Vlan {
+        /// Its number.
+        id: VlanId,
+        /// The link below it.
+        link: LinkName,
+    },
+    /// A bridge.
+    Bridge {
+        /// Its members.
+        links: Vec<LinkName>,
+        /// Whether it speaks the spanning tree protocol.
+        stp: bool,
+    },
+    /// A link that leads nowhere, for addresses.
+    Dummy,
+}
+
+/// The bond or bridge a link belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Master {
+    /// A bond, and the place among its members.
+    Bond(LinkName, usize),
+    /// A bridge.
+    Bridge(LinkName),
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutePlan {
+    /// Where it leads; none for everywhere that the next hop's family knows.
+    pub to: Option<IpNet>,
+    /// The next hop; none for what is on the link itself.
+    pub via: Option<IpAddr>,
+    /// Its metric.
+    pub metric: u32,
+}
+
+impl RoutePlan {
+    /// An address of the route's family; none for a route that says nothing.
+    pub fn family(&self) -> Option<IpAddr> {
+        self.via.or(self.to.map(|to| to.addr()))
+    }
+}
+
+impl NodePlan {
+    /// The links of the node: loopback, ports, bonds, VLANs, bridges, dummies.
+    pub fn links(&self, stage: Stage) -> Vec<LinkPlan> {
+        let mut gather = Gather { node: self, stage, links: Vec::new() };
+        gather.loopback();
+        gather.ports();
+        gather.made();
+        gather.dummies();
+        gather.addresses();
+        gather.vip();
+        gather.settle();
+        gather.links
+    }
+}
+
+/// The links that were gathered so far.
+struct Gather<'n> {
+    node: &'n NodePlan,
+    stage: Stage,
+    links: Vec<LinkPlan>,
+}
+
+impl<'n> Gather<'n> {
+    fn written(&self) -> impl Iterator<Item = (&'n LinkName, &'n Link)> + use<'n> {
+        self.node.settings.links.values().filter_map(|link| Some((link.name.get()?, link)))
+    }
+
+    fn written_as(&self, name: &LinkName) -> Option<&'n Link> {
+        self.written().find(|(own, _)| *own == name).map(|(_, link)| link)
+    }
+
+    /// What a link is called on the machine: Talos 1.11 names VLANs after the link below them.
+    fn called(&self, name: &LinkName) -> LinkName {
+        if release::at_least(&self.node.talos.value, 12) {
+            return name.clone();
+        }
+        self.called_within(name, DEEPEST)
+    }
+
+    fn called_within(&self, name: &LinkName, depth: usize) -> LinkName {
+        let vlan = self.written_as(name).and_then(|link| link.vlan.get());
+        match vlan.and_then(|vlan| Some((vlan.link.get()?, vlan.id.value()?))) {
+            Some((below, id)) if depth > 0 => vlan_name(&self.called_within(below, depth - 1), id),
+            _ => name.clone(),
+        }
+    }
+
+    fn find(&mut self, name: &LinkName) -> Option<&mut LinkPlan> {
+        self.links.iter_mut().find(|link| link.name == *name)
+    }
+
+    fn loopback(&mut self) {
+        let name = LinkName::parse("lo").expect("a link name");
+        let link = self.written_as(&name);
+        self.push(name, LinkKind::Loopback, link);
+        let lo = &mut self.links[0];
+        lo.mtu = link.and_then(|link| link.mtu.value());
+        lo.addresses.splice(0..0, self.node.loopback.iter().map(|(address, _)| address));
+    }
+
+    /// Ports of the node, then others that the file speaks of: a machine may have more than are listed.
+    fn ports(&mut self) {
+        for port in &self.node.ports {
+            let mac = port.mac.as_ref().map(|mac| mac.value);
+            let mac = mac.filter(|_| !self.node.is_kernels_port_name(port.name.as_str()));
+            self.port(&port.name, mac);
+        }
+        let dummies: Vec<_> = self.node.dummies.iter().map(|dummy| &dummy.name).collect();
+        for (name, link) in self.written() {
+            let below = link.vlan.get().and_then(|vlan| vlan.link.get());
+            let kernels =
+                |name: &&LinkName| port_name::is_plain(name.as_str()) || name.as_str().starts_with("en");
+            if let Some(below) = below.filter(kernels) {
+                self.port(below, None);
+            }
+            if !is_made(link) && !dummies.contains(&name) {
+                self.port(name, None);
+            }
+        }
+        let vip = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final).map(|vip| &vip.link);
+        for name in [Some(&self.node.link.value), vip].into_iter().flatten() {
+            if !self.written_as(name).is_some_and(is_made) && !dummies.contains(&name) {
+                self.port(name, None);
+            }
+        }
+        self.links.retain(|link| !is_nowhere(self.node, link));
+    }
+
+    fn port(&mut self, name: &LinkName, mac: Option<Mac>) {
+        if self.find(name).is_none() {
+            self.push(name.clone(), LinkKind::Port { mac }, self.written_as(name));
+        }
+    }
+
+    /// Bonds, then VLANs, then bridges.
+    fn made(&mut self) {
+        let passes: [fn(&Self, &Link) -> Option<LinkKind>; 3] = [Self::bond, Self::vlan, Self::bridge];
+        for kind_of in passes {
+            for (name, link) in self.written() {
+                if let Some(kind) = kind_of(self, link) {
+                    self.push(self.called(name), kind, Some(link));
+                }
+            }
+        }
+    }
+
+    fn bond(&self, link: &Link) -> Option<LinkKind> {
+        let bond = link.bond.get()?;
+        let mode = bond.mode.value().unwrap_or(BondMode::ActiveBackup);
+        let usual = if mode == BondMode::Lacp { BondHash::Layer34 } else { BondHash::Layer2 };
+        Some(LinkKind::Bond {
+            links: bond.links.values().map(|name| self.called(name)).collect(),
+            mode,
+            miimon: bond.miimon.value().unwrap_or(100),
+            hash: bond.hash.value().unwrap_or(usual),
+        })
+    }
+
+    fn vlan(&self, link: &Link) -> Option<LinkKind> {
+        let vlan = link.vlan.get()?;
+        Some(LinkKind::Vlan { id: vlan.id.value()?, link: self.called(vlan.link.get()?) })
+    }
+
+    fn bridge(&self, link: &Link) -> Option<LinkKind> {
+        let bridge = link.bridge.get()?;
+        let links = bridge.links.values().map(|name| self.called(name)).collect();
+        Some(LinkKind::Bridge { links, stp: bridge.stp.value().unwrap_or(false) })
+    }
+
+    fn push(&mut self, name: LinkName, kind: LinkKind, link: Option<&Link>) {
+        let shared = self.node.settings.network.get().and_then(|network| network.mtu.value());
+        let master = self.master(&name);
+        let addresses: Vec<_> =
+            link.into_iter().flat_map(|link| link.addresses.values()).map(|address| address.0).collect();
+        let dhcp = link.and_then(|link| link.dhcp.value()).unwrap_or_else(|| {
+            master.is_none()
+                && self.asks(&name, matches!(kind, LinkKind::Port { .. }) && addresses.is_empty())
+        });
+        let mtu = link.and_then(|link| link.mtu.value()).or(shared);
+        let routes = link.map(routes).unwrap_or_default();
+        self.links.push(LinkPlan { name, kind, mtu, dhcp, addresses, routes, vip: None, master });
+    }
+
+    /// Whether a link asks a DHCP server when nobody says so; `free` is one that has nothing else to do.
+    fn asks(&self, name: &LinkName, free: bool) -> bool {
+        let carries = *name == self.called(&self.node.link.value);
+        if carries && self.node.addressing.value != Addressing::Static {
+            return !self.is_static();
+        }
+        let addressed = carries && self.node.address.iter().next().is_some();
+        free && !addressed && !self.is_unnumbered(name)
+    }
+
+    /// Whether the node's address is the file's at this stage.
+    fn is_static(&self) -> bool {
+        match self.node.addressing.value {
+            Addressing::Static => true,
+            Addressing::DhcpThenStatic => self.stage == Stage::Final,
+            Addressing::Dhcp => false,
+        }
+    }
+
+    fn is_unnumbered(&self, name: &LinkName) -> bool {
+        let mut neighbors = self.node.routing.iter().flat_map(|routing| &routing.neighbors);
+        neighbors.any(|neighbor| matches!(&neighbor.peer, Peer::Link(link) if self.called(link) == *name))
+    }
+
+    fn master(&self, name: &LinkName) -> Option<Master> {
+        self.written().find_map(|(master, link)| {
+            if let Some(bond) = link.bond.get() {
+                let nth = bond.links.values().position(|member| self.called(member) == *name)?;
+                return Some(Master::Bond(master.clone(), nth));
+            }
+            let mut members = link.bridge.get()?.links.values();
+            members.any(|member| self.called(member) == *name).then(|| Master::Bridge(master.clone()))
+        })
+    }
+
+    fn dummies(&mut self) {
+        let network = self.node.settings.network.get();
+        for dummy in &self.node.dummies {
+            let settings = network.and_then(|network| network.dummy.get()?.get(dummy.name.as_str()));
+            let mtu = settings.and_then(|dummy| dummy.value.mtu.value());
+            let anycast = network.and_then(|network| network.api.get()?.anycast.get());
+            let anycast = anycast.into_iter().flat_map(|list| list.values()).map(|prefix| prefix.0);
+            let addresses: Vec<_> = if dummy.anycast {
+                anycast.collect()
+            } else {
+                dummy.address.iter().map(|(address, _)| address).collect()
+            };
+            let link = self.written_as(&dummy.name);
+            if self.find(&dummy.name).is_none() {
+                self.push(dummy.name.clone(), LinkKind::Dummy, link);
+                let made = self.links.last_mut().expect("pushed above");
+                made.mtu = mtu.or(link.and_then(|link| link.mtu.value()));
+            }
+            if let Some(link) = self.find(&dummy.name) {
+                link.addresses.extend(addresses);
+            }
+        }
+    }
+
+    /// The node's own addresses and the way out.
+    fn addresses(&mut self) {
+        if !self.is_static() {
+            return;
+        }
+        let node = self.node;
+        let network = node.settings.network.get().and_then(|network| network.node.get());
+        let metric = network.and_then(|network| network.metric.value()).unwrap_or(METRIC);
+        let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
+        let v6 = node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value));
+        let gateways = v4.into_iter().chain(v6).map(|via| RoutePlan { to: None, via: Some(via), metric });
+        let name = self.called(&node.link.value);
+        if let Some(link) = self.find(&name) {
+            link.addresses.splice(0..0, node.address.iter().map(|(address, _)| address));
+            link.routes.splice(0..0, gateways);
+        }
+    }
+
+    fn vip(&mut self) {
+        if let Some(vip) = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final) {
+            let name = self.called(&vip.link);
+            if let Some(link) = self.find(&name) {
+                link.vip = Some(vip.address);
+            }
+        }
+    }
+
+    /// Drops `lo` where nothing is on it, or nothing needs what is.
+    fn settle(&mut self) {
+        let network = self.node.settings.network.get();
+        let asked = self.node.routing.is_some() || network.is_some_and(|network| network.loopback.is_set());
+        // Talos asks DHCP servers on ports that nobody can name, until any link is configured.
+        let alone = self.links.len() == 1 && !asked;
+        self.links.retain(|link| link.kind != LinkKind::Loopback || !(alone || link.is_bare()));
+    }
+}
+
+/// Whether a link is made, as opposed to a port.
+fn is_made(link: &Link) -> bool {
+    link.bond.is_set() || link.vlan.is_set() || link.bridge.is_set()
+}
+
+/// The routes of a link that say something.
+fn routes(link: &Link) -> Vec<RoutePlan> {
+    let plan = |via: Option<IpAddr>, to: Option<IpNet>, metric| RoutePlan {
+        to: to.filter(|to| via.is_none() || to.prefix_len() > 0),
+        via,
+        metric,
+    };
+    let routes = link.routes.values().map(|route| {
+        plan(route.via.value(), route.to.get().map(|to| to.0), route.metric.value().unwrap_or(METRIC))
+    });
+    routes.filter(|route| route.family().is_some()).collect()
+}
+
+/// Whether a port stands for those of a machine of which the file says nothing: it has no name that the kernel knows, no MAC
+/// address, and nothing but a lease to get.
+fn is_nowhere(node: &NodePlan, link: &LinkPlan) -> bool {
+    let port = node.ports.iter().find(|port| port.name == link.name);
+    let named = node.settings.network.get().and_then(|network| network.node.get()?.link.get());
+    port.is_some_and(|port| port.mac.is_none())
+        && link.dhcp
+        && !node.settings.ports.is_set()
+        && !node.is_kernels_port_name(link.name.as_str())
+        && named != Some(&link.name)
+        && node.vip.as_ref().is_none_or(|vip| vip.link != link.name)
+        && node.settings.links.values().all(|written| written.name.get() != Some(&link.name))
+}
+
+/// What Talos 1.11 calls a VLAN; a long name below it is cut and told from others by its hash.
+fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
+    let below = below.as_str();
+    let name = if below.len() + 5 <= LONGEST_NAME {
+        format!("{below}.{}", id.0)
+    } else {
+        let [a, b, c, ..] = <[u8; 32]>::from(Sha256::digest(below));
+        let cut = (0..=4).rev().find(|end| below.is_char_boundary(*end)).unwrap_or(0);
+        let start = &below[..cut];
+        format!("{start}{a:02x}{b:02x}{c:02x}.{}", id.0)
+    };
+    LinkName::parse(&name).expect("short enough, of the characters of a name")
+}
