@@ -68,8 +68,10 @@ pub enum LinkKind {
     Loopback,
     /// A port.
     Port {
-        /// The MAC address it is found by; none where the kernel itself gives it its name.
+        /// Its MAC address, where it is known.
         mac: Option<Mac>,
+        /// Whether it must be found by that, because the kernel calls it otherwise.
+        by_mac: bool,
     },
     /// Several links as one.
     Bond {
@@ -98,6 +100,16 @@ pub enum LinkKind {
     },
     /// A link that leads nowhere, for addresses.
     Dummy,
+}
+
+impl LinkKind {
+    /// The MAC address a port must be found by.
+    pub fn found_by(&self) -> Option<Mac> {
+        match self {
+            LinkKind::Port { mac, by_mac: true } => *mac,
+            _ => None,
+        }
+    }
 }
 
 /// The bond or bridge a link belongs to.
@@ -191,7 +203,6 @@ impl<'n> Gather<'n> {
     fn ports(&mut self) {
         for port in &self.node.ports {
             let mac = port.mac.as_ref().map(|mac| mac.value);
-            let mac = mac.filter(|_| !self.node.is_kernels_port_name(port.name.as_str()));
             self.port(&port.name, mac);
         }
         let dummies: Vec<_> = self.node.dummies.iter().map(|dummy| &dummy.name).collect();
@@ -217,7 +228,8 @@ impl<'n> Gather<'n> {
 
     fn port(&mut self, name: &LinkName, mac: Option<Mac>) {
         if self.find(name).is_none() {
-            self.push(name.clone(), LinkKind::Port { mac }, self.written_as(name));
+            let by_mac = mac.is_some() && !self.node.is_kernels_port_name(name.as_str());
+            self.push(name.clone(), LinkKind::Port { mac, by_mac }, self.written_as(name));
         }
     }
 
@@ -307,11 +319,14 @@ impl<'n> Gather<'n> {
 
     fn dummies(&mut self) {
         let network = self.node.settings.network.get();
-        for dummy in &self.node.dummies {
+        let api = network.and_then(|network| network.api.get());
+        // Before there is a Kubernetes API, nobody shall be sent here for it.
+        let settled = self.stage == Stage::Final;
+        let dummies = self.node.dummies.iter().filter(|dummy| settled || !dummy.anycast);
+        for dummy in dummies {
             let settings = network.and_then(|network| network.dummy.get()?.get(dummy.name.as_str()));
             let mtu = settings.and_then(|dummy| dummy.value.mtu.value());
-            let anycast = network.and_then(|network| network.api.get()?.anycast.get());
-            let anycast = anycast.into_iter().flat_map(|list| list.values()).map(|prefix| prefix.0);
+            let anycast = api.into_iter().flat_map(|api| api.anycast.values()).map(|prefix| prefix.0);
             let addresses: Vec<_> = if dummy.anycast {
                 anycast.collect()
             } else {
@@ -358,10 +373,8 @@ impl<'n> Gather<'n> {
 
     /// Drops `lo` where nothing is on it, or nothing needs what is.
     fn settle(&mut self) {
-        let network = self.node.settings.network.get();
-        let asked = self.node.routing.is_some() || network.is_some_and(|network| network.loopback.is_set());
         // Talos asks DHCP servers on ports that nobody can name, until any link is configured.
-        let alone = self.links.len() == 1 && !asked;
+        let alone = self.links.len() == 1 && self.node.routing.is_none();
         self.links.retain(|link| link.kind != LinkKind::Loopback || !(alone || link.is_bare()));
     }
 }
@@ -399,7 +412,7 @@ fn is_nowhere(node: &NodePlan, link: &LinkPlan) -> bool {
 }
 
 /// What Talos 1.11 calls a VLAN; a long name below it is cut and told from others by its hash.
-fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
+pub fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
     let below = below.as_str();
     let name = if below.len() + 5 <= LONGEST_NAME {
         format!("{below}.{}", id.0)
@@ -410,4 +423,122 @@ fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
         format!("{start}{a:02x}{b:02x}{c:02x}.{}", id.0)
     };
     LinkName::parse(&name).expect("short enough, of the characters of a name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::planned;
+    use super::*;
+
+    /// The links of the first node of a text, each with what is on it.
+    fn told(text: &'static str, stage: Stage) -> Vec<String> {
+        let plan = planned(text);
+        let links = plan.nodes[0].links(stage);
+        let tell = |link: &LinkPlan| {
+            let addresses: Vec<_> = link.addresses.iter().map(ToString::to_string).collect();
+            let dhcp = if link.dhcp { " dhcp" } else { "" };
+            format!("{} [{}]{dhcp}", link.name, addresses.join(" "))
+        };
+        links.iter().map(tell).collect()
+    }
+
+    #[test]
+    fn a_lease_comes_before_the_address_where_the_file_says_so() {
+        let text = "{cluster: {name: a, talos: v1.13.9},
+                     network: {node: {v4: 10.0.0.0/24, addressing: dhcp-then-static}},
+                     nodes: [{name: a, index: 1, platform: nocloud, ports: [eth0, eth1]}]}";
+
+        assert_eq!(told(text, Stage::Boot), ["eth0 [] dhcp", "eth1 [] dhcp"]);
+        assert_eq!(told(text, Stage::Final), ["eth0 [10.0.0.1/24]", "eth1 [] dhcp"]);
+    }
+
+    #[test]
+    fn ports_of_bonds_and_of_unnumbered_neighbors_do_not_ask() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: null},
+                     routing: {neighbors: [{link: fab0, asn: 65000}], asn: 65001, router_id: 10.0.0.1},
+                     nodes: [{name: a, index: 1, ports: [fab0, up0, up1, up2],
+                       links: [{name: bond0, bond: {links: [up0, up1]}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["fab0 []", "up0 []", "up1 []", "up2 [] dhcp", "bond0 []"]);
+    }
+
+    #[test]
+    fn a_bond_asks_where_it_carries_the_leased_address() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {addressing: dhcp, link: bond0}},
+                     nodes: [{name: a, ports: [eno1, eno2], links: [{name: bond0, bond: {links: [eno1, eno2]}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["eno1 []", "eno2 []", "bond0 [] dhcp"]);
+    }
+
+    #[test]
+    fn addresses_of_the_api_come_with_the_api() {
+        let text = "{cluster: {name: a, talos: v1.13.9},
+                     network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9, anycast: [10.9.9.9/32, 10.9.9.8/32]}},
+                     nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}";
+        let vip = |stage| planned(text).nodes[0].links(stage)[0].vip;
+
+        assert_eq!(told(text, Stage::Boot), ["eno1 [10.0.0.1/24]"]);
+        assert_eq!(told(text, Stage::Final), ["eno1 [10.0.0.1/24]", "dummy1 [10.9.9.9/32 10.9.9.8/32]"]);
+        assert_eq!((vip(Stage::Boot), vip(Stage::Final)), (None, "10.0.0.9".parse().ok()));
+    }
+
+    #[test]
+    fn kube_vip_takes_the_place_of_the_vip() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9, kube_vip: {address: 10.0.0.9}},
+              network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9}},
+              nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}",
+        );
+
+        assert_eq!(plan.nodes[0].links(Stage::Final)[0].vip, None);
+    }
+
+    #[test]
+    fn a_machine_of_which_nothing_is_known_is_left_to_talos() {
+        let text = "{cluster: {name: a, id: 7, talos: v1.13.9}, network: {node: {addressing: dhcp}},
+                     nodes: [{name: a, index: 1}]}";
+
+        assert_eq!(told(text, Stage::Final), [""; 0]);
+    }
+
+    #[test]
+    fn a_written_link_is_enough_to_know_a_port() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {v4: 10.0.0.0/24, link: enp3s0}},
+                     nodes: [{name: a, index: 1}]}";
+
+        assert_eq!(told(text, Stage::Final), ["enp3s0 [10.0.0.1/24]"]);
+    }
+
+    #[test]
+    fn vlans_of_talos_1_11_are_named_after_what_they_stand_on() {
+        let text = "{cluster: {name: a, talos: v1.11.5}, network: {node: {v4: 10.0.0.0/24, link: storage}},
+                     nodes: [{name: a, index: 1, ports: [eno1],
+                       links: [{name: storage, vlan: {id: 20, link: eno1}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["eno1 [] dhcp", "eno1.20 [10.0.0.1/24]"]);
+        let long = LinkName::parse("enx001122334455").unwrap();
+        assert_eq!(vlan_name(&long, VlanId(4094)).as_str().len(), 15);
+    }
+
+    #[test]
+    fn a_port_is_found_by_its_mac_address_only_where_the_kernel_calls_it_otherwise() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9}, defaults: {macs: [\"52:54:00:00:00:01\"]},
+              nodes: [{name: a}, {name: b, platform: nocloud}, {name: c, ports: [eno1]}]}",
+        );
+
+        let found: Vec<_> =
+            plan.nodes.iter().map(|node| node.links(Stage::Boot)[0].kind.found_by().is_some()).collect();
+
+        assert_eq!(found, [true, false, false]);
+    }
+
+    #[test]
+    fn a_circle_of_vlans_has_an_end() {
+        let text = "{cluster: {name: a, talos: v1.11.5}, network: {node: null},
+                     nodes: [{name: a, index: 1, ports: [eno1], links: [{name: x, vlan: {id: 1, link: y}},
+                       {name: y, vlan: {id: 2, link: x}}]}]}";
+
+        assert_eq!(told(text, Stage::Final).len(), 3);
+    }
 }
