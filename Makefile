@@ -18,7 +18,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 	@scripts/demo
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets
-	@scripts/tools cc nextest
+	@scripts/tools cc nextest openssl
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked

@@ -7,5 +7,9 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(schematic) = Schematic::read(text) else { return };
     // go-yaml writes blocks that nobody can read back, so the canonical text need not be a schematic.
     let _ = Schematic::read(&schematic.canonical());
-    assert_eq!(Schematic::read(text).map(|again| again.id()), Ok(schematic.id()), "the same text, the same id");
+    assert_eq!(
+        Schematic::read(text).map(|again| again.id()),
+        Ok(schematic.id()),
+        "the same text, the same id"
+    );
 });

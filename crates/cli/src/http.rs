@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::http::Response;
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 /// How long a server may take to be reached and to start its answer.
@@ -32,7 +32,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new() -> Client {
         let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
+            .root_certs(system_roots())
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .build();
         let config = Agent::config_builder()
@@ -58,6 +58,13 @@ impl Client {
     pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response<Body>, HttpError> {
         self.agent.post(url).content_type(kind).send(text).map_err(|source| failed(url, source))
     }
+}
+
+/// The certificates the system trusts: a factory inside a company has one of the company's.
+fn system_roots() -> RootCerts {
+    let found = rustls_native_certs::load_native_certs().certs;
+    let certificates: Vec<_> = found.iter().map(|found| Certificate::from_der(found).to_owned()).collect();
+    RootCerts::new_with_certs(&certificates)
 }
 
 fn failed(url: &str, source: ureq::Error) -> HttpError {

@@ -16,6 +16,7 @@ mod sealed;
 mod secret;
 mod style;
 mod table;
+mod tree;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

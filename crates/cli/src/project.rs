@@ -43,8 +43,13 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
 impl Project {
     /// Applies every rule.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let attachments = Attachments::gather(&self.cluster, &self.name, &mut Disk);
+        let attachments = self.attachments();
         rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments: &attachments })
+    }
+
+    /// Reads every file that the cluster file names.
+    pub(crate) fn attachments(&self) -> Attachments {
+        Attachments::gather(&self.cluster, &self.name, &mut Disk)
     }
 
     /// The cluster file's own name.

@@ -42,8 +42,8 @@ pub(crate) fn open(path: &Path, identity: Option<&Path>) -> Result<Opened, OpenE
         return Ok(Opened { text, recipients: None });
     }
     let (documents, recipients) = decrypt(path, &text, identity)?;
-    let text = documents.first().map(Value::to_string).unwrap_or_default();
-    Ok(Opened { text, recipients: Some(recipients) })
+    let lines: Vec<_> = documents.iter().map(document::one_line).collect();
+    Ok(Opened { text: lines.join("\n---\n"), recipients: Some(recipients) })
 }
 
 /// Reads a file that has to be encrypted.

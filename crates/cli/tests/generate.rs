@@ -104,10 +104,13 @@ fn one_file_goes_to_standard_output_or_to_its_path() {
     let printed = ichor(folder.path(), &format!("{words} -t worker -o -"));
     let written = ichor(folder.path(), &format!("{words} -t worker -o a/w.yaml"));
     let several = ichor(folder.path(), &format!("{words} -o -"));
+    let client = ichor(folder.path(), &format!("{words} -t talosconfig -o -").replace("v1.12.4", "v1.9"));
 
     assert_eq!((printed.code, printed.stdout.as_str()), (0, want.as_str()));
     assert_eq!((written.code, written.stdout.as_str()), (0, "a/w.yaml\n"));
     assert_eq!(fs::read_to_string(folder.path().join("a/w.yaml")).unwrap(), want);
+    assert_eq!(client.code, 0, "{}", client.stderr);
+    assert!(client.stdout.starts_with("context: "), "{}", client.stdout);
     assert_eq!(several.code, 2);
     assert!(several.stderr.contains("--output-types controlplane"), "{}", several.stderr);
 }

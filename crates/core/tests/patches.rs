@@ -1,4 +1,5 @@
 //! Patches, against what Talos' own code makes of them. `talos/patches/README.md` says where the cases are from.
+#![expect(clippy::disallowed_methods, reason = "the library does not read files; its tests do")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod build;
 pub(crate) mod check;
 mod completions;
 mod explain;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     New(new::Args),
     Check(check::Args),
     Show(show::Args),
+    Build(build::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
     Schematic(schematic::Args),
@@ -37,6 +39,7 @@ impl Command {
             Self::New(args) => new::run(args, out),
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
+            Self::Build(args) => build::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
             Self::Schematic(args) => schematic::run(args, out),

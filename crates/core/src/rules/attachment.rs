@@ -26,20 +26,24 @@ impl Attachments {
     pub fn gather(cluster: &Cluster, name: &str, files: &mut dyn Files) -> Self {
         let mut attachments = Self::default();
         for named in named(cluster) {
-            attachments.texts.entry(named.path).or_insert_with_key(|path| {
-                let bytes = files.read(&beside(name, path))?;
-                String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
-            });
+            attachments.texts.entry(named.path).or_insert_with_key(|path| text(files, &beside(name, path)));
         }
         for named in patterns(cluster) {
-            attachments
+            let found = attachments
                 .matches
                 .entry(named.path)
                 .or_insert_with_key(|pattern| files.find(&beside(name, pattern)));
+            for path in found.iter().flatten() {
+                attachments.texts.entry(path.clone()).or_insert_with(|| text(files, path));
+            }
         }
         attachments.patches = Patches::read(cluster, &attachments);
         attachments
     }
+}
+
+fn text(files: &mut dyn Files, path: &str) -> Result<String, String> {
+    String::from_utf8(files.read(path)?).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 /// A file that a cluster file names.

@@ -16,7 +16,7 @@ mod machine;
 pub mod patch;
 mod roll;
 mod routing;
-mod rung;
+pub(crate) mod rung;
 mod silence;
 mod tunnel;
 

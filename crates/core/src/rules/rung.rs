@@ -12,7 +12,7 @@ use crate::plan::{NodePlan, Plan};
 
 /// A rung and whose it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step<'c> {
+pub(crate) struct Step<'c> {
     whose: Whose<'c>,
     /// What it says.
     pub rung: &'c Rung,
@@ -89,19 +89,19 @@ impl<'c> Step<'c> {
 }
 
 /// Every rung, from the lowest up.
-pub(super) fn all(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
+pub(crate) fn all(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
     below_nodes(cluster).chain(cluster.nodes().iter().map(Step::of_node))
 }
 
 /// Every rung below the nodes' own, from the lowest up.
-pub(super) fn below_nodes(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
+pub(crate) fn below_nodes(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
     let sites = cluster.file.sites.entries().map(|(name, at)| Step::of_site(name, at));
     let groups = cluster.file.groups.entries().map(|(name, at)| Step::new(Whose::Group(name), at));
     lowest(cluster).chain(sites).chain(groups)
 }
 
 /// Every rung below the nodes' own that says something of the network, with what it says.
-pub(super) fn networks(cluster: &Cluster) -> impl Iterator<Item = (Step<'_>, &Network)> {
+pub(crate) fn networks(cluster: &Cluster) -> impl Iterator<Item = (Step<'_>, &Network)> {
     below_nodes(cluster).filter_map(|step| Some((step, step.rung.network.get()?)))
 }
 
@@ -134,7 +134,7 @@ fn of<'c>(cluster: &'c Cluster, node: &NodePlan) -> impl Iterator<Item = Step<'c
 }
 
 /// The highest rung of `node` in which `find` finds something.
-pub(super) fn find<'c, T>(
+pub(crate) fn find<'c, T>(
     cluster: &'c Cluster,
     node: &NodePlan,
     find: impl Fn(&'c Rung) -> Option<T>,
@@ -143,7 +143,7 @@ pub(super) fn find<'c, T>(
 }
 
 /// The path of what stands at `place`, where `at` says where a rung has it and `key` is its path below the rung.
-pub(super) fn path(
+pub(crate) fn path(
     cluster: &Cluster,
     node: &NodePlan,
     key: &str,
@@ -155,7 +155,7 @@ pub(super) fn path(
 }
 
 /// The rung that `place` is in: the last one in its file that begins before it. A node's own for no place at all.
-pub(super) fn around<'c>(cluster: &'c Cluster, node: &NodePlan, place: Option<Place>) -> Step<'c> {
+pub(crate) fn around<'c>(cluster: &'c Cluster, node: &NodePlan, place: Option<Place>) -> Step<'c> {
     let own = Step::of_node(&cluster.nodes()[node.nth]);
     let Some(place) = place else { return own };
     let file = &cluster.file;

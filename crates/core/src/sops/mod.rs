@@ -8,6 +8,7 @@
 //!
 //! Not here: age itself, which draws random numbers. It comes in as a [`Ring`].
 
+mod mac;
 mod metadata;
 mod open;
 mod rule;

@@ -1,18 +1,12 @@
 //! Reading a file: taken apart, opened, verified, and only then given out.
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha512};
 
+use super::mac::Mac;
 use super::metadata::{Group, Metadata};
 use super::scalar::{self, DataKey};
 use super::{Ring, SopsError, shamir};
 use crate::talos::document;
-
-/// What a MAC over encrypted values alone starts with, so that it is never a MAC over all of them: SHA-256 of `sops`.
-pub(super) const ONLY_ENCRYPTED: [u8; 32] = [
-    0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b, 0x0b,
-    0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
-];
 
 /// An encrypted file, taken apart.
 #[derive(Clone, Debug)]
@@ -44,18 +38,13 @@ impl Sealed {
     /// Decrypts and verifies it: all documents, or nothing.
     pub fn open(&self, ring: &dyn Ring) -> Result<Vec<Value>, SopsError> {
         let key = self.data_key(ring)?;
-        let mut hash = Sha512::new();
-        if self.metadata.mac_only_encrypted {
-            hash.update(ONLY_ENCRYPTED);
-        }
-        let mut walk =
-            Walk { metadata: &self.metadata, key: &key, hash, path: Vec::new(), shown: Vec::new() };
+        let mac = Mac::new(self.metadata.mac_only_encrypted);
+        let mut walk = Walk { metadata: &self.metadata, key: &key, mac, path: Vec::new(), shown: Vec::new() };
         let opened =
             self.documents.iter().map(|document| walk.value(document)).collect::<Result<Vec<_>, _>>()?;
-        let (mac, moment) = (&self.metadata.mac, &self.metadata.last_modified);
-        let mac = scalar::open(mac, &key, moment, "sops.mac").map_err(|_| SopsError::TamperedMac)?;
-        let computed: String = walk.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
-        if mac == computed { Ok(opened) } else { Err(SopsError::WrongMac) }
+        let (written, moment) = (&self.metadata.mac, &self.metadata.last_modified);
+        let written = scalar::open(written, &key, moment, "sops.mac").map_err(|_| SopsError::TamperedMac)?;
+        if written == walk.mac.finish() { Ok(opened) } else { Err(SopsError::WrongMac) }
     }
 
     fn data_key(&self, ring: &dyn Ring) -> Result<DataKey, SopsError> {
@@ -89,7 +78,7 @@ fn part(group: &Group, ring: &dyn Ring) -> Option<Vec<u8>> {
 struct Walk<'m> {
     metadata: &'m Metadata,
     key: &'m DataKey,
-    hash: Sha512,
+    mac: Mac,
     /// Keys alone: places in lists do not count in what a value is bound to.
     path: Vec<String>,
     /// The same for people.
@@ -129,8 +118,7 @@ impl Walk<'_> {
         let encrypted = self.metadata.rule.encrypts(&self.path, looks_it);
         let value = if encrypted { self.decrypt(leaf)? } else { leaf.clone() };
         if encrypted || !self.metadata.mac_only_encrypted {
-            let (_, bytes) = scalar::bytes(&value).expect("a leaf has bytes");
-            self.hash.update(bytes);
+            self.mac.add(&value);
         }
         Ok(value)
     }
@@ -165,7 +153,7 @@ mod tests {
     }
 
     /// A file of flat entries under a rule.
-    fn file(entries: &Value, rule: (&str, &str), only_encrypted: bool, more: Value) -> Value {
+    fn file(entries: &Value, rule: (&str, &str), only_encrypted: bool, more: &Value) -> Value {
         let mut section = json!({
             rule.0: rule.1,
             "age": [{"recipient": "age1me", "enc": "mine"}],
@@ -175,22 +163,18 @@ mod tests {
         });
         section["mac_only_encrypted"] = json!(only_encrypted);
         let metadata = Metadata::read(&section).unwrap();
-        let mut hash = Sha512::new();
-        if only_encrypted {
-            hash.update(ONLY_ENCRYPTED);
-        }
+        let mut mac = Mac::new(only_encrypted);
         let mut sealed = Map::new();
         for (key, value) in entries.as_object().unwrap() {
             let looks_it = matches!(metadata.rule, Rule::Comments) && key == "hidden";
             let encrypted = metadata.rule.encrypts(std::slice::from_ref(key), looks_it);
             if encrypted || !only_encrypted {
-                hash.update(scalar::bytes(value).unwrap().1);
+                mac.add(value);
             }
             let text = scalar::seal(value, &KEY, &format!("{key}:"), &[1; 32]);
             sealed.insert(key.clone(), if encrypted { Value::from(text) } else { value.clone() });
         }
-        let mac: String = hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
-        section["mac"] = json!(scalar::seal(&json!(mac), &KEY, "2026-01-01T00:00:00Z", &[2; 32]));
+        section["mac"] = json!(scalar::seal(&json!(mac.finish()), &KEY, "2026-01-01T00:00:00Z", &[2; 32]));
         section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         sealed.insert("sops".to_owned(), section);
         Value::Object(sealed)
@@ -214,7 +198,7 @@ mod tests {
         let entries = json!({"hidden": "secret", "plain": 7, "plain_unencrypted": 2.5});
         for rule in RULES {
             for only_encrypted in [false, true] {
-                let file = file(&entries, rule, only_encrypted, json!({}));
+                let file = file(&entries, rule, only_encrypted, &json!({}));
 
                 assert_eq!(open(&file, &mine()), Ok(entries.clone()), "{rule:?} {only_encrypted}");
                 assert!(!file.to_string().contains("secret"), "{rule:?}");
@@ -226,7 +210,7 @@ mod tests {
     fn a_value_in_the_clear_is_protected_unless_the_file_says_otherwise() {
         let entries = json!({"hidden": "secret", "plain": "old"});
         let changed = |only_encrypted| {
-            let mut file = file(&entries, RULES[3], only_encrypted, json!({}));
+            let mut file = file(&entries, RULES[3], only_encrypted, &json!({}));
             file["plain"] = json!("new");
             open(&file, &mine())
         };
@@ -238,7 +222,7 @@ mod tests {
     #[test]
     fn a_value_in_the_clear_cannot_take_the_place_of_an_encrypted_one() {
         for rule in RULES {
-            let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, json!({}));
+            let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, &json!({}));
             file["hidden"] = json!("forged");
 
             assert!(open(&file, &mine()).is_err(), "{rule:?}");
@@ -249,7 +233,7 @@ mod tests {
     fn other_keys_beside_age_do_no_harm_and_alone_are_named() {
         let entries = json!({"hidden": "secret"});
         let pgp = json!({"pgp": [{"fp": "85D77543B3D624B63CEA9E6DBC17301B491B3F21", "enc": "…"}]});
-        let mut file = file(&entries, RULES[0], false, pgp);
+        let mut file = file(&entries, RULES[0], false, &pgp);
 
         assert_eq!(open(&file, &mine()), Ok(entries));
         file["sops"]["age"] = json!([]);
@@ -264,7 +248,7 @@ mod tests {
         let groups =
             json!({"key_groups": [group("a"), group("b"), group("c")], "shamir_threshold": 2, "age": null});
         let entries = json!({"hidden": "secret"});
-        let file = file(&entries, RULES[0], false, groups);
+        let file = file(&entries, RULES[0], false, &groups);
 
         assert_eq!(open(&file, &Mine(vec![("a", part(1)), ("c", part(3))])), Ok(entries));
         let one = open(&file, &Mine(vec![("b", part(2))]));
@@ -275,7 +259,7 @@ mod tests {
     #[test]
     fn two_rules_are_one_too_many() {
         let more = json!({"encrypted_regex": "a"});
-        let file = file(&json!({"hidden": "x"}), RULES[0], false, more);
+        let file = file(&json!({"hidden": "x"}), RULES[0], false, &more);
 
         let said = open(&file, &mine()).unwrap_err().to_string();
 

@@ -2,9 +2,9 @@
 
 use rand_core::CryptoRngCore;
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha512};
 
 use super::SopsError;
+use super::mac::Mac;
 use super::rule::DEFAULT_SUFFIX;
 use super::scalar::{self, DataKey};
 use super::write::write;
@@ -29,9 +29,9 @@ pub fn seal(
     rng: &mut impl CryptoRngCore,
     now: Moment,
 ) -> Result<String, SopsError> {
-    let mut walk = Walk { key: &envelope.data_key, hash: Sha512::new(), path: Vec::new(), rng };
+    let mut walk = Walk { key: &envelope.data_key, mac: Mac::new(false), path: Vec::new(), rng };
     let mut sealed = walk.map(document)?;
-    let mac: String = walk.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
+    let mac = walk.mac.finish();
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
     let moment = now.to_string();
@@ -55,7 +55,7 @@ fn section(envelope: &Envelope, moment: &str, mac: &str) -> Value {
 /// The way through a tree, in its order.
 struct Walk<'w, R> {
     key: &'w DataKey,
-    hash: Sha512,
+    mac: Mac,
     path: Vec<String>,
     rng: &'w mut R,
 }
@@ -84,8 +84,7 @@ impl<R: CryptoRngCore> Walk<'_, R> {
     }
 
     fn leaf(&mut self, leaf: &Value) -> Value {
-        let (_, bytes) = scalar::bytes(leaf).expect("a leaf has bytes");
-        self.hash.update(bytes);
+        self.mac.add(leaf);
         let mut nonce = [0; 32];
         self.rng.fill_bytes(&mut nonce);
         Value::from(scalar::seal(leaf, self.key, &(self.path.join(":") + ":"), &nonce))

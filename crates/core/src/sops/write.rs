@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::talos::document::one_line;
+
 const INDENT: usize = 4;
 
 /// Writes a map.
@@ -86,7 +88,7 @@ fn is_block(text: &str) -> bool {
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => word(text),
-        other => other.to_string(),
+        other => one_line(other),
     }
 }
 
@@ -100,5 +102,5 @@ fn word(text: &str) -> String {
     if is_key || is_encrypted && text.is_ascii() && !text.contains([' ', '#']) {
         return text.to_owned();
     }
-    Value::from(text).to_string()
+    one_line(&Value::from(text))
 }

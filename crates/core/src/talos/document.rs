@@ -38,6 +38,21 @@ pub(super) fn options() -> serde_saphyr::Options {
     }
 }
 
+/// A value on one line, as every reader of YAML takes it back: JSON, with the letters escaped that YAML forbids or breaks
+/// lines at.
+pub fn one_line(value: &Value) -> String {
+    let mut line = String::new();
+    // Outside of its texts, JSON has none of these letters.
+    for letter in value.to_string().chars() {
+        match u32::from(letter) {
+            0x20..=0x7e => line.push(letter),
+            code @ ..=0xffff => line.push_str(&format!("\\u{code:04x}")),
+            code => line.push_str(&format!("\\U{code:08x}")),
+        }
+    }
+    line
+}
+
 /// A piece of a document that stands in the cluster file.
 pub fn from_any(any: &Any) -> Value {
     match any {

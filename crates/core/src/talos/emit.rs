@@ -1,13 +1,13 @@
 //! YAML the way Talos and the Image Factory write it: go-yaml's, byte for byte.
 //!
-//! [`emit`] and [`emit_all`] write configurations. [`as_go`] writes what is hashed. They differ only where go-yaml cannot
+//! [`emit`] and [`emit_all`] write configurations. `as_go` writes what is hashed. They differ only where go-yaml cannot
 //! read what it wrote itself: text of several lines whose first filled line starts with a space or tab, under a list, and the
 //! line separators of Unicode. There `emit` takes double quotes.
 //!
 //! The rules are those of go-yaml v4 (`Marshal`): four spaces, lists indented under their key, never a folded line, single
 //! quotes around what has another meaning as YAML, double quotes around what has another type.
 //!
-//! Not here: what a scalar without quotes means ([`word`](super::word)).
+//! Not here: what a scalar without quotes means ([`word`]).
 
 use serde_json::{Number, Value};
 

@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
+use super::go::url;
 use super::kind::{self, Kind, MAKE_LINKS};
-use super::types::{self, Struct, Type, Types, scalar};
+use super::types::scalar::{self, Form, Scalar};
+use super::types::{self, Struct, Type, Types};
 use super::word::{self, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
@@ -154,49 +156,49 @@ impl Loader {
             }
             return None;
         };
-        let kind = self.kind(node, entries)?;
+        let kind = match self.kind(node, entries) {
+            Ok(kind) => kind,
+            Err((key, message)) => {
+                self.problem(node.line, key, &message);
+                return None;
+            }
+        };
         let place = self.types.of_document(kind);
         let before = self.problems.len();
         let value = self.structure(node, self.types.structure(place), kind.is_some())?;
         (self.problems.len() == before).then_some(Document { kind, value: Value::Object(value) })
     }
 
-    fn kind(&mut self, node: &Node, entries: &[(Node, Node)]) -> Option<Option<Kind>> {
+    /// What a document is, or the key that does not tell and why.
+    fn kind(&self, node: &Node, entries: &[(Node, Node)]) -> Result<Option<Kind>, (&'static str, String)> {
         let word =
             |key| node.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default();
         let is_machine =
             entries.iter().any(|(key, _)| key.text().is_some_and(|key| MACHINE_KEYS.contains(&key)));
         let version = if is_machine { API_VERSION } else { word("apiVersion") };
         match (version, word("kind")) {
-            (API_VERSION, "") => return Some(None),
-            (_, "") => self.problem(
-                node.line,
-                "kind",
-                "missing: every document but the one with `machine` says its kind",
-            ),
-            ("", _) => self.problem(node.line, "apiVersion", "missing: `apiVersion: v1alpha1`"),
-            (API_VERSION, name) => match kind::find(name).filter(|kind| kind.since <= self.minor) {
-                Some(kind) => return Some(Some(kind)),
-                None => self.unknown_kind(node.line, name),
+            (API_VERSION, "") => Ok(None),
+            (_, "") => {
+                Err(("kind", "missing: every document but the one with `machine` says its kind".to_owned()))
+            }
+            ("", _) => Err(("apiVersion", "missing: `apiVersion: v1alpha1`".to_owned())),
+            (API_VERSION, name) => match kind::find(name) {
+                Some(kind) if kind.since <= self.minor => Ok(Some(kind)),
+                Some(kind) => Err((
+                    "kind",
+                    format!("Talos has `{name}` from 1.{} on, not in 1.{}", kind.since, self.minor),
+                )),
+                None => {
+                    let known = kind::all().filter(|kind| kind.since <= self.minor).map(|kind| kind.name);
+                    let near = nearest(name, known).map(|near| format!("; did you mean `{near}`?"));
+                    Err(("kind", format!("Talos knows no kind `{name}`{}", near.unwrap_or_default())))
+                }
             },
             (version, _) => {
                 let message = format!("`{version}` is no version Talos knows: `v1alpha1` is the only one");
-                self.problem(node.line, "apiVersion", &message);
+                Err(("apiVersion", message))
             }
         }
-        None
-    }
-
-    fn unknown_kind(&mut self, line: u32, name: &str) {
-        let message = match kind::find(name) {
-            Some(kind) => format!("Talos has `{name}` from 1.{} on, not in 1.{}", kind.since, self.minor),
-            None => {
-                let known = kind::all().filter(|kind| kind.since <= self.minor).map(|kind| kind.name);
-                let near = nearest(name, known).map(|near| format!("; did you mean `{near}`?"));
-                format!("Talos knows no kind `{name}`{}", near.unwrap_or_default())
-            }
-        };
-        self.problem(line, "kind", &message);
     }
 
     /// The fields of a struct that are not zero.
@@ -251,7 +253,7 @@ impl Loader {
         }
         match kind {
             Type::Optional(kind) => self.value(node, kind),
-            Type::Scalar(scalar) => match scalar.read(node) {
+            Type::Scalar(scalar) => match self.word(node, *scalar) {
                 Ok(value) => Some(value),
                 Err(message) => {
                     self.problem(node.line, "", &message);
@@ -266,6 +268,17 @@ impl Loader {
             Type::Tree => self.tree(node),
             Type::Arguments => self.arguments(node),
         }
+    }
+
+    /// A word of a type, as the release reads it.
+    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
+        let value = scalar.read(node)?;
+        let bare =
+            || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
+        if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
+            return Err("an IPv6 address in a URL has to stand in square brackets".to_owned());
+        }
+        Ok(value)
     }
 
     fn list(&mut self, node: &Node, kind: &Type) -> Option<Value> {

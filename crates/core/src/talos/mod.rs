@@ -1,6 +1,7 @@
 //! What is known of Talos itself: releases, what each brings, and the formats it reads.
 
 pub mod asset;
+pub mod cel;
 pub mod config;
 pub mod digest;
 pub mod document;
@@ -9,6 +10,7 @@ pub mod encode;
 pub mod generate;
 pub mod go;
 pub mod kind;
+pub mod label;
 pub mod link;
 pub mod load;
 pub mod magic;

@@ -1,13 +1,15 @@
 //! `talosconfig`: where Talos' API answers and what to show there, as `talosctl` reads it.
 
-use super::secrets::{Pair, Pem};
 use serde_json::Value;
+
+use super::document::one_line;
+use super::secrets::{Pair, Pem};
 
 /// Writes a talosconfig with one context, which is the current one.
 ///
 /// `ca` is the certificate of Talos' authority, `admin` what the administrator shows.
 pub fn talosconfig(name: &str, endpoints: &[String], nodes: &[String], ca: &Pem, admin: &Pair) -> String {
-    let name = Value::from(name);
+    let name = one_line(&Value::from(name));
     let mut text = format!("context: {name}\ncontexts:\n    {name}:\n");
     text.push_str(&list("endpoints", endpoints));
     // talosctl leaves out nodes that are not there, and writes endpoints always.
@@ -24,9 +26,11 @@ fn list(key: &str, items: &[String]) -> String {
     if items.is_empty() {
         return format!("        {key}: []\n");
     }
-    let items: String =
-        items.iter().map(|item| format!("            - {}\n", Value::from(item.as_str()))).collect();
-    format!("        {key}:\n{items}")
+    let mut text = format!("        {key}:\n");
+    for item in items {
+        text.push_str(&format!("            - {}\n", one_line(&Value::from(item.as_str()))));
+    }
+    text
 }
 
 #[cfg(test)]

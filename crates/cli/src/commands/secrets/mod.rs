@@ -4,7 +4,7 @@ mod check;
 mod export;
 mod import;
 mod new;
-mod place;
+pub(super) mod place;
 mod renew;
 
 use std::io::Write;

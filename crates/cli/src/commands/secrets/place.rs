@@ -38,9 +38,8 @@ impl Cluster {
             );
         };
         let file = &project.cluster.file;
-        let name = file.secrets.get().map_or(SEALED, |path| path.as_str());
         Ok(Self {
-            file: Some(PathBuf::from(beside(project.name(), name))),
+            file: Some(bundle_of(&project)),
             recipients: file
                 .secrets_for
                 .get()
@@ -59,8 +58,14 @@ impl Cluster {
     }
 }
 
+/// The file that holds the bundle of a cluster.
+pub(in crate::commands) fn bundle_of(project: &project::Project) -> PathBuf {
+    let name = project.cluster.file.secrets.get().map_or(SEALED, |path| path.as_str());
+    PathBuf::from(beside(project.name(), name))
+}
+
 /// Where the administrator's certificate is kept: `admin` in the place of `secrets` in the name of the bundle's file.
-pub(super) fn admin_file(bundle: &Path) -> PathBuf {
+pub(in crate::commands) fn admin_file(bundle: &Path) -> PathBuf {
     let name = bundle.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let admin =
         if name.contains("secrets") { name.replacen("secrets", "admin", 1) } else { format!("admin-{name}") };
@@ -80,7 +85,8 @@ impl Life {
         let Some(text) = &self.ttl else { return Ok(YEAR) };
         let life = value::Duration::parse(text).map_err(anyhow::Error::msg).context("--ttl")?;
         let life = Duration::from_secs(life.0);
-        if life.is_zero() { bail!("--ttl: a certificate that lasts no time is of no use") } else { Ok(life) }
+        anyhow::ensure!(!life.is_zero(), "--ttl: a certificate that lasts no time is of no use");
+        Ok(life)
     }
 }
 
@@ -119,9 +125,10 @@ impl Keeping {
                 );
             }
         }
-        let recipients = match self.plain {
-            true => None,
-            false => Some(Recipients::choose(&self.age, &cluster.recipients, &bundle)?),
+        let recipients = if self.plain {
+            None
+        } else {
+            Some(Recipients::choose(&self.age, &cluster.recipients, &bundle)?)
         };
         Ok(Ready { bundle, admin, recipients, life: self.life.get()? })
     }
@@ -165,7 +172,10 @@ fn closed(text: &str, recipients: Option<&Recipients>) -> anyhow::Result<String>
 }
 
 /// Reads a bundle; the recipients are those of its file.
-pub(super) fn open(path: &Path, identity: Option<&Path>) -> anyhow::Result<(Bundle, Option<Recipients>)> {
+pub(in crate::commands) fn open(
+    path: &Path,
+    identity: Option<&Path>,
+) -> anyhow::Result<(Bundle, Option<Recipients>)> {
     let opened = sealed::open(path, identity)?;
     let bundle =
         Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))?;

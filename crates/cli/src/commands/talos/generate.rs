@@ -144,9 +144,12 @@ fn input(args: &Args) -> anyhow::Result<Input> {
     let talos = &args.talos_version;
     let endpoint = Endpoint::parse(&args.endpoint)?;
     let mut input = Input::new(&args.name, endpoint, Contract::of(talos));
-    input.kubernetes = Some(kubernetes(args)?);
+    // A talosconfig knows nothing of images.
+    if args.output_types.iter().any(|output| *output != Output::Talosconfig) {
+        input.kubernetes = Some(kubernetes(args)?);
+        input.install_image = Some(install_image(args)?).filter(|image| !image.is_empty());
+    }
     input.install_disk = Some(args.install_disk.clone()).filter(|disk| !disk.is_empty());
-    input.install_image = Some(install_image(args)?).filter(|image| !image.is_empty());
     input.sans = args.additional_sans.iter().filter(|san| !san.is_empty()).cloned().collect();
     input.dns_domain.clone_from(&args.dns_domain);
     for (host, url) in &args.registry_mirror {

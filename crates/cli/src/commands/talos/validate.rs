@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             tell(out, file, report, &args.talos)?;
         }
     }
-    let valid = reports.iter().all(|(_, report)| report.is_valid());
+    let valid = reports.iter().all(|(_, report)| report.valid);
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -83,7 +83,7 @@ fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) 
         let path = if entry.path.is_empty() { String::new() } else { format!(" {}:", entry.path) };
         writeln!(out, "{file}{line}: {style}{word}:{style:#}{path} {}", entry.message)?;
     }
-    if report.is_valid() {
+    if report.valid {
         let good = style::GOOD;
         style::say(&format!("{file}: {good}valid{good:#} for Talos {talos}"));
     }
@@ -105,7 +105,7 @@ fn value(file: &str, report: &Report) -> Value {
     });
     json!({
         "file": file,
-        "valid": report.is_valid(),
+        "valid": report.valid,
         "load_error": report.load_error,
         "problems": entries.collect::<Vec<_>>(),
     })

@@ -1,5 +1,276 @@
 //! The Talos configuration of a node, from the plan.
 //!
-//! [`network`] is what a node's links, names and addresses become.
+//! A [`Renderer`] makes what all nodes of a role share once ([`cluster`], on top of what Talos' own generator writes), and adds
+//! to it for each node: [`network`], [`install`], [`node`] and [`overlay`]. The patches of the file come last
+//! ([`patches`]), and everything that comes out is judged as the node's release would.
+//!
+//! Not here: text ([`talos::emit`](crate::talos::emit)) and files.
 
+mod base;
+mod cluster;
+mod firewall;
+mod install;
 pub mod network;
+mod node;
+mod overlay;
+mod patches;
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::section::{Platform, Role};
+use crate::cluster::value::Secret;
+use crate::model::Cluster;
+use crate::plan::{NodePlan, Plan};
+use crate::rules::attachment::Attachments;
+use crate::talos::config::Config;
+use crate::talos::generate::Contract;
+use crate::talos::generate::contract::Trait;
+use crate::talos::patch::Patch;
+use crate::talos::secrets::Bundle;
+use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
+use crate::talos::{encode, load};
+use network::Stage;
+
+pub use patches::{PatchTexts, sealed_patches};
+
+/// What configurations are made from.
+#[derive(Clone, Copy)]
+pub struct Ground<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// What was decided.
+    pub plan: &'a Plan,
+    /// The secrets of Talos and Kubernetes.
+    pub bundle: &'a Bundle,
+    /// The files the cluster names.
+    pub attachments: &'a Attachments,
+    /// The texts of patches that are encrypted, opened.
+    pub patches: &'a PatchTexts,
+    /// Fetches a secret that the file refers to.
+    pub secret: &'a (dyn Fn(&Secret) -> Result<String, String> + Sync),
+}
+
+/// Why a configuration cannot be made. It names no secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub struct RenderError {
+    /// The key or node it is about.
+    pub at: String,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl RenderError {
+    /// Something else of a node that cannot be made.
+    pub fn of(node: &NodePlan, error: &dyn std::error::Error) -> Self {
+        Self::new(node.path(""), error.to_string())
+    }
+
+    fn new(at: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { at: at.into(), reason: reason.into() }
+    }
+}
+
+/// A configuration, and what Talos would say of it that is no error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    /// Its documents, as Talos writes them.
+    pub documents: Vec<Value>,
+    /// Warnings.
+    pub flaws: Vec<Flaw>,
+}
+
+/// Makes configurations.
+pub struct Renderer<'a> {
+    ground: Ground<'a>,
+    contract: Contract,
+    control_plane: Config,
+    worker: Config,
+    patches: patches::Patches,
+}
+
+impl<'a> Renderer<'a> {
+    /// Makes what the nodes share. All that is wrong with it is told at once.
+    pub fn new(ground: Ground<'a>) -> Result<Self, Vec<RenderError>> {
+        let contract = Contract::of(&ground.plan.cluster.contract.value);
+        let mut errors = Vec::new();
+        let patches = patches::Patches::read(ground, &mut errors);
+        let mut role = |role| match Self::shared(ground, contract, role) {
+            Ok(config) => Some(config),
+            Err(mut found) => {
+                errors.append(&mut found);
+                None
+            }
+        };
+        let (control_plane, worker) = (role(Role::Controlplane), role(Role::Worker));
+        errors.sort();
+        errors.dedup();
+        match (control_plane, worker) {
+            (Some(control_plane), Some(worker)) if errors.is_empty() => {
+                Ok(Self { ground, contract, control_plane, worker, patches })
+            }
+            _ => Err(errors),
+        }
+    }
+
+    fn shared(ground: Ground<'_>, contract: Contract, role: Role) -> Result<Config, Vec<RenderError>> {
+        let mut draft = Draft::new(contract, role);
+        let input = base::input(ground, contract).map_err(|error| vec![error])?;
+        let generated = base::generate(&input, ground.bundle, role);
+        let mut config = loaded(ground, "cluster", &generated).map_err(|error| vec![error])?;
+        let mut errors = Vec::new();
+        cluster::add(&mut draft, ground, &mut errors);
+        firewall::add(&mut draft, ground);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        draft.merge_into(&mut config, ground, "cluster").map_err(|error| vec![error])?;
+        Ok(config)
+    }
+
+    /// The whole configuration of a node.
+    pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+        let ground = self.ground;
+        let mut draft = Draft::new(self.contract, node.role);
+        let mut errors = Vec::new();
+        self.add_network(&mut draft, node, Stage::Final);
+        install::add(&mut draft, node, &mut errors);
+        node::add(&mut draft, ground, node);
+        overlay::add(&mut draft, ground, node, &mut errors);
+        let mut config = match node.role {
+            Role::Controlplane => self.control_plane.clone(),
+            Role::Worker => self.worker.clone(),
+        };
+        let at = node.path("");
+        if let Err(error) = draft.merge_into(&mut config, ground, &at) {
+            errors.push(error);
+        }
+        for patch in self.patches.of(node) {
+            if let Err(error) = patch.apply(&mut config, &ground.plan.cluster.contract.value) {
+                errors.push(RenderError::new(&at, error.to_string()));
+            }
+        }
+        self.judged(node, &config, errors)
+    }
+
+    /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
+    pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+        let mut draft = Draft::new(self.contract, node.role);
+        if self.contract.has(Trait::NetworkDocuments) {
+            self.add_network(&mut draft, node, Stage::Boot);
+        }
+        let mut config = Config::default();
+        match draft.merge_into(&mut config, self.ground, &node.path("")) {
+            Ok(()) => self.judged(node, &config, Vec::new()),
+            Err(error) => Err(vec![error]),
+        }
+    }
+
+    fn add_network(&self, draft: &mut Draft, node: &NodePlan, stage: Stage) {
+        if self.contract.has(Trait::NetworkDocuments) {
+            draft.documents.extend(network::documents(self.ground.plan, node, stage));
+        } else if let Value::Object(machine) = network::machine(self.ground.plan, node) {
+            draft.legacy(machine);
+        }
+    }
+
+    /// What the node's own release says of it.
+    fn judged(
+        &self,
+        node: &NodePlan,
+        config: &Config,
+        mut errors: Vec<RenderError>,
+    ) -> Result<Rendered, Vec<RenderError>> {
+        let talos = &node.talos.value;
+        let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
+        let documents = encode::encode(config, &self.ground.plan.cluster.contract.value);
+        if let Err(error) = load::load_values(&documents, talos) {
+            errors.push(RenderError::new(node.path(""), format!("Talos {talos} does not read it: {error}")));
+        }
+        let mut flaws = validate::validate(config, Setting { talos, mode });
+        for flaw in flaws.extract_if(.., |flaw| flaw.weight == Weight::Error) {
+            let reason = format!("Talos {talos} refuses it: {}: {}", flaw.path, flaw.message);
+            errors.push(RenderError::new(node.path(""), reason));
+        }
+        if errors.is_empty() { Ok(Rendered { documents, flaws }) } else { Err(errors) }
+    }
+}
+
+fn loaded(ground: Ground<'_>, at: &str, documents: &[Value]) -> Result<Config, RenderError> {
+    let talos = &ground.plan.cluster.contract.value;
+    load::load_values(documents, talos).map_err(|error| RenderError::new(at, error.to_string()))
+}
+
+/// What is added to a configuration: documents, and parts of the one with `machine` and `cluster`.
+struct Draft {
+    contract: Contract,
+    role: Role,
+    legacy: Map<String, Value>,
+    documents: Vec<Value>,
+}
+
+impl Draft {
+    fn new(contract: Contract, role: Role) -> Self {
+        Self { contract, role, legacy: Map::new(), documents: Vec::new() }
+    }
+
+    fn has(&self, wanted: Trait) -> bool {
+        self.contract.has(wanted)
+    }
+
+    fn is_control_plane(&self) -> bool {
+        self.role == Role::Controlplane
+    }
+
+    /// Adds to the document with `machine` and `cluster`.
+    fn legacy(&mut self, part: Map<String, Value>) {
+        extend(&mut self.legacy, part);
+    }
+
+    /// Sets a value of the document with `machine` and `cluster`, at a path such as `machine.kubelet.nodeIP`.
+    fn set(&mut self, path: &str, value: Value) {
+        let part = path.rsplit('.').fold(value, |value, key| {
+            let mut map = Map::new();
+            map.insert(key.to_owned(), value);
+            Value::Object(map)
+        });
+        if let Value::Object(part) = part {
+            self.legacy(part);
+        }
+    }
+
+    /// Adds a document.
+    fn document(&mut self, kind: &str, body: Value) {
+        let mut document = json!({"apiVersion": "v1alpha1", "kind": kind});
+        if let (Value::Object(document), Value::Object(body)) = (&mut document, body) {
+            document.extend(body);
+        }
+        self.documents.push(document);
+    }
+
+    fn merge_into(mut self, config: &mut Config, ground: Ground<'_>, at: &str) -> Result<(), RenderError> {
+        let mut documents = Vec::new();
+        if !self.legacy.is_empty() {
+            documents.push(Value::Object(std::mem::take(&mut self.legacy)));
+        }
+        documents.append(&mut self.documents);
+        let added = loaded(ground, at, &documents)?;
+        let patch = Patch::merging("what ichor adds", added);
+        patch
+            .apply(config, &ground.plan.cluster.contract.value)
+            .map_err(|error| RenderError::new(at, error.to_string()))
+    }
+}
+
+/// Lays maps over maps; lists are joined.
+fn extend(left: &mut Map<String, Value>, right: Map<String, Value>) {
+    for (key, value) in right {
+        match (left.get_mut(&key), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => extend(old, new),
+            (Some(Value::Array(old)), Value::Array(new)) => old.extend(new),
+            (_, value) => {
+                left.insert(key, value);
+            }
+        }
+    }
+}

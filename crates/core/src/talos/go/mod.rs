@@ -7,5 +7,8 @@ pub mod duration;
 pub mod endpoint;
 pub mod hostport;
 pub mod humanize;
+pub mod image;
 pub mod netip;
+pub mod path;
+pub mod pem;
 pub mod url;

@@ -25,6 +25,14 @@ impl Url {
         self.host[self.without_port().len()..].trim_start_matches(':')
     }
 
+    /// Whether Go refuses it from 1.26 on, which Talos is built with since 1.13: a host with several colons and no
+    /// brackets, such as `https://fd00::1:6443`.
+    pub fn has_bare_colons(&self) -> bool {
+        ["http", "https"].contains(&self.scheme.as_str())
+            && !self.host.starts_with('[')
+            && self.host.matches(':').count() > 1
+    }
+
     fn without_port(&self) -> &str {
         match self.host.rfind(':') {
             Some(colon) if is_optional_port(&self.host[colon..]) => &self.host[..colon],
@@ -130,7 +138,9 @@ fn host(host: &str) -> Result<&str, &'static str> {
         return Err("its port is not a number");
     }
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b >= 0x80 || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b);
-    if !host.bytes().all(allowed) {
+    // Escapes of ASCII are refused in hosts, but for the percent sign itself.
+    let escaped = |rest: &str| rest.starts_with("25") || rest.starts_with(|c: char| c >= '8');
+    if !host.bytes().all(allowed) || host.rfind('[') > Some(0) || !host.split('%').skip(1).all(escaped) {
         return Err("its host has characters that are not allowed there");
     }
     escapes(host)?;
@@ -175,6 +185,14 @@ mod tests {
     }
 
     #[test]
+    fn an_address_without_brackets_is_of_the_past() {
+        let bare = |text: &str| parse(text).unwrap().has_bare_colons();
+
+        assert!(bare("https://fd00::1:6443") && bare("http://host:80:80"));
+        assert!(!bare("https://[fd00::1]:6443") && !bare("https://host:80") && !bare("udp://fd00::1:514"));
+    }
+
+    #[test]
     fn what_is_no_url_is_refused() {
         for wrong in [
             "10.0.0.11:6443",
@@ -186,6 +204,8 @@ mod tests {
             "https://a/%zz",
             "https://a\n",
             "https://a{b",
+            "https://a%20b",
+            "https://a[::1]",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

@@ -238,7 +238,7 @@ fn line(depth: usize, key: &str, text: &str) -> String {
         && text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_'))
         && document::from_any(&Any::Scalar(text.to_owned(), true)) == text
         && !["null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_ascii_lowercase().as_str());
-    let value = if is_word { text.to_owned() } else { serde_json::Value::from(text).to_string() };
+    let value = if is_word { text.to_owned() } else { document::one_line(&text.into()) };
     format!("{:width$}{key}: {value}", "", width = depth * 4)
 }
 

@@ -109,7 +109,7 @@ pub(super) fn authority(
     let serial = serial(rng);
     let mut id = [0; 20];
     rng.fill_bytes(&mut id);
-    let name = name(organization.as_slice());
+    let name = name(organization);
     let to_be_signed = Statement {
         serial,
         issuer: name.clone(),
@@ -145,7 +145,7 @@ pub fn client_certificate(
     if let Some(role) = roles.iter().find(|role| !is_role(role)) {
         return Err(IssueError::Role((*role).to_owned()));
     }
-    let roles: Vec<&str> = BTreeSet::from_iter(roles.iter().copied()).into_iter().collect();
+    let roles: BTreeSet<&str> = roles.iter().copied().collect();
     let key = PrivateKey::new(signer.kind().ok_or(KeyError::CannotSign)?, rng);
     let mut extensions = vec![
         extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
@@ -159,7 +159,7 @@ pub fn client_certificate(
     let to_be_signed = Statement {
         serial: serial(rng),
         issuer: authority.subject().clone(),
-        subject: name(&roles),
+        subject: name(roles),
         validity: validity(now, life)?,
         key: key.public_info()?,
         extensions,
@@ -235,8 +235,8 @@ fn validity(now: Moment, life: Duration) -> Result<Validity, IssueError> {
 }
 
 /// A name of organizations alone; several stand in one set, as Go writes them.
-fn name(organizations: &[&str]) -> Name {
-    let attributes = organizations.iter().map(|text| AttributeTypeAndValue {
+fn name<'t>(organizations: impl IntoIterator<Item = &'t str>) -> Name {
+    let attributes = organizations.into_iter().map(|text| AttributeTypeAndValue {
         oid: ORGANIZATION,
         value: Any::from(
             PrintableStringRef::new(text).expect("lower case letters, colons and dashes are printable"),

@@ -61,6 +61,7 @@ pub enum Type {
 
 /// A field of a struct.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of the notation")]
 pub struct Field {
     /// Its key.
     pub name: &'static str,

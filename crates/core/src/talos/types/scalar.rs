@@ -337,7 +337,7 @@ fn port_range(word: &Word, text: &str) -> Option<Value> {
 
 fn hardware_address(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     let pairs = digits.chunks(2).map(|pair| String::from_utf8_lossy(pair).to_ascii_lowercase());

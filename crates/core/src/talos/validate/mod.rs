@@ -7,9 +7,14 @@
 //! Not here: whether the text can be read at all ([`load`](super::load)).
 
 mod document;
+pub mod field;
+mod image;
 mod machine;
 mod report;
+mod runtime_spec;
 mod together;
+#[cfg(test)]
+mod trial;
 
 pub use report::{Entry, Report};
 
@@ -34,7 +39,7 @@ pub enum Mode {
 pub enum Weight {
     /// Talos refuses the configuration.
     Error,
-    /// Talos warns, and refuses when asked to be strict.
+    /// Talos warns, and may refuse when asked to be strict: see [`is_refused`].
     Warning,
     /// Talos says nothing, but it cannot be meant so.
     Advice,
@@ -109,4 +114,39 @@ pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<Flaw> {
     }
     together::validate(config, setting, &mut flaws);
     flaws.found
+}
+
+/// Whether Talos refuses a configuration with these flaws.
+///
+/// Asked to be strict it refuses what it warns of too, but only in the document with `machine` and `cluster`: every
+/// release leaves warnings of the other documents at that.
+pub fn is_refused(config: &Config, flaws: &[Flaw], strict: bool) -> bool {
+    flaws.iter().any(|flaw| match flaw.weight {
+        Weight::Error => true,
+        Weight::Warning => {
+            strict && config.documents.get(flaw.document).is_some_and(|document| document.kind.is_none())
+        }
+        Weight::Advice => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::talos::config::Document;
+    use crate::talos::kind;
+
+    #[test]
+    fn strictness_is_about_the_machine_document() {
+        let document = |kind| Document { kind, value: Value::Null };
+        let config = Config { documents: vec![document(None), document(kind::find("BGPInstanceConfig"))] };
+        let flaw = |weight, document| Flaw { weight, document, path: String::new(), message: String::new() };
+        let refused = |weight, document, strict| is_refused(&config, &[flaw(weight, document)], strict);
+
+        assert!(refused(Weight::Error, 1, false) && refused(Weight::Warning, 0, true));
+        assert!(!refused(Weight::Warning, 0, false) && !refused(Weight::Warning, 1, true));
+        assert!(!refused(Weight::Advice, 0, true));
+    }
 }

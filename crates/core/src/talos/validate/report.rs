@@ -1,6 +1,6 @@
 //! Everything a release says of the text of a configuration, with the lines it says it of.
 
-use super::{Mode, Setting, Weight, validate};
+use super::{Mode, Setting, Weight, is_refused, validate};
 use crate::cluster::value::TalosVersion;
 use crate::talos::load;
 use crate::talos::yaml::{self, Node};
@@ -12,7 +12,8 @@ pub struct Report {
     pub load_error: bool,
     /// What is wrong, in the order of the text.
     pub entries: Vec<Entry>,
-    strict: bool,
+    /// Whether the release takes it.
+    pub valid: bool,
 }
 
 /// Something wrong.
@@ -29,7 +30,7 @@ pub struct Entry {
 }
 
 impl Report {
-    /// Reads and judges a text; `strict` takes warnings for errors.
+    /// Reads and judges a text; what `strict` does, [`is_refused`] says.
     pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
         match load::load(text, talos) {
             Err(error) => {
@@ -39,12 +40,14 @@ impl Report {
                     path: problem.path,
                     message: problem.message,
                 });
-                Report { load_error: true, entries: entries.collect(), strict }
+                Report { load_error: true, entries: entries.collect(), valid: false }
             }
             Ok(config) => {
                 let nodes = yaml::parse(text).unwrap_or_default();
                 let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
-                let mut entries: Vec<_> = validate(&config, Setting { talos, mode })
+                let flaws = validate(&config, Setting { talos, mode });
+                let valid = !is_refused(&config, &flaws, strict);
+                let mut entries: Vec<_> = flaws
                     .into_iter()
                     .map(|flaw| Entry {
                         weight: flaw.weight,
@@ -54,14 +57,8 @@ impl Report {
                     })
                     .collect();
                 entries.sort_by_key(|entry| entry.line);
-                Report { load_error: false, entries, strict }
+                Report { load_error: false, entries, valid }
             }
         }
-    }
-
-    /// Whether the release takes it.
-    pub fn is_valid(&self) -> bool {
-        let worst = if self.strict { Weight::Warning } else { Weight::Error };
-        self.entries.iter().all(|entry| entry.weight > worst)
     }
 }

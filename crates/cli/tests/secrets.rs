@@ -1,0 +1,302 @@
+//! `ichor secrets`, as a user runs it.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{GOOD, Run, folder, ichor_with};
+use ichor_core::talos::secrets::{Bundle, read_admin};
+
+const IDENTITY: &str = "AGE-SECRET-KEY-12Z3AY3W4TVEEY6PM3AMVS97NLN7PPML7U24VRKDN3AVQ4YUD877SY6TYF8";
+const RECIPIENT: &str = "age1rgvu05uhv88ehtl7qvhlat5q6ca5l6zjfkcd5r5g3rydp25cxdgszefe82";
+const OTHER_IDENTITY: &str = "AGE-SECRET-KEY-1VRWNRJWWNTGXTR68UK8KYDTQCRRGLMHMVA79248S52YA3NPMXK6QV6AC4H";
+const BUNDLE: &str = include_str!("../../core/tests/talos/secrets-check/001-ok.yaml");
+const CONFIG: &str = include_str!("../../core/tests/talos/secrets-import/v1.14/controlplane.yaml");
+const CONFIG_BUNDLE: &str = include_str!("../../core/tests/talos/secrets-import/v1.14/secrets.yaml");
+const VALUES: &str = include_str!("secrets/values.sops.yaml");
+
+/// Runs `ichor` as somebody with this identity and nothing else in their settings.
+fn run_as(identity: &str, folder: &Path, words: &str) -> Run {
+    let home = folder.to_str().unwrap();
+    let env = [
+        ("SOPS_AGE_KEY", identity),
+        ("SOPS_AGE_KEY_FILE", ""),
+        ("SOPS_AGE_RECIPIENTS", ""),
+        ("XDG_CONFIG_HOME", home),
+        ("HOME", home),
+    ];
+    ichor_with(folder, words, &env)
+}
+
+fn run(folder: &Path, words: &str) -> Run {
+    run_as(IDENTITY, folder, words)
+}
+
+/// A folder with an imported bundle.
+fn imported() -> tempfile::TempDir {
+    let folder = folder(&[("talos.yaml", BUNDLE)]);
+    let run = run(folder.path(), &format!("secrets import talos.yaml --age {RECIPIENT}"));
+    assert_eq!(run.code, 0, "{}", run.all());
+    folder
+}
+
+fn mode(path: PathBuf) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Asks OpenSSL whether the administrator's certificate chains to Talos' authority.
+fn openssl_verifies(folder: &Path, bundle: &Bundle, admin: &str) -> bool {
+    let admin = read_admin(admin).unwrap();
+    fs::write(folder.join("ca.pem"), bundle.os.crt.text().as_bytes()).unwrap();
+    fs::write(folder.join("crt.pem"), admin.crt.text().as_bytes()).unwrap();
+    let words = ["verify", "-purpose", "sslclient", "-CAfile", "ca.pem", "crt.pem"];
+    let output = Command::new("openssl").args(words).current_dir(folder).output();
+    output.expect("openssl is missing: apt-get install openssl").status.success()
+}
+
+#[test]
+fn new_secrets_are_whole_and_encrypted() {
+    let folder = folder(&[]);
+    let made = run(folder.path(), &format!("secrets new --talos v1.14.0-rc.1 --age {RECIPIENT}"));
+
+    assert_eq!(
+        (made.code, made.stdout.as_str()),
+        (0, "secrets.sops.yaml\nadmin.sops.yaml\n"),
+        "{}",
+        made.stderr
+    );
+    assert_eq!(made.stderr, format!("encrypted for {RECIPIENT}\n"));
+    let text = fs::read_to_string(folder.path().join("secrets.sops.yaml")).unwrap();
+    assert!(!text.contains("LS0tLS1CRUdJTi"), "{text}");
+    let check = run(folder.path(), "secrets check");
+    assert_eq!(
+        (check.code, check.stdout.as_str()),
+        (0, "secrets.sops.yaml: nothing wrong\n"),
+        "{}",
+        check.stderr
+    );
+
+    let exported = run(folder.path(), "secrets export -o -");
+    let bundle = Bundle::read(&exported.stdout).unwrap();
+    assert!(bundle.service_account.text().starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
+    let again = run(folder.path(), &format!("secrets new --talos v1.14 --age {RECIPIENT}"));
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("secrets.sops.yaml exists already"), "{}", again.stderr);
+    assert_eq!(fs::read_to_string(folder.path().join("secrets.sops.yaml")).unwrap(), text);
+}
+
+#[test]
+fn secrets_are_kept_in_the_clear_only_when_asked_and_for_one_pair_of_eyes() {
+    let folder = folder(&[("talos.yaml", BUNDLE)]);
+
+    let refused = run(folder.path(), "secrets import talos.yaml");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("nobody to encrypt for: name an age recipient with --age"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(names(folder.path()), ["talos.yaml"]);
+
+    let made = run(folder.path(), "secrets import talos.yaml --plain");
+    assert_eq!((made.code, made.stdout.as_str()), (0, "secrets.yaml\nadmin.yaml\n"), "{}", made.stderr);
+    assert!(made.stderr.contains("in the clear"), "{}", made.stderr);
+    assert_eq!(mode(folder.path().join("secrets.yaml")), 0o600);
+    assert_eq!(mode(folder.path().join("admin.yaml")), 0o600);
+    assert_eq!(run(folder.path(), "secrets check").code, 0);
+    assert!(openssl_verifies(
+        folder.path(),
+        &Bundle::read(BUNDLE).unwrap(),
+        &fs::read_to_string(folder.path().join("admin.yaml")).unwrap()
+    ));
+}
+
+#[test]
+fn what_is_imported_is_exported_the_same() {
+    let folder = imported();
+
+    let run = run(folder.path(), "secrets export -o out.yaml");
+
+    assert_eq!((run.code, run.stdout.as_str()), (0, "out.yaml\n"), "{}", run.stderr);
+    let out = fs::read_to_string(folder.path().join("out.yaml")).unwrap();
+    assert_eq!(Bundle::read(&out).unwrap(), Bundle::read(BUNDLE).unwrap());
+    assert_eq!(mode(folder.path().join("out.yaml")), 0o600);
+}
+
+#[test]
+fn a_control_plane_gives_its_secrets_back() {
+    let folder = folder(&[("cp.yaml", CONFIG), ("worker.yaml", "machine: {type: worker}\ncluster: {}\n")]);
+
+    let run_it = |words: &str| run(folder.path(), &format!("secrets import {words} --age {RECIPIENT}"));
+
+    let worker = run_it("--from-config worker.yaml");
+    assert_eq!(worker.code, 2);
+    assert!(worker.stderr.contains("only a control plane's holds all secrets"), "{}", worker.stderr);
+    let taken = run_it("--from-config cp.yaml --from-config cp.yaml");
+    assert_eq!(taken.code, 0, "{}", taken.stderr);
+    let exported = run(folder.path(), "secrets export -o -");
+    assert_eq!(Bundle::read(&exported.stdout).unwrap(), Bundle::read(CONFIG_BUNDLE).unwrap());
+}
+
+#[test]
+fn what_is_missing_is_said_and_nothing_is_written() {
+    let half = BUNDLE.replace("  token: wmewal", "  tokens: wmewal").replace("  os:", "  oss:");
+    let folder = folder(&[("talos.yaml", &half)]);
+
+    let run = run(folder.path(), &format!("secrets import talos.yaml --age {RECIPIENT}"));
+
+    assert_eq!(run.code, 2);
+    assert_eq!(
+        run.stderr,
+        "error: talos.yaml is not a whole bundle: trustdinfo.token is missing; certs.os is missing\n"
+    );
+    assert_eq!(names(folder.path()), ["talos.yaml"]);
+}
+
+#[test]
+fn a_wrong_key_a_tampered_value_and_a_tampered_mac_each_have_their_error() {
+    let folder = imported();
+    let path = folder.path().join("secrets.sops.yaml");
+    let good = fs::read_to_string(&path).unwrap();
+
+    let wrong = run_as(OTHER_IDENTITY, folder.path(), "secrets export -o out.yaml");
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("none of them fits; it is encrypted for age1rgvu05"), "{}", wrong.stderr);
+
+    // The values of two keys, each in the place of the other.
+    let (id, secret) = (value(&good, "    id: "), value(&good, "    secret: "));
+    let swapped = good.replace(&id, "#").replace(&secret, &id).replace('#', &secret);
+    fs::write(&path, swapped).unwrap();
+    let tampered = run(folder.path(), "secrets export -o out.yaml");
+    assert_eq!(
+        tampered.stderr,
+        "error: cannot open secrets.sops.yaml: cluster.id was changed, or put there from elsewhere, after it was encrypted\n"
+    );
+
+    let line = good.lines().find(|line| line.contains("lastmodified")).unwrap();
+    fs::write(&path, good.replace(line, "    lastmodified: \"2020-01-01T00:00:00Z\"")).unwrap();
+    let mac = run(folder.path(), "secrets export -o out.yaml");
+    assert!(mac.stderr.contains("sops.mac or sops.lastmodified was changed"), "{}", mac.stderr);
+    assert!(!folder.path().join("out.yaml").exists());
+}
+
+fn value(text: &str, key: &str) -> String {
+    text.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_owned()
+}
+
+#[test]
+fn renewing_changes_the_administrator_and_nothing_else() {
+    let folder = imported();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let (bundle, admin) = (read("secrets.sops.yaml"), read("admin.sops.yaml"));
+
+    let run_it = run(folder.path(), "secrets renew --ttl 48h");
+
+    assert_eq!((run_it.code, run_it.stdout.as_str()), (0, "admin.sops.yaml\n"), "{}", run_it.stderr);
+    assert_eq!(read("secrets.sops.yaml"), bundle);
+    assert_ne!(read("admin.sops.yaml"), admin);
+    let check = run(folder.path(), "secrets check --json");
+    assert_eq!(check.code, 0);
+    let answer = check.json();
+    assert_eq!(answer["valid"], true);
+    assert_eq!(answer["warnings"][0]["path"], "admin.sops.yaml: admin.crt");
+    let role = run(folder.path(), "secrets renew --role root");
+    assert!(role.stderr.contains("`root` is not a role"), "{}", role.stderr);
+}
+
+#[test]
+fn the_verdict_of_talos_is_the_exit_status() {
+    let cases = common::root().join("crates/core/tests/talos/secrets-check");
+    let verdicts = fs::read_to_string(cases.join("verdicts.json")).unwrap();
+    let verdicts: Vec<serde_json::Value> = serde_json::from_str(&verdicts).unwrap();
+    let folder = folder(&[]);
+    for case in verdicts {
+        let name = case["file"].as_str().unwrap();
+        let valid = case["verdict"]["v1.12.4"] == "ok";
+
+        let run = run(folder.path(), &format!("secrets check {} --json", cases.join(name).display()));
+
+        assert_eq!((run.code, run.json()["valid"].as_bool()), (i32::from(!valid), Some(valid)), "{name}");
+        assert_eq!(run.json()["problems"].as_array().unwrap().is_empty(), valid, "{name}");
+    }
+    assert_eq!(run(folder.path(), "secrets check nothing.yaml").code, 2);
+}
+
+#[test]
+fn the_cluster_file_says_where_and_for_whom() {
+    let file = format!("{GOOD}secrets: keep/sol-secrets.yaml\nsecrets_for: [{RECIPIENT}]\n");
+    let folder = folder(&[("ichor.yaml", &file), ("keep/empty", ""), ("talos.yaml", BUNDLE)]);
+
+    let run_it = run(folder.path(), "secrets import talos.yaml");
+
+    assert_eq!(
+        (run_it.code, run_it.stdout.as_str()),
+        (0, "keep/sol-secrets.yaml\nkeep/sol-admin.yaml\n"),
+        "{}",
+        run_it.stderr
+    );
+    assert_eq!(run(folder.path(), "secrets check").stdout, "keep/sol-secrets.yaml: nothing wrong\n");
+}
+
+#[test]
+fn the_rules_of_sops_say_for_whom() {
+    let rules = format!(
+        "creation_rules:\n  - path_regex: other\n    age: {IDENTITY}\n  - path_regex: sops\\.yaml$\n    age: >-\n      {RECIPIENT}\n"
+    );
+    let folder = folder(&[(".sops.yaml", &rules), ("talos.yaml", BUNDLE), ("below/empty", "")]);
+
+    let run_it = run(folder.path(), "secrets import talos.yaml -o below/secrets.sops.yaml");
+
+    assert_eq!(run_it.code, 0, "{}", run_it.stderr);
+    assert_eq!(run_it.stderr, format!("encrypted for {RECIPIENT}\n"));
+    let other = run(folder.path(), "secrets import talos.yaml -o below/plain.yaml");
+    assert!(other.stderr.contains("none of its creation_rules names an age recipient"), "{}", other.stderr);
+}
+
+#[test]
+fn identities_are_found_where_sops_finds_them() {
+    let folder = imported();
+    let keys = format!("# mine\n{IDENTITY}\n");
+    fs::create_dir_all(folder.path().join("sops/age")).unwrap();
+    fs::write(folder.path().join("keys.txt"), &keys).unwrap();
+
+    assert_eq!(run_as("", folder.path(), "secrets check").code, 2);
+    assert_eq!(run_as("", folder.path(), "secrets check --identity keys.txt").code, 0);
+    fs::write(folder.path().join("sops/age/keys.txt"), &keys).unwrap();
+    assert_eq!(run_as("", folder.path(), "secrets check").code, 0);
+    let bad = run_as("hunter2", folder.path(), "secrets check");
+    assert!(bad.stderr.contains("line 1 of SOPS_AGE_KEY is not an age identity"), "{}", bad.stderr);
+    assert!(!bad.stderr.contains("hunter2"), "{}", bad.stderr);
+}
+
+#[test]
+fn a_reference_into_a_sops_file_is_tried() {
+    let cluster = |key: &str| {
+        format!(
+            "{GOOD}hypervisors: {{pve: {{proxmox: {{url: https://pve:8006, token: {{sops: values.sops.yaml, key: {key}}}}}}}}}\n"
+        )
+    };
+    let folder = folder(&[("values.sops.yaml", VALUES)]);
+    let resolve = |identity: &str, key: &str| {
+        fs::write(folder.path().join("ichor.yaml"), cluster(key)).unwrap();
+        let run = run_as(identity, folder.path(), "check --resolve --json");
+        run.json()["unresolved"].to_string()
+    };
+
+    assert_eq!(resolve(IDENTITY, "apps.token"), "[]");
+    assert_eq!(resolve(IDENTITY, "apps.ports.1"), "[]");
+    assert!(resolve(IDENTITY, "apps.nothing").contains("has no text at apps.nothing"));
+    assert!(resolve(OTHER_IDENTITY, "apps.token").contains("none of them fits"));
+}

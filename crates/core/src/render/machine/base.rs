@@ -1,0 +1,86 @@
+//! What Talos' own generator is told of a cluster.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Ground, RenderError};
+use crate::cluster::section::Role;
+use crate::plan::{ClusterPlan, CniPlan};
+use crate::talos::generate::{self, Cni, Contract, Endpoint, Input, Registry};
+use crate::talos::secrets::Bundle;
+
+/// The documents of a role.
+pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
+    match role {
+        Role::Controlplane => generate::control_plane(input, bundle),
+        Role::Worker => generate::worker(input, bundle),
+    }
+}
+
+/// What the generator is told.
+pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, RenderError> {
+    let plan = &ground.plan.cluster;
+    let section = ground.cluster.section();
+    let mut input = Input::new(plan.name.as_str(), endpoint(ground)?, contract);
+    input.kubernetes = plan.kubernetes.as_ref().map(|version| version.value.clone());
+    input.sans = sans(plan, section.sans.values().map(ToString::to_string));
+    input.pod_subnets.clone_from(&plan.pods.value);
+    input.service_subnets.clone_from(&plan.services.value);
+    input.cni = if matches!(plan.cni.value, CniPlan::Flannel(_)) { Cni::Flannel } else { Cni::None };
+    let discovery = section.discovery.get();
+    input.discovery = discovery.and_then(|discovery| discovery.service.value()).unwrap_or(true);
+    input.kubespan = discovery.and_then(|discovery| discovery.kubespan.value()).filter(|on| *on);
+    input.kubeprism_port = section.kubeprism.value();
+    input.registries = registries(ground);
+    Ok(input)
+}
+
+/// Where the Kubernetes API is reached. An address that only the overlay will give is not known yet: until then, the first
+/// control plane's.
+fn endpoint(ground: Ground<'_>) -> Result<Endpoint, RenderError> {
+    let planned = ground.plan.cluster.endpoint.as_ref().map(|endpoint| &endpoint.value);
+    let url = match planned.filter(|endpoint| endpoint.overlay_node().is_none()) {
+        Some(endpoint) => endpoint.to_string(),
+        None => {
+            let address = ground.plan.control_planes().find_map(|node| node.main_address());
+            let address = address.ok_or_else(|| {
+                RenderError::new(
+                    "cluster.endpoint",
+                    "it is not known: write it, as in https://10.101.0.10:6443",
+                )
+            })?;
+            let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+            format!("https://{host}:6443")
+        }
+    };
+    Endpoint::parse(&url).map_err(|error| RenderError::new("cluster.endpoint", error.to_string()))
+}
+
+/// Names the API is asked by, beside those Talos knows: written ones, and addresses that move or that many have.
+fn sans(plan: &ClusterPlan, written: impl Iterator<Item = String>) -> Vec<String> {
+    let mut sans: Vec<String> = written.collect();
+    sans.extend(plan.vip.iter().map(|vip| vip.value.to_string()));
+    sans.extend(plan.anycast.iter().map(|anycast| anycast.value.addr().to_string()));
+    let host = plan.endpoint.as_ref().and_then(|endpoint| endpoint.value.host().map(str::to_owned));
+    sans.extend(host);
+    let mut seen = Vec::new();
+    sans.retain(|san| {
+        !seen.contains(san) && {
+            seen.push(san.clone());
+            true
+        }
+    });
+    sans
+}
+
+fn registries(ground: Ground<'_>) -> BTreeMap<String, Registry> {
+    let registries = ground.cluster.section().registries.get();
+    let mirrors = registries.into_iter().flat_map(|registries| registries.mirrors.entries());
+    mirrors
+        .map(|(host, urls)| {
+            let mirrors = urls.value.values().map(ToString::to_string).collect();
+            (host.to_string(), Registry { mirrors, ..Registry::default() })
+        })
+        .collect()
+}

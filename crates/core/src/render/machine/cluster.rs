@@ -1,0 +1,165 @@
+//! What all nodes of a role have beyond what Talos' generator writes: kube-proxy, the CNI, discovery, manifests, registry
+//! credentials and disk encryption.
+
+use serde_json::{Value, json};
+
+use super::{Draft, Ground, RenderError};
+use crate::cluster::section::{DiskKey, Kms};
+use crate::cluster::value::Either;
+use crate::plan::CniPlan;
+use crate::talos::generate::contract::Trait;
+
+/// Adds it.
+pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+    if draft.is_control_plane() {
+        kube_proxy(draft, ground);
+        flannel(draft, ground);
+        manifests(draft, ground, errors);
+    }
+    cni(draft, ground);
+    discovery(draft, ground);
+    registry_credentials(draft, ground, errors);
+    encryption(draft, ground);
+}
+
+fn kube_proxy(draft: &mut Draft, ground: Ground<'_>) {
+    let cilium = ground.plan.cluster.cni.value == CniPlan::Cilium;
+    if ground.cluster.section().kube_proxy.value().unwrap_or(!cilium) {
+        return;
+    }
+    if draft.has(Trait::KubernetesDocuments) {
+        draft.document("KubeProxyConfig", json!({"enabled": false}));
+    } else {
+        draft.set("cluster.proxy.disabled", json!(true));
+    }
+}
+
+/// A CNI that Talos does not bring: before 1.14 it has to be told so, later it brings none unless told.
+fn cni(draft: &mut Draft, ground: Ground<'_>) {
+    let brings = matches!(ground.plan.cluster.cni.value, CniPlan::Flannel(_));
+    if !brings && !draft.has(Trait::KubernetesDocuments) {
+        draft.set("cluster.network.cni.name", json!("none"));
+    }
+}
+
+fn flannel(draft: &mut Draft, ground: Ground<'_>) {
+    let CniPlan::Flannel(interface) = &ground.plan.cluster.cni.value else { return };
+    let settings = ground.cluster.section().flannel.get();
+    let written = settings.into_iter().flat_map(|flannel| flannel.args.values()).map(ToString::to_string);
+    let args: Vec<String> = interface.iter().map(|link| format!("--iface={link}")).chain(written).collect();
+    if args.is_empty() {
+        return;
+    }
+    if draft.has(Trait::KubernetesDocuments) {
+        draft.document("KubeFlannelCNIConfig", json!({"extraArgs": args}));
+    } else {
+        draft.set("cluster.network.cni", json!({"name": "flannel", "flannel": {"extraArgs": args}}));
+    }
+}
+
+/// Manifests that Talos applies when the cluster is made: the CNI's own, and those of the file.
+fn manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+    let section = ground.cluster.section();
+    let mut paths: Vec<(String, String)> = Vec::new();
+    if let Some(Either::Record(own)) = section.cni.get() {
+        paths.extend(own.manifest.get().map(|path| ("cluster.cni.manifest".to_owned(), path.to_string())));
+    }
+    if let Some(cilium) = section.cilium.get() {
+        paths.extend(
+            cilium.manifest.get().map(|path| ("cluster.cilium.manifest".to_owned(), path.to_string())),
+        );
+    }
+    for (nth, manifest) in section.manifests.values().enumerate() {
+        let key = format!("cluster.manifests[{nth}]");
+        match ground.attachments.matches.get(manifest.as_str()) {
+            Some(Ok(matches)) => paths.extend(matches.iter().map(|path| (key.clone(), path.clone()))),
+            Some(Err(reason)) => errors.push(RenderError::new(key, reason.clone())),
+            None => paths.push((key, manifest.to_string())),
+        }
+    }
+    for (key, path) in paths {
+        match ground.attachments.texts.get(&path) {
+            Some(Ok(text)) => inline_manifest(draft, &path, text),
+            Some(Err(reason)) => errors.push(RenderError::new(key, format!("{path}: {reason}"))),
+            None => errors.push(RenderError::new(key, format!("{path} was not read"))),
+        }
+    }
+}
+
+fn inline_manifest(draft: &mut Draft, path: &str, text: &str) {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let name = file.trim_end_matches(".yaml").trim_end_matches(".yml");
+    if draft.has(Trait::KubernetesDocuments) {
+        draft.document("KubeInlineManifestConfig", json!({"name": name, "manifest": text}));
+    } else {
+        draft.set("cluster.inlineManifests", json!([{"name": name, "contents": text}]));
+    }
+}
+
+fn discovery(draft: &mut Draft, ground: Ground<'_>) {
+    let discovery = ground.cluster.section().discovery.get();
+    let on = discovery.and_then(|discovery| discovery.service.value()).unwrap_or(true);
+    let Some(endpoint) = discovery.and_then(|discovery| discovery.endpoint.get()).filter(|_| on) else {
+        return;
+    };
+    if draft.has(Trait::DiscoveryDocuments) {
+        draft.document("DiscoveryServiceConfig", json!({"name": "default", "endpoint": endpoint.as_str()}));
+    } else {
+        draft.set("cluster.discovery.registries.service.endpoint", json!(endpoint.as_str()));
+    }
+}
+
+fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+    let registries = ground.cluster.section().registries.get();
+    for (host, auth) in registries.into_iter().flat_map(|registries| registries.auth.entries()) {
+        let key = format!("cluster.registries.auth.{host}.password");
+        let (Some(username), Some(password)) = (auth.value.username.get(), auth.value.password.get()) else {
+            continue;
+        };
+        let password = match (ground.secret)(password) {
+            Ok(password) => password,
+            Err(reason) => {
+                errors.push(RenderError::new(key, reason));
+                continue;
+            }
+        };
+        let auth = json!({"username": username.as_str(), "password": password});
+        if draft.has(Trait::NetworkDocuments) {
+            let mut body = json!({"name": host.as_str()});
+            if let (Value::Object(body), Value::Object(auth)) = (&mut body, auth) {
+                body.extend(auth);
+            }
+            draft.document("RegistryAuthConfig", body);
+        } else {
+            // The host has dots in it, so it is no path.
+            let mut config = serde_json::Map::new();
+            config.insert(host.to_string(), json!({"auth": auth}));
+            draft.set("machine.registries.config", Value::Object(config));
+        }
+    }
+}
+
+fn encryption(draft: &mut Draft, ground: Ground<'_>) {
+    let Some(encryption) = ground.cluster.section().encryption.get() else { return };
+    for (partition, name, key) in
+        [("state", "STATE", encryption.state.get()), ("ephemeral", "EPHEMERAL", encryption.ephemeral.get())]
+    {
+        let Some(key) = key else { continue };
+        let spec = json!({"provider": "luks2", "keys": [disk_key(key)]});
+        if draft.has(Trait::VolumeEncryptionDocument) {
+            draft.document("VolumeConfig", json!({"name": name, "encryption": spec}));
+        } else {
+            draft.set(&format!("machine.systemDiskEncryption.{partition}"), spec);
+        }
+    }
+}
+
+fn disk_key(key: &Either<DiskKey, Kms>) -> Value {
+    match key {
+        Either::Word(DiskKey::Tpm) => json!({"slot": 0, "tpm": {}}),
+        Either::Word(DiskKey::NodeId) => json!({"slot": 0, "nodeID": {}}),
+        Either::Record(server) => {
+            json!({"slot": 0, "kms": {"endpoint": server.kms.get().map_or("", |url| url.as_str())}})
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Talos' ingress firewall: everything refused but what the cluster needs.
+
+use ipnet::IpNet;
+use serde_json::json;
+
+use super::{Draft, Ground};
+use crate::cluster::section::{Firewall, Role};
+use crate::plan::{CniPlan, NodePlan, Peer, Plan};
+
+/// A rule: name, ports, protocol, and from where.
+struct Rule<'n> {
+    name: &'static str,
+    ports: &'static [&'static str],
+    protocol: &'static str,
+    from: &'n [IpNet],
+}
+
+/// Adds the rules, where they are wanted.
+pub fn add(draft: &mut Draft, ground: Ground<'_>) {
+    if ground.cluster.section().firewall.value() != Some(Firewall::DefaultDeny) {
+        return;
+    }
+    let plan = ground.plan;
+    let everywhere: Vec<IpNet> = ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec();
+    let nodes = members(plan);
+    let control_planes: Vec<IpNet> = plan.control_planes().flat_map(addresses).collect();
+    let neighbors = neighbors(plan);
+    let mut rules = vec![
+        Rule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
+        Rule { name: "kubelet", ports: &["10250"], protocol: "tcp", from: &nodes },
+    ];
+    if draft.is_control_plane() {
+        rules.extend([
+            Rule { name: "kubernetes-api", ports: &["6443"], protocol: "tcp", from: &everywhere },
+            Rule { name: "trustd", ports: &["50001"], protocol: "tcp", from: &nodes },
+            Rule { name: "etcd", ports: &["2379-2380"], protocol: "tcp", from: &control_planes },
+        ]);
+    }
+    match plan.cluster.cni.value {
+        CniPlan::Flannel(_) => {
+            rules.push(Rule { name: "cni-vxlan", ports: &["4789"], protocol: "udp", from: &nodes });
+        }
+        CniPlan::Cilium => rules.extend([
+            Rule { name: "cni-vxlan", ports: &["8472"], protocol: "udp", from: &nodes },
+            Rule { name: "cni-health", ports: &["4240"], protocol: "tcp", from: &nodes },
+        ]),
+        CniPlan::None | CniPlan::Manifest(_) => {}
+    }
+    let kubespan = ground.cluster.section().discovery.get().and_then(|discovery| discovery.kubespan.value());
+    if kubespan == Some(true) {
+        rules.push(Rule { name: "kubespan", ports: &["51820"], protocol: "udp", from: &everywhere });
+    }
+    if !neighbors.is_empty() {
+        rules.extend([
+            Rule { name: "bgp", ports: &["179"], protocol: "tcp", from: &neighbors },
+            Rule { name: "bfd", ports: &["3784", "3785", "4784"], protocol: "udp", from: &neighbors },
+        ]);
+    }
+    draft.document("NetworkDefaultActionConfig", json!({"ingress": "block"}));
+    for rule in rules.iter().filter(|rule| !rule.from.is_empty()) {
+        let ports: Vec<_> = rule
+            .ports
+            .iter()
+            .map(|port| port.parse::<u16>().map_or(json!(port), |port| json!(port)))
+            .collect();
+        let ingress: Vec<_> = rule.from.iter().map(|net| json!({"subnet": net.to_string()})).collect();
+        draft.document(
+            "NetworkRuleConfig",
+            json!({
+                "name": rule.name,
+                "portSelector": {"ports": ports, "protocol": rule.protocol},
+                "ingress": ingress,
+            }),
+        );
+    }
+}
+
+/// Where members of the cluster call from: the networks the kubelets have their addresses in.
+fn members(plan: &Plan) -> Vec<IpNet> {
+    let mut nets: Vec<IpNet> = plan.nodes.iter().flat_map(|node| plan.kubelet_subnets(node).value).collect();
+    nets.extend(plan.nodes.iter().filter(|node| node.role == Role::Controlplane).flat_map(addresses));
+    nets.sort();
+    nets.dedup();
+    let all = nets.clone();
+    nets.retain(|net| !all.iter().any(|other| other != net && other.contains(net)));
+    nets
+}
+
+fn addresses(node: &NodePlan) -> Vec<IpNet> {
+    let whole = [&node.address, &node.loopback].into_iter().find(|prefixes| prefixes.iter().next().is_some());
+    whole.into_iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| IpNet::from(net.addr())).collect()
+}
+
+/// Where BGP sessions come from: the neighbours by their addresses, those on a link from its link-local ones.
+fn neighbors(plan: &Plan) -> Vec<IpNet> {
+    let routing = plan.nodes.iter().filter_map(|node| node.routing.as_ref());
+    let peers = routing.flat_map(|routing| routing.neighbors.iter().map(|neighbor| &neighbor.peer));
+    let mut nets: Vec<IpNet> = peers
+        .map(|peer| match peer {
+            Peer::Address(address) => IpNet::from(*address),
+            Peer::Link(_) => "fe80::/10".parse().expect("a prefix"),
+        })
+        .collect();
+    nets.sort();
+    nets.dedup();
+    nets
+}

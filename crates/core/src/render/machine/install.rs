@@ -1,0 +1,139 @@
+//! Where Talos is installed, and by which image.
+
+use serde_json::{Map, Value, json};
+
+use super::{Draft, RenderError};
+use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
+use crate::cluster::value::Either;
+use crate::plan::{ImagePlan, NodePlan};
+use crate::render::schematic;
+use crate::talos::asset::{FACTORY, Factory, Order};
+use crate::talos::generate::contract::Trait;
+
+/// Adds disk and image. A machine without a disk to install to runs from the image it booted.
+pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
+    let Some(disk) = &node.boot.disk else { return };
+    let image = match image(node) {
+        Ok(image) => image,
+        Err(error) => {
+            errors.push(error);
+            return;
+        }
+    };
+    let settings = node.settings.install.get();
+    let select = settings.filter(|install| !install.disk.is_set()).and_then(|install| install.select.get());
+    let wipe = settings.and_then(|install| install.wipe.value()).unwrap_or(false);
+    if draft.has(Trait::InstallDocument) {
+        let matches = match select {
+            Some(select) => expression(select),
+            None => format!("disk.dev_path == {:?}", disk.value),
+        };
+        draft.document(
+            "UnattendedInstallConfig",
+            json!({
+                "installer": {"image": image.unwrap_or_default()},
+                "provisioning": {"diskSelector": {"match": matches}, "wipe": wipe},
+            }),
+        );
+        return;
+    }
+    let mut install = Map::new();
+    match select {
+        Some(select) => install.insert("diskSelector".to_owned(), selector(select)),
+        None => install.insert("disk".to_owned(), json!(disk.value)),
+    };
+    if let Some(image) = image {
+        install.insert("image".to_owned(), json!(image));
+    }
+    install.insert("wipe".to_owned(), json!(wipe));
+    if draft.has(Trait::GrubUkiCmdline) {
+        install.insert("grubUseUKICmdline".to_owned(), json!(true));
+    }
+    draft.set("machine.install", Value::Object(install));
+}
+
+/// The installer; none where Talos' own for its release will do.
+fn image(node: &NodePlan) -> Result<Option<String>, RenderError> {
+    let settings = node.settings.image.get();
+    match &node.boot.image.value {
+        ImagePlan::Given => {
+            Ok(settings.and_then(|image| image.source.get()).and_then(|source| match source {
+                Either::Record(given) => given.installer.get().map(ToString::to_string),
+                Either::Word(_) => None,
+            }))
+        }
+        ImagePlan::Made(ImageSource::Ichor) => {
+            let registry = settings.and_then(|image| image.registry.get());
+            Ok(registry.map(|registry| format!("{registry}/installer:{}", node.talos.value)))
+        }
+        ImagePlan::Made(ImageSource::Factory) => {
+            let schematic = schematic::of(node, None)
+                .map_err(|error| RenderError::new(node.path("image"), error.to_string()))?;
+            let factory = settings.and_then(|image| image.factory.get()).map_or(FACTORY, |url| url.as_str());
+            let order = Order {
+                id: &schematic.id(),
+                talos: &node.talos.value,
+                platform: node.platform.value.word(),
+                arch: node.arch.value.word(),
+                secure_boot: settings.and_then(|image| image.secure_boot.value()).unwrap_or(false),
+            };
+            Ok(Some(order.installer(&Factory::new(factory))))
+        }
+    }
+}
+
+fn selector(select: &DiskSelect) -> Value {
+    let mut selector = Map::new();
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            selector.insert(key.to_owned(), json!(value));
+        }
+    };
+    put("size", select.size.get().map(ToString::to_string));
+    put("model", select.model.get().map(ToString::to_string));
+    put("serial", select.serial.get().map(ToString::to_string));
+    put("wwid", select.wwid.get().map(ToString::to_string));
+    put("type", select.r#type.value().map(|kind| kind.word().to_owned()));
+    put("busPath", select.bus_path.get().map(ToString::to_string));
+    Value::Object(selector)
+}
+
+/// The same as an expression over `disk`, as documents have it.
+fn expression(select: &DiskSelect) -> String {
+    let mut terms = Vec::new();
+    if let Some(size) = select.size.get() {
+        terms.push(size_term(size.as_str()));
+    }
+    for (field, pattern) in [
+        ("model", select.model.get().map(ToString::to_string)),
+        ("serial", select.serial.get().map(ToString::to_string)),
+        ("wwid", select.wwid.get().map(ToString::to_string)),
+        ("bus_path", select.bus_path.get().map(ToString::to_string)),
+    ] {
+        if let Some(pattern) = pattern {
+            terms.push(if pattern.contains('*') {
+                format!("glob({pattern:?}, disk.{field})")
+            } else {
+                format!("disk.{field} == {pattern:?}")
+            });
+        }
+    }
+    terms.extend(select.r#type.value().map(|kind| match kind {
+        DiskType::Nvme => "disk.transport == \"nvme\"".to_owned(),
+        DiskType::Ssd => "!disk.rotational && disk.transport != \"nvme\"".to_owned(),
+        DiskType::Hdd => "disk.rotational".to_owned(),
+        DiskType::Sd => "disk.transport == \"mmc\"".to_owned(),
+    }));
+    // Never the medium it was booted from.
+    terms.push("!system_disk".to_owned());
+    terms.join(" && ")
+}
+
+/// `>= 100GB` as a term: units of CEL stand behind a number with a `u`.
+fn size_term(range: &str) -> String {
+    let operators = [">=", "<=", "==", ">", "<"];
+    let operator = operators.into_iter().find(|operator| range.starts_with(operator)).unwrap_or("==");
+    let size = range.trim_start_matches(operator).trim();
+    let bytes = crate::talos::go::humanize::parse_bytes(size).unwrap_or_default();
+    format!("disk.size {operator} {bytes}u")
+}

@@ -1,0 +1,84 @@
+//! The patches of the file, each read once for all nodes that have it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Ground, RenderError};
+use crate::cluster::Place;
+use crate::cluster::value::Either;
+use crate::model::Cluster;
+use crate::plan::NodePlan;
+use crate::rules::rung;
+use crate::talos::patch::Patch;
+use crate::talos::{document, emit};
+
+/// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
+pub type PatchTexts = BTreeMap<String, Result<String, String>>;
+
+/// The paths of patches that are encrypted, from the folder of the cluster file.
+pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
+    let mut paths: Vec<String> = rung::all(cluster)
+        .flat_map(|step| step.rung.patches.values())
+        .filter_map(|patch| match patch {
+            Either::Word(_) => None,
+            Either::Record(source) => source.sops.get().map(ToString::to_string),
+        })
+        .collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// All patches, by where they are named.
+pub struct Patches {
+    by_place: HashMap<Place, Patch>,
+}
+
+impl Patches {
+    /// Reads them all, and notes what is wrong with each.
+    pub fn read(ground: Ground<'_>, errors: &mut Vec<RenderError>) -> Self {
+        let talos = &ground.plan.cluster.contract.value;
+        let mut files: HashMap<String, Option<Patch>> = HashMap::new();
+        let mut by_place = HashMap::new();
+        for step in rung::all(ground.cluster) {
+            for (nth, at) in step.rung.patches.items().enumerate() {
+                let key = step.path(&format!("patches[{nth}]"));
+                let mut read = |name: &str, text: Result<String, String>| {
+                    let patch = text
+                        .and_then(|text| Patch::read(name, &text, talos).map_err(|error| error.to_string()));
+                    patch.map_err(|reason| errors.push(RenderError::new(&key, reason))).ok()
+                };
+                let patch = match &at.value {
+                    Either::Word(file) => files
+                        .entry(file.to_string())
+                        .or_insert_with(|| {
+                            read(file.as_str(), text(&ground.attachments.texts, file.as_str()))
+                        })
+                        .clone(),
+                    Either::Record(source) => match (source.inline.get(), source.sops.get()) {
+                        (Some(inline), _) => read(&key, Ok(emit::emit(&document::from_any(inline)))),
+                        (None, Some(file)) => files
+                            .entry(file.to_string())
+                            .or_insert_with(|| read(file.as_str(), text(ground.patches, file.as_str())))
+                            .clone(),
+                        (None, None) => None,
+                    },
+                };
+                by_place.extend(patch.map(|patch| (at.place, patch)));
+            }
+        }
+        Self { by_place }
+    }
+
+    /// The patches of a node, in the order of the ladder.
+    pub fn of<'p>(&'p self, node: &'p NodePlan) -> impl Iterator<Item = &'p Patch> {
+        node.settings.patches.items().filter_map(|at| self.by_place.get(&at.place))
+    }
+}
+
+fn text(texts: &BTreeMap<String, Result<String, String>>, path: &str) -> Result<String, String> {
+    match texts.get(path) {
+        Some(Ok(text)) => Ok(text.clone()),
+        Some(Err(reason)) => Err(format!("{path}: {reason}")),
+        None => Err(format!("{path} was not read")),
+    }
+}

@@ -1,0 +1,50 @@
+//! The kubelet of the old form.
+
+use crate::talos::go::netip;
+use crate::talos::validate::field::Field;
+use crate::talos::validate::{Flaws, Setting, image};
+
+/// Fields of the kubelet's own configuration that Talos sets itself.
+const PROTECTED: [&str; 13] = [
+    "apiVersion",
+    "authentication",
+    "authorization",
+    "cgroupRoot",
+    "kind",
+    "kubeletCgroups",
+    "port",
+    "protectKernelDefaults",
+    "resolvConf",
+    "rotateCertificates",
+    "systemCgroups",
+    "staticPodPath",
+    "seccompDefault",
+];
+
+/// Judges `machine.kubelet`.
+pub fn validate(kubelet: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    for subnet in kubelet.at(["nodeIP", "validSubnets"]).items() {
+        if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
+            flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
+        }
+    }
+    for (_, field) in kubelet.get("extraConfig").entries().filter(|(key, _)| PROTECTED.contains(key)) {
+        flaws.error(&field, "Talos sets this itself: remove it");
+    }
+    image::advise(&kubelet.get("image"), setting, flaws);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::talos::validate::trial::control_plane;
+
+    #[test]
+    fn the_kubelet_is_not_told_what_talos_tells_it() {
+        let kubelet = json!({"nodeIP": {"validSubnets": ["10.0.0.0/8", "!10.0.0.1", "10"]}, "extraConfig": {"port": 1, "maxPods": 5}});
+
+        let want = ["error machine.kubelet.nodeIP.validSubnets[2]", "error machine.kubelet.extraConfig.port"];
+        assert_eq!(control_plane("1.12", &[("machine.kubelet", kubelet)]), want);
+    }
+}
