@@ -13,7 +13,6 @@ use sha2::{Digest, Sha256};
 use super::{NodePlan, Peer, port_name};
 use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
 use crate::cluster::value::{LinkName, Mac, Mtu, VlanId};
-use crate::talos::release;
 
 /// The metric of a route that names none.
 pub const METRIC: u32 = 1024;
@@ -172,10 +171,7 @@ impl<'n> Gather<'n> {
 
     /// What a link is called on the machine: Talos 1.11 names VLANs after the link below them.
     fn called(&self, name: &LinkName) -> LinkName {
-        if release::at_least(&self.node.talos.value, 12) {
-            return name.clone();
-        }
-        self.called_within(name, DEEPEST)
+        if self.node.old_links { self.called_within(name, DEEPEST) } else { name.clone() }
     }
 
     fn called_within(&self, name: &LinkName, depth: usize) -> LinkName {

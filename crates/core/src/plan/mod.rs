@@ -33,6 +33,7 @@ use crate::cluster::value::{
     Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Size, TalosVersion, VlanId, Word,
 };
 use crate::model::Cluster;
+use crate::talos::release;
 use derive::Rule;
 pub use kind::Kind;
 pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
@@ -250,6 +251,8 @@ pub struct NodePlan {
     pub dummies: Vec<DummyPlan>,
     /// The address of the API that Talos moves between control planes; none on workers, and none where kube-vip does it.
     pub vip: Option<VipPlan>,
+    /// Whether links are written the way of Talos 1.11, because the oldest node of the cluster knows no other.
+    pub old_links: bool,
     /// AS number.
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
@@ -460,11 +463,15 @@ pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
     let mut routes = route::Routes::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let nodes: Vec<_> = (0..cluster.nodes().len())
+    let mut nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
     let kinds = kind::kinds(&nodes);
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, routed: routes.planned, gaps }
+    let cluster = cluster::plan(cluster, prefixes, &nodes);
+    for node in &mut nodes {
+        node.old_links = !release::at_least(&cluster.contract.value, 12);
+    }
+    Plan { cluster, nodes, kinds, routed: routes.planned, gaps }
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ pub fn plan(
         loopback,
         dummies,
         vip,
+        old_links: false,
         asn,
         router_id,
         routing,

@@ -8,8 +8,8 @@ use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer, Stage};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::document;
 use crate::talos::link::made;
-use crate::talos::{document, release};
 
 pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, DEFAULT_ROUTE_MISSING];
 
@@ -75,9 +75,7 @@ fn needed(node: &NodePlan) -> Vec<&LinkName> {
 /// Whether the node asks on a port that nobody can name while other links are configured: Talos then asks nowhere by itself.
 fn loses_lease(node: &NodePlan) -> bool {
     let links = node.links(Stage::Final);
-    release::at_least(&node.talos.value, 12)
-        && !links.is_empty()
-        && links.iter().all(|link| link.name != node.link.value)
+    !node.old_links && !links.is_empty() && links.iter().all(|link| link.name != node.link.value)
 }
 
 /// What a link stands on; itself where it is a port.
