@@ -191,7 +191,6 @@ impl<'n> Gather<'n> {
         let link = self.written_as(&name);
         self.push(name, LinkKind::Loopback, link);
         let lo = &mut self.links[0];
-        lo.mtu = link.and_then(|link| link.mtu.value());
         lo.addresses.splice(0..0, self.node.loopback.iter().map(|(address, _)| address));
     }
 
@@ -214,6 +213,7 @@ impl<'n> Gather<'n> {
             }
         }
         let vip = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final).map(|vip| &vip.link);
+        let vip = vip.filter(|name| !name.as_str().starts_with("dummy"));
         for name in [Some(&self.node.link.value), vip].into_iter().flatten() {
             if !self.written_as(name).is_some_and(is_made) && !dummies.contains(&name) {
                 self.port(name, None);
@@ -273,6 +273,7 @@ impl<'n> Gather<'n> {
             master.is_none()
                 && self.asks(&name, matches!(kind, LinkKind::Port { .. }) && addresses.is_empty())
         });
+        let shared = shared.filter(|_| !matches!(kind, LinkKind::Loopback | LinkKind::Dummy));
         let mtu = link.and_then(|link| link.mtu.value()).or(shared);
         let routes = link.map(routes).unwrap_or_default();
         self.links.push(LinkPlan { name, kind, mtu, dhcp, addresses, routes, vip: None, master });
@@ -332,7 +333,7 @@ impl<'n> Gather<'n> {
             if self.find(&dummy.name).is_none() {
                 self.push(dummy.name.clone(), LinkKind::Dummy, link);
                 let made = self.links.last_mut().expect("pushed above");
-                made.mtu = mtu.or(link.and_then(|link| link.mtu.value()));
+                made.mtu = mtu.or(made.mtu);
             }
             if let Some(link) = self.find(&dummy.name) {
                 link.addresses.extend(addresses);
@@ -361,6 +362,9 @@ impl<'n> Gather<'n> {
     fn vip(&mut self) {
         if let Some(vip) = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final) {
             let name = self.called(&vip.link);
+            if self.find(&name).is_none() {
+                self.push(name.clone(), LinkKind::Dummy, None);
+            }
             if let Some(link) = self.find(&name) {
                 link.vip = Some(vip.address);
             }
@@ -476,6 +480,19 @@ mod tests {
         assert_eq!(told(text, Stage::Boot), ["eno1 [10.0.0.1/24]"]);
         assert_eq!(told(text, Stage::Final), ["eno1 [10.0.0.1/24]", "dummy1 [10.9.9.9/32 10.9.9.8/32]"]);
         assert_eq!((vip(Stage::Boot), vip(Stage::Final)), (None, "10.0.0.9".parse().ok()));
+    }
+
+    #[test]
+    fn a_dummy_is_made_for_a_vip_that_names_one() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9},
+              network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9, link: dummy1}},
+              nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}",
+        );
+
+        let links = plan.nodes[0].links(Stage::Final);
+
+        assert_eq!((&links[1].kind, links[1].vip), (&LinkKind::Dummy, "10.0.0.9".parse().ok()));
     }
 
     #[test]
