@@ -153,7 +153,7 @@ fn every_release_makes_of_key_10_what_the_plan_says() {
             .iter()
             .map(|address| (address["linkName"].as_str().unwrap(), address["address"].as_str().unwrap()))
             .collect();
-        assert_eq!(addresses, [("bond0.20", "10.20.0.11/24"), ("eth0", "10.101.0.11/24")], "{release}");
+        assert_eq!(addresses, [("eth0", "10.101.0.11/24"), ("bond0.20", "10.20.0.11/24")], "{release}");
         let links: Vec<_> = network["links"]
             .as_array()
             .unwrap()
@@ -169,9 +169,9 @@ fn every_release_makes_of_key_10_what_the_plan_says() {
         ];
         assert_eq!(links, want, "{release}");
         assert_eq!(network["links"][3]["bondMaster"]["xmitHashPolicy"], "layer3+4");
-        assert_eq!(network["routes"][1]["gateway"], "10.101.0.1", "{release}");
-        assert_eq!(network["routes"][1]["dst"], "");
-        assert_eq!(network["routes"][0]["dst"], "10.30.0.0/16");
+        assert_eq!(network["routes"][0]["gateway"], "10.101.0.1", "{release}");
+        assert_eq!(network["routes"][0]["dst"], "");
+        assert_eq!(network["routes"][1]["dst"], "10.30.0.0/16");
         assert_eq!(network["hostnames"][0]["hostname"], "a");
         assert_eq!(network["resolvers"][0]["dnsServers"], json!(["10.101.0.53"]));
         assert_eq!(network["timeServers"][0]["timeServers"], json!(["time.sol"]));

@@ -10,7 +10,9 @@ mod boot;
 mod cluster;
 pub mod derive;
 mod kind;
+pub mod link;
 mod node;
+pub mod port_name;
 mod route;
 mod routing;
 mod subnet;
@@ -31,8 +33,10 @@ use crate::cluster::value::{
     Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Size, TalosVersion, VlanId, Word,
 };
 use crate::model::Cluster;
+use crate::talos::release;
 use derive::Rule;
 pub use kind::Kind;
+pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
 pub use route::RoutedNodes;
 
 /// Where a value came from.
@@ -245,6 +249,10 @@ pub struct NodePlan {
     pub loopback: Prefixes,
     /// Dummy links.
     pub dummies: Vec<DummyPlan>,
+    /// The address of the API that Talos moves between control planes; none on workers, and none where kube-vip does it.
+    pub vip: Option<VipPlan>,
+    /// Whether links are written the way of Talos 1.11, because the oldest node of the cluster knows no other.
+    pub old_links: bool,
     /// AS number.
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
@@ -314,6 +322,15 @@ pub struct DummyPlan {
     pub address: Prefixes,
     /// Whether every control plane has the same.
     pub anycast: bool,
+}
+
+/// The address of the API that Talos moves between control planes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VipPlan {
+    /// The address.
+    pub address: IpAddr,
+    /// Link that carries it.
+    pub link: LinkName,
 }
 
 /// BGP on one node.
@@ -446,11 +463,15 @@ pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
     let mut routes = route::Routes::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
-    let nodes: Vec<_> = (0..cluster.nodes().len())
+    let mut nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
     let kinds = kind::kinds(&nodes);
-    Plan { cluster: cluster::plan(cluster, prefixes, &nodes), nodes, kinds, routed: routes.planned, gaps }
+    let cluster = cluster::plan(cluster, prefixes, &nodes);
+    for node in &mut nodes {
+        node.old_links = !release::at_least(&cluster.contract.value, 12);
+    }
+    Plan { cluster, nodes, kinds, routed: routes.planned, gaps }
 }
 
 #[cfg(test)]

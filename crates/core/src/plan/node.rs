@@ -6,7 +6,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 use super::derive::{self, Rule};
 use super::route::Routes;
-use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, boot, vm};
+use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, VipPlan, boot, vm};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{Addressing, Arch, Digits, Network, Node, Platform, Role, RouterId, Rung};
 use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName};
@@ -99,6 +99,8 @@ pub fn plan(
             "the first port",
         ),
     };
+    let vip = network.filter(|_| role == Role::Controlplane && !cluster.section().kube_vip.is_set());
+    let vip = vip.and_then(|network| vip_of(network, &link.value));
     let asn = asn(cluster, node, &settings, routes, &mut gaps);
     let router_id = router_id(cluster, node, &settings, &loopback, routes, &mut gaps);
     let talos = match settings.talos.at() {
@@ -129,6 +131,8 @@ pub fn plan(
         gateway,
         loopback,
         dummies,
+        vip,
+        old_links: false,
         asn,
         router_id,
         routing,
@@ -306,6 +310,15 @@ fn dummies(
         dummies.push(DummyPlan { name, address, anycast: true });
     }
     dummies
+}
+
+/// The VIP on its link; `link` is the node's.
+fn vip_of(network: &Network, link: &LinkName) -> Option<VipPlan> {
+    let api = network.api.get()?;
+    let address = api.vip.value()?;
+    // Beside anycast addresses the link is theirs.
+    let own = api.link.get().filter(|_| !api.anycast.is_set());
+    Some(VipPlan { address, link: own.unwrap_or(link).clone() })
 }
 
 /// On the node itself the number; on a lower rung a base.

@@ -202,12 +202,12 @@ record! {
         mtu: Mtu = "`network.mtu`", "9000";
         /// Several ports as one.
         bond: Bond = "none", "{links: [eth2, eth3], mode: 802.3ad}";
-        /// A VLAN of another link.
+        /// A VLAN of another link; Talos 1.11 calls it after that, such as bond0.20, whatever its name is here.
         vlan: Vlan = "none", "{id: 20, link: bond0}";
-        /// A bridge over other links.
+        /// A bridge over other links; with Talos 1.11 and nocloud it is there once the node is configured.
         bridge: Bridge = "none", "{links: [eth2]}";
         /// Whether it asks a DHCP server.
-        dhcp: bool = "true on ports without addresses, else false", "false";
+        dhcp: bool = "true on ports without addresses and unnumbered neighbours, else false", "false";
         /// Its addresses.
         addresses: List<Address> = "none", "[10.20.0.21/24]";
         /// Its routes.

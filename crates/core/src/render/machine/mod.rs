@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::cluster::section::{Platform, Role};
 use crate::cluster::value::Secret;
 use crate::model::Cluster;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::{NodePlan, Plan, Stage};
 use crate::rules::attachment::Attachments;
 use crate::talos::config::Config;
 use crate::talos::generate::Contract;
@@ -29,7 +29,6 @@ use crate::talos::patch::Patch;
 use crate::talos::secrets::Bundle;
 use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
 use crate::talos::{encode, load};
-use network::Stage;
 
 pub use patches::{PatchTexts, sealed_patches};
 

@@ -6,7 +6,7 @@ use crate::cluster::Place;
 use crate::cluster::key::At;
 use crate::cluster::section::Link;
 use crate::cluster::value::LinkName;
-use crate::plan::NodePlan;
+use crate::plan::{NodePlan, port_name};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::link::made;
@@ -95,8 +95,7 @@ pub(in crate::rules) fn known<'n>(context: &Context<'n>, node: &'n NodePlan) -> 
 
 /// Whether the kernel gives such a name to a port. A real machine may have more ports than the file speaks of.
 fn is_kernel_name(name: &str) -> bool {
-    let number = name.strip_prefix("eth").is_some_and(|rest| rest.parse::<u16>().is_ok());
-    number || super::link_name::is_predictable(name)
+    port_name::is_plain(name) || port_name::is_predictable(name)
 }
 
 fn member_missing(context: &Context<'_>, found: &mut Found) {

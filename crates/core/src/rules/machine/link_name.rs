@@ -4,6 +4,7 @@ use super::link::stands_on;
 use crate::cluster::Place;
 use crate::cluster::section::{Platform, Role};
 use crate::cluster::value::LinkName;
+use crate::plan::port_name::is_predictable;
 use crate::plan::{Kind, NodePlan};
 use crate::rules::patch::{Patch, nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
@@ -20,23 +21,9 @@ pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     look: predictable_names,
 };
 
-/// Whether systemd's scheme gives such a name to a port: `eno1`, `ens18`, `enp3s0`, `enx001122334455`.
-pub(super) fn is_predictable(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix("en") else { return false };
-    match rest.strip_prefix(['o', 's', 'p', 'P']) {
-        Some(number) => number.starts_with(|c: char| c.is_ascii_digit()),
-        None => rest
-            .strip_prefix('x')
-            .is_some_and(|mac| mac.len() == 12 && mac.bytes().all(|b| b.is_ascii_hexdigit())),
-    }
-}
-
 /// Whether ports are called eth0, eth1 …
 fn has_plain_names(node: &NodePlan) -> bool {
-    let args = node.settings.kernel.get().map(|kernel| &kernel.args);
-    let args = args.into_iter().flat_map(|args| args.values());
-    let asked = args.filter_map(|arg| arg.as_str().strip_prefix("net.ifnames=")).last();
-    node.platform.value == Platform::Nocloud && asked.is_none_or(|word| word == "0")
+    node.platform.value == Platform::Nocloud && node.has_plain_port_names()
 }
 
 fn predictable_names(context: &Context<'_>, found: &mut Found) {
@@ -117,21 +104,6 @@ fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut F
             let names = Roll::of(context.plan, nodes).names();
             let message = format!("{}: {} is called ethN on nocloud ({names})", link.key, link.name);
             found.at(&patch.key, patch.place, patch.says(message));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_predictable;
-
-    #[test]
-    fn predictable_names_are_told_from_others() {
-        for name in ["ens18", "enp3s0", "eno1", "enx001122334455", "enP2p1s0"] {
-            assert!(is_predictable(name), "{name}");
-        }
-        for name in ["eth0", "enterprise", "en", "enpay", "enx1", "end0", "ensure", "fab0", "bond0"] {
-            assert!(!is_predictable(name), "{name}");
         }
     }
 }

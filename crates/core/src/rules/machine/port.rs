@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::link::stands_on;
 use crate::cluster::section::{Addressing, Platform};
 use crate::cluster::value::LinkName;
-use crate::plan::{NodePlan, Peer};
+use crate::plan::{NodePlan, Peer, Stage};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::document;
@@ -49,17 +49,15 @@ fn port_unknown(context: &Context<'_>, found: &mut Found) {
 
 /// Whether the kernel names ports by their slot; a virtual machine's are found by the addresses it is given.
 fn has_slot_names(node: &NodePlan) -> bool {
-    let args = node.settings.kernel.get().map(|kernel| &kernel.args);
-    let mut args = args.into_iter().flat_map(|args| args.values());
-    node.platform.value == Platform::Metal
-        && node.vm.is_none()
-        && !args.any(|arg| matches!(arg.as_str(), "net.ifnames=0" | "-net.ifnames"))
+    node.platform.value == Platform::Metal && node.vm.is_none() && !node.has_plain_port_names()
 }
 
-/// The links that must be there: those of the node's address and of its neighbours, or what these stand on.
+/// The links that must be there: those of the node's address, the VIP and its neighbours, or what these stand on.
 fn needed(node: &NodePlan) -> Vec<&LinkName> {
     let is_static = node.addressing.value != Addressing::Dhcp && node.address.iter().next().is_some();
-    let mut names: Vec<_> = is_static.then_some(&node.link.value).into_iter().collect();
+    let mut names: Vec<_> =
+        (is_static || loses_lease(node)).then_some(&node.link.value).into_iter().collect();
+    names.extend(node.vip.as_ref().map(|vip| &vip.link));
     let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
     names.extend(neighbors.filter_map(|neighbor| match &neighbor.peer {
         Peer::Link(link) => Some(link),
@@ -72,6 +70,12 @@ fn needed(node: &NodePlan) -> Vec<&LinkName> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Whether the node asks on a port that nobody can name while other links are configured: Talos then asks nowhere by itself.
+fn loses_lease(node: &NodePlan) -> bool {
+    let links = node.links(Stage::Final);
+    !node.old_links && !links.is_empty() && links.iter().all(|link| link.name != node.link.value)
 }
 
 /// What a link stands on; itself where it is a port.

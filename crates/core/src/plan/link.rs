@@ -1,0 +1,557 @@
+//! The links of a node, each with all that is on it.
+//!
+//! [`NodePlan::links`] puts together what the file says in several places: ports, `links`, the node's address and
+//! gateways, its loopback, dummies, anycast and VIP. Whoever renders a node's network starts from this list.
+//!
+//! Not here: the link to a speaker of service addresses ([`WorkloadPlan`](super::WorkloadPlan)).
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use sha2::{Digest, Sha256};
+
+use super::{NodePlan, Peer, port_name};
+use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
+use crate::cluster::value::{LinkName, Mac, Mtu, VlanId};
+
+/// The metric of a route that names none.
+pub const METRIC: u32 = 1024;
+
+/// The longest name of a link.
+const LONGEST_NAME: usize = 15;
+
+/// How deep VLANs stand on VLANs; deeper is a circle.
+const DEEPEST: usize = 4;
+
+/// When a configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before Talos is installed: what the machine needs to be reached.
+    Boot,
+    /// For good.
+    Final,
+}
+
+/// A link of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// Its name.
+    pub name: LinkName,
+    /// What it is.
+    pub kind: LinkKind,
+    /// Its MTU, where one was written.
+    pub mtu: Option<Mtu>,
+    /// Whether it asks a DHCP server.
+    pub dhcp: bool,
+    /// Its addresses with their prefix length.
+    pub addresses: Vec<IpNet>,
+    /// Its routes.
+    pub routes: Vec<RoutePlan>,
+    /// The address that moves between control planes, where this link may carry it.
+    pub vip: Option<IpAddr>,
+    /// The bond or bridge it belongs to.
+    pub master: Option<Master>,
+}
+
+impl LinkPlan {
+    /// Whether nothing but DHCP is asked of it.
+    pub fn is_bare(&self) -> bool {
+        self.mtu.is_none() && self.addresses.is_empty() && self.routes.is_empty()
+    }
+}
+
+/// What a link is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// `lo`.
+    Loopback,
+    /// A port.
+    Port {
+        /// Its MAC address, where it is known.
+        mac: Option<Mac>,
+        /// Whether it must be found by that, because the kernel calls it otherwise.
+        by_mac: bool,
+    },
+    /// Several links as one.
+    Bond {
+        /// Its members, in order.
+        links: Vec<LinkName>,
+        /// How they share the traffic.
+        mode: BondMode,
+        /// Milliseconds between two looks at the members.
+        miimon: u32,
+        /// How packets are spread.
+        hash: BondHash,
+    },
+    /// A VLAN.
+    Vlan {
+        /// Its number.
+        id: VlanId,
+        /// The link below it.
+        link: LinkName,
+    },
+    /// A bridge.
+    Bridge {
+        /// Its members.
+        links: Vec<LinkName>,
+        /// Whether it speaks the spanning tree protocol.
+        stp: bool,
+    },
+    /// A link that leads nowhere, for addresses.
+    Dummy,
+}
+
+impl LinkKind {
+    /// The MAC address a port must be found by.
+    pub fn found_by(&self) -> Option<Mac> {
+        match self {
+            LinkKind::Port { mac, by_mac: true } => *mac,
+            _ => None,
+        }
+    }
+}
+
+/// The bond or bridge a link belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Master {
+    /// A bond, and the place among its members.
+    Bond(LinkName, usize),
+    /// A bridge.
+    Bridge(LinkName),
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutePlan {
+    /// Where it leads; none for everywhere that the next hop's family knows.
+    pub to: Option<IpNet>,
+    /// The next hop; none for what is on the link itself.
+    pub via: Option<IpAddr>,
+    /// Its metric.
+    pub metric: u32,
+}
+
+impl RoutePlan {
+    /// An address of the route's family; none for a route that says nothing.
+    pub fn family(&self) -> Option<IpAddr> {
+        self.via.or(self.to.map(|to| to.addr()))
+    }
+}
+
+impl NodePlan {
+    /// The links of the node: loopback, ports, bonds, VLANs, bridges, dummies.
+    pub fn links(&self, stage: Stage) -> Vec<LinkPlan> {
+        let mut gather = Gather { node: self, stage, links: Vec::new() };
+        gather.loopback();
+        gather.ports();
+        gather.made();
+        gather.dummies();
+        gather.addresses();
+        gather.vip();
+        gather.settle();
+        gather.links
+    }
+}
+
+/// The links that were gathered so far.
+struct Gather<'n> {
+    node: &'n NodePlan,
+    stage: Stage,
+    links: Vec<LinkPlan>,
+}
+
+impl<'n> Gather<'n> {
+    fn written(&self) -> impl Iterator<Item = (&'n LinkName, &'n Link)> + use<'n> {
+        self.node.settings.links.values().filter_map(|link| Some((link.name.get()?, link)))
+    }
+
+    fn written_as(&self, name: &LinkName) -> Option<&'n Link> {
+        self.written().find(|(own, _)| *own == name).map(|(_, link)| link)
+    }
+
+    /// What a link is called on the machine: Talos 1.11 names VLANs after the link below them.
+    fn called(&self, name: &LinkName) -> LinkName {
+        if self.node.old_links { self.called_within(name, DEEPEST) } else { name.clone() }
+    }
+
+    fn called_within(&self, name: &LinkName, depth: usize) -> LinkName {
+        let vlan = self.written_as(name).and_then(|link| link.vlan.get());
+        match vlan.and_then(|vlan| Some((vlan.link.get()?, vlan.id.value()?))) {
+            Some((below, id)) if depth > 0 => vlan_name(&self.called_within(below, depth - 1), id),
+            _ => name.clone(),
+        }
+    }
+
+    fn find(&mut self, name: &LinkName) -> Option<&mut LinkPlan> {
+        self.links.iter_mut().find(|link| link.name == *name)
+    }
+
+    fn loopback(&mut self) {
+        let name = LinkName::parse("lo").expect("a link name");
+        let link = self.written_as(&name);
+        self.push(name, LinkKind::Loopback, link);
+        let lo = &mut self.links[0];
+        lo.addresses.splice(0..0, self.node.loopback.iter().map(|(address, _)| address));
+    }
+
+    /// Ports of the node, then others that the file speaks of: a machine may have more than are listed.
+    fn ports(&mut self) {
+        for port in &self.node.ports {
+            let mac = port.mac.as_ref().map(|mac| mac.value);
+            self.port(&port.name, mac);
+        }
+        let dummies: Vec<_> = self.node.dummies.iter().map(|dummy| &dummy.name).collect();
+        for (name, link) in self.written() {
+            let below = link.vlan.get().and_then(|vlan| vlan.link.get());
+            let kernels =
+                |name: &&LinkName| port_name::is_plain(name.as_str()) || name.as_str().starts_with("en");
+            if let Some(below) = below.filter(kernels) {
+                self.port(below, None);
+            }
+            if !is_made(link) && !dummies.contains(&name) {
+                self.port(name, None);
+            }
+        }
+        let vip = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final).map(|vip| &vip.link);
+        let vip = vip.filter(|name| !name.as_str().starts_with("dummy"));
+        for name in [Some(&self.node.link.value), vip].into_iter().flatten() {
+            if !self.written_as(name).is_some_and(is_made) && !dummies.contains(&name) {
+                self.port(name, None);
+            }
+        }
+        self.links.retain(|link| !is_nowhere(self.node, link));
+    }
+
+    fn port(&mut self, name: &LinkName, mac: Option<Mac>) {
+        if self.find(name).is_none() {
+            let by_mac = mac.is_some() && !self.node.is_kernels_port_name(name.as_str());
+            self.push(name.clone(), LinkKind::Port { mac, by_mac }, self.written_as(name));
+        }
+    }
+
+    /// Bonds, then VLANs, then bridges.
+    fn made(&mut self) {
+        let passes: [fn(&Self, &Link) -> Option<LinkKind>; 3] = [Self::bond, Self::vlan, Self::bridge];
+        for kind_of in passes {
+            for (name, link) in self.written() {
+                if let Some(kind) = kind_of(self, link) {
+                    self.push(self.called(name), kind, Some(link));
+                }
+            }
+        }
+    }
+
+    fn bond(&self, link: &Link) -> Option<LinkKind> {
+        let bond = link.bond.get()?;
+        let mode = bond.mode.value().unwrap_or(BondMode::ActiveBackup);
+        let usual = if mode == BondMode::Lacp { BondHash::Layer34 } else { BondHash::Layer2 };
+        Some(LinkKind::Bond {
+            links: bond.links.values().map(|name| self.called(name)).collect(),
+            mode,
+            miimon: bond.miimon.value().unwrap_or(100),
+            hash: bond.hash.value().unwrap_or(usual),
+        })
+    }
+
+    fn vlan(&self, link: &Link) -> Option<LinkKind> {
+        let vlan = link.vlan.get()?;
+        Some(LinkKind::Vlan { id: vlan.id.value()?, link: self.called(vlan.link.get()?) })
+    }
+
+    fn bridge(&self, link: &Link) -> Option<LinkKind> {
+        let bridge = link.bridge.get()?;
+        let links = bridge.links.values().map(|name| self.called(name)).collect();
+        Some(LinkKind::Bridge { links, stp: bridge.stp.value().unwrap_or(false) })
+    }
+
+    fn push(&mut self, name: LinkName, kind: LinkKind, link: Option<&Link>) {
+        let shared = self.node.settings.network.get().and_then(|network| network.mtu.value());
+        let master = self.master(&name);
+        let addresses: Vec<_> =
+            link.into_iter().flat_map(|link| link.addresses.values()).map(|address| address.0).collect();
+        let dhcp = link.and_then(|link| link.dhcp.value()).unwrap_or_else(|| {
+            master.is_none()
+                && self.asks(&name, matches!(kind, LinkKind::Port { .. }) && addresses.is_empty())
+        });
+        let shared = shared.filter(|_| !matches!(kind, LinkKind::Loopback | LinkKind::Dummy));
+        let mtu = link.and_then(|link| link.mtu.value()).or(shared);
+        let routes = link.map(routes).unwrap_or_default();
+        self.links.push(LinkPlan { name, kind, mtu, dhcp, addresses, routes, vip: None, master });
+    }
+
+    /// Whether a link asks a DHCP server when nobody says so; `free` is one that has nothing else to do.
+    fn asks(&self, name: &LinkName, free: bool) -> bool {
+        let carries = *name == self.called(&self.node.link.value);
+        if carries && self.node.addressing.value != Addressing::Static {
+            return !self.is_static();
+        }
+        let addressed = carries && self.node.address.iter().next().is_some();
+        free && !addressed && !self.is_unnumbered(name)
+    }
+
+    /// Whether the node's address is the file's at this stage.
+    fn is_static(&self) -> bool {
+        match self.node.addressing.value {
+            Addressing::Static => true,
+            Addressing::DhcpThenStatic => self.stage == Stage::Final,
+            Addressing::Dhcp => false,
+        }
+    }
+
+    fn is_unnumbered(&self, name: &LinkName) -> bool {
+        let mut neighbors = self.node.routing.iter().flat_map(|routing| &routing.neighbors);
+        neighbors.any(|neighbor| matches!(&neighbor.peer, Peer::Link(link) if self.called(link) == *name))
+    }
+
+    fn master(&self, name: &LinkName) -> Option<Master> {
+        self.written().find_map(|(master, link)| {
+            if let Some(bond) = link.bond.get() {
+                let nth = bond.links.values().position(|member| self.called(member) == *name)?;
+                return Some(Master::Bond(master.clone(), nth));
+            }
+            let mut members = link.bridge.get()?.links.values();
+            members.any(|member| self.called(member) == *name).then(|| Master::Bridge(master.clone()))
+        })
+    }
+
+    fn dummies(&mut self) {
+        let network = self.node.settings.network.get();
+        let api = network.and_then(|network| network.api.get());
+        // Before there is a Kubernetes API, nobody shall be sent here for it.
+        let settled = self.stage == Stage::Final;
+        let dummies = self.node.dummies.iter().filter(|dummy| settled || !dummy.anycast);
+        for dummy in dummies {
+            let settings = network.and_then(|network| network.dummy.get()?.get(dummy.name.as_str()));
+            let mtu = settings.and_then(|dummy| dummy.value.mtu.value());
+            let anycast = api.into_iter().flat_map(|api| api.anycast.values()).map(|prefix| prefix.0);
+            let addresses: Vec<_> = if dummy.anycast {
+                anycast.collect()
+            } else {
+                dummy.address.iter().map(|(address, _)| address).collect()
+            };
+            let link = self.written_as(&dummy.name);
+            if self.find(&dummy.name).is_none() {
+                self.push(dummy.name.clone(), LinkKind::Dummy, link);
+                let made = self.links.last_mut().expect("pushed above");
+                made.mtu = mtu.or(made.mtu);
+            }
+            if let Some(link) = self.find(&dummy.name) {
+                link.addresses.extend(addresses);
+            }
+        }
+    }
+
+    /// The node's own addresses and the way out.
+    fn addresses(&mut self) {
+        if !self.is_static() {
+            return;
+        }
+        let node = self.node;
+        let network = node.settings.network.get().and_then(|network| network.node.get());
+        let metric = network.and_then(|network| network.metric.value()).unwrap_or(METRIC);
+        let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
+        let v6 = node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value));
+        let gateways = v4.into_iter().chain(v6).map(|via| RoutePlan { to: None, via: Some(via), metric });
+        let name = self.called(&node.link.value);
+        if let Some(link) = self.find(&name) {
+            link.addresses.splice(0..0, node.address.iter().map(|(address, _)| address));
+            link.routes.splice(0..0, gateways);
+        }
+    }
+
+    fn vip(&mut self) {
+        if let Some(vip) = self.node.vip.as_ref().filter(|_| self.stage == Stage::Final) {
+            let name = self.called(&vip.link);
+            if self.find(&name).is_none() {
+                self.push(name.clone(), LinkKind::Dummy, None);
+            }
+            if let Some(link) = self.find(&name) {
+                link.vip = Some(vip.address);
+            }
+        }
+    }
+
+    /// Drops `lo` where nothing is on it, or nothing needs what is.
+    fn settle(&mut self) {
+        // Talos asks DHCP servers on ports that nobody can name, until any link is configured.
+        let alone = self.links.len() == 1 && self.node.routing.is_none();
+        self.links.retain(|link| link.kind != LinkKind::Loopback || !(alone || link.is_bare()));
+    }
+}
+
+/// Whether a link is made, as opposed to a port.
+fn is_made(link: &Link) -> bool {
+    link.bond.is_set() || link.vlan.is_set() || link.bridge.is_set()
+}
+
+/// The routes of a link that say something.
+fn routes(link: &Link) -> Vec<RoutePlan> {
+    let plan = |via: Option<IpAddr>, to: Option<IpNet>, metric| RoutePlan {
+        to: to.filter(|to| via.is_none() || to.prefix_len() > 0),
+        via,
+        metric,
+    };
+    let routes = link.routes.values().map(|route| {
+        plan(route.via.value(), route.to.get().map(|to| to.0), route.metric.value().unwrap_or(METRIC))
+    });
+    routes.filter(|route| route.family().is_some()).collect()
+}
+
+/// Whether a port stands for those of a machine of which the file says nothing: it has no name that the kernel knows, no MAC
+/// address, and nothing but a lease to get.
+fn is_nowhere(node: &NodePlan, link: &LinkPlan) -> bool {
+    let port = node.ports.iter().find(|port| port.name == link.name);
+    let named = node.settings.network.get().and_then(|network| network.node.get()?.link.get());
+    port.is_some_and(|port| port.mac.is_none())
+        && link.dhcp
+        && !node.settings.ports.is_set()
+        && !node.is_kernels_port_name(link.name.as_str())
+        && named != Some(&link.name)
+        && node.vip.as_ref().is_none_or(|vip| vip.link != link.name)
+        && node.settings.links.values().all(|written| written.name.get() != Some(&link.name))
+}
+
+/// What Talos 1.11 calls a VLAN; a long name below it is cut and told from others by its hash.
+pub fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
+    let below = below.as_str();
+    let name = if below.len() + 5 <= LONGEST_NAME {
+        format!("{below}.{}", id.0)
+    } else {
+        let [a, b, c, ..] = <[u8; 32]>::from(Sha256::digest(below));
+        let cut = (0..=4).rev().find(|end| below.is_char_boundary(*end)).unwrap_or(0);
+        let start = &below[..cut];
+        format!("{start}{a:02x}{b:02x}{c:02x}.{}", id.0)
+    };
+    LinkName::parse(&name).expect("short enough, of the characters of a name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::planned;
+    use super::*;
+
+    /// The links of the first node of a text, each with what is on it.
+    fn told(text: &'static str, stage: Stage) -> Vec<String> {
+        let plan = planned(text);
+        let links = plan.nodes[0].links(stage);
+        let tell = |link: &LinkPlan| {
+            let addresses: Vec<_> = link.addresses.iter().map(ToString::to_string).collect();
+            let dhcp = if link.dhcp { " dhcp" } else { "" };
+            format!("{} [{}]{dhcp}", link.name, addresses.join(" "))
+        };
+        links.iter().map(tell).collect()
+    }
+
+    #[test]
+    fn a_lease_comes_before_the_address_where_the_file_says_so() {
+        let text = "{cluster: {name: a, talos: v1.13.9},
+                     network: {node: {v4: 10.0.0.0/24, addressing: dhcp-then-static}},
+                     nodes: [{name: a, index: 1, platform: nocloud, ports: [eth0, eth1]}]}";
+
+        assert_eq!(told(text, Stage::Boot), ["eth0 [] dhcp", "eth1 [] dhcp"]);
+        assert_eq!(told(text, Stage::Final), ["eth0 [10.0.0.1/24]", "eth1 [] dhcp"]);
+    }
+
+    #[test]
+    fn ports_of_bonds_and_of_unnumbered_neighbors_do_not_ask() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: null},
+                     routing: {neighbors: [{link: fab0, asn: 65000}], asn: 65001, router_id: 10.0.0.1},
+                     nodes: [{name: a, index: 1, ports: [fab0, up0, up1, up2],
+                       links: [{name: bond0, bond: {links: [up0, up1]}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["fab0 []", "up0 []", "up1 []", "up2 [] dhcp", "bond0 []"]);
+    }
+
+    #[test]
+    fn a_bond_asks_where_it_carries_the_leased_address() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {addressing: dhcp, link: bond0}},
+                     nodes: [{name: a, ports: [eno1, eno2], links: [{name: bond0, bond: {links: [eno1, eno2]}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["eno1 []", "eno2 []", "bond0 [] dhcp"]);
+    }
+
+    #[test]
+    fn addresses_of_the_api_come_with_the_api() {
+        let text = "{cluster: {name: a, talos: v1.13.9},
+                     network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9, anycast: [10.9.9.9/32, 10.9.9.8/32]}},
+                     nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}";
+        let vip = |stage| planned(text).nodes[0].links(stage)[0].vip;
+
+        assert_eq!(told(text, Stage::Boot), ["eno1 [10.0.0.1/24]"]);
+        assert_eq!(told(text, Stage::Final), ["eno1 [10.0.0.1/24]", "dummy1 [10.9.9.9/32 10.9.9.8/32]"]);
+        assert_eq!((vip(Stage::Boot), vip(Stage::Final)), (None, "10.0.0.9".parse().ok()));
+    }
+
+    #[test]
+    fn a_dummy_is_made_for_a_vip_that_names_one() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9},
+              network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9, link: dummy1}},
+              nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}",
+        );
+
+        let links = plan.nodes[0].links(Stage::Final);
+
+        assert_eq!((&links[1].kind, links[1].vip), (&LinkKind::Dummy, "10.0.0.9".parse().ok()));
+    }
+
+    #[test]
+    fn kube_vip_takes_the_place_of_the_vip() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9, kube_vip: {address: 10.0.0.9}},
+              network: {node: {v4: 10.0.0.0/24}, api: {vip: 10.0.0.9}},
+              nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}",
+        );
+
+        assert_eq!(plan.nodes[0].links(Stage::Final)[0].vip, None);
+    }
+
+    #[test]
+    fn a_machine_of_which_nothing_is_known_is_left_to_talos() {
+        let text = "{cluster: {name: a, id: 7, talos: v1.13.9}, network: {node: {addressing: dhcp}},
+                     nodes: [{name: a, index: 1}]}";
+
+        assert_eq!(told(text, Stage::Final), [""; 0]);
+    }
+
+    #[test]
+    fn a_written_link_is_enough_to_know_a_port() {
+        let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {v4: 10.0.0.0/24, link: enp3s0}},
+                     nodes: [{name: a, index: 1}]}";
+
+        assert_eq!(told(text, Stage::Final), ["enp3s0 [10.0.0.1/24]"]);
+    }
+
+    #[test]
+    fn vlans_of_talos_1_11_are_named_after_what_they_stand_on() {
+        let text = "{cluster: {name: a, talos: v1.11.5}, network: {node: {v4: 10.0.0.0/24, link: storage}},
+                     nodes: [{name: a, index: 1, ports: [eno1],
+                       links: [{name: storage, vlan: {id: 20, link: eno1}}]}]}";
+
+        assert_eq!(told(text, Stage::Final), ["eno1 [] dhcp", "eno1.20 [10.0.0.1/24]"]);
+        let long = LinkName::parse("enx001122334455").unwrap();
+        assert_eq!(vlan_name(&long, VlanId(4094)).as_str().len(), 15);
+    }
+
+    #[test]
+    fn a_port_is_found_by_its_mac_address_only_where_the_kernel_calls_it_otherwise() {
+        let plan = planned(
+            "{cluster: {name: a, talos: v1.13.9}, defaults: {macs: [\"52:54:00:00:00:01\"]},
+              nodes: [{name: a}, {name: b, platform: nocloud}, {name: c, ports: [eno1]}]}",
+        );
+
+        let found: Vec<_> =
+            plan.nodes.iter().map(|node| node.links(Stage::Boot)[0].kind.found_by().is_some()).collect();
+
+        assert_eq!(found, [true, false, false]);
+    }
+
+    #[test]
+    fn a_circle_of_vlans_has_an_end() {
+        let text = "{cluster: {name: a, talos: v1.11.5}, network: {node: null},
+                     nodes: [{name: a, index: 1, ports: [eno1], links: [{name: x, vlan: {id: 1, link: y}},
+                       {name: y, vlan: {id: 2, link: x}}]}]}";
+
+        assert_eq!(told(text, Stage::Final).len(), 3);
+    }
+}

@@ -1,0 +1,31 @@
+//! Links, addresses, routes, hostname, name and time servers of a node.
+//!
+//! Three forms of the same links ([`NodePlan::links`]): [`documents()`] for Talos 1.12 and later, [`machine()`] for
+//! Talos 1.11, and [`network_config()`] for machines that start with nocloud data before they have either.
+//!
+//! Not here: META key 10 ([`platform_network`](crate::render::platform_network)), and the links of routing.
+
+mod documents;
+mod machine;
+mod network_config;
+
+use std::net::IpAddr;
+
+pub use documents::documents;
+pub use machine::machine;
+pub use network_config::network_config;
+
+use crate::cluster::section::Network;
+use crate::plan::NodePlan;
+
+/// The name servers of a node.
+fn name_servers(node: &NodePlan) -> Vec<String> {
+    let network: Option<&Network> = node.settings.network.get();
+    network.into_iter().flat_map(|network| network.dns.values()).map(IpAddr::to_string).collect()
+}
+
+/// The time servers of a node.
+fn time_servers(node: &NodePlan) -> Vec<String> {
+    let network: Option<&Network> = node.settings.network.get();
+    network.into_iter().flat_map(|network| network.ntp.values()).map(ToString::to_string).collect()
+}

@@ -1,0 +1,133 @@
+//! The network of nodes in Talos' forms: what it is, and that Talos takes it.
+//!
+//! `UPDATE_GOLDEN=1 cargo nextest run --test network` rewrites `golden-network/`; the diff is reviewed.
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+mod common;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::cluster::{Files, load};
+use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::render::machine::network::{documents, machine, network_config};
+use ichor_core::talos::validate::{Mode, Setting, validate};
+use ichor_core::talos::{document, emit, kind, load as talos, release};
+use serde_json::{Value, json};
+
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+
+/// The files of a case, with another Talos release in each.
+struct At<'r>(common::Below, &'r str);
+
+impl Files for At<'_> {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let text = String::from_utf8(self.0.read(path)?).unwrap();
+        let mut parts = text.split("talos: v");
+        let mut changed = parts.next().unwrap().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "-.".contains(c));
+            let _ = write!(changed, "talos: {}{rest}", self.1);
+        }
+        Ok(changed.into_bytes())
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        self.0.find(pattern)
+    }
+}
+
+fn planned(case: &Path, release: &str) -> Plan {
+    common::planned(load("ichor.yaml", &mut At(common::Below(case.to_owned()), release))).1
+}
+
+fn cases() -> Vec<PathBuf> {
+    ["../../../examples", "network"].into_iter().flat_map(common::cases).collect()
+}
+
+/// Every form of a node's network that a release has.
+fn forms(plan: &Plan, node: &NodePlan) -> Vec<(&'static str, String)> {
+    if !release::at_least(&plan.cluster.contract.value, 12) {
+        let boot = network_config(plan, node, Stage::Boot);
+        return vec![("network-config", boot), ("machine", emit::emit(&machine(plan, node)))];
+    }
+    let stage = |stage| emit::emit_all(&documents(plan, node, stage));
+    vec![("boot", stage(Stage::Boot)), ("final", stage(Stage::Final))]
+}
+
+#[test]
+fn every_case_has_the_network_that_is_expected() {
+    for case in cases() {
+        for release in [RELEASES[0], RELEASES[1], RELEASES[3]] {
+            let plan = planned(&case, release);
+            let mut told = String::new();
+            for (node, _) in plan.by_kind() {
+                for (form, text) in forms(&plan, node) {
+                    let _ = write!(told, "# {}: {form}\n{text}\n", node.name);
+                }
+            }
+            let name = case.file_name().unwrap().to_str().unwrap();
+            let minor = format!("{name}-1.{}.txt", plan.cluster.contract.value.minor().1);
+            common::assert_same(&common::folder("golden-network").join(minor), &told);
+        }
+    }
+}
+
+/// What a release says against values.
+fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
+    let config = match talos::load_values(values, talos) {
+        Ok(config) => config,
+        Err(error) => return vec![error.to_string()],
+    };
+    let flaws = validate(&config, Setting { talos, mode: Mode::Cloud });
+    // By itself the network is only a part of the document it belongs to.
+    let whole = values[0].get("machine").is_none();
+    let concerned = |path: &str| whole || path.starts_with("machine.network");
+    flaws
+        .into_iter()
+        .filter(|flaw| concerned(&flaw.path))
+        .map(|flaw| format!("{}: {}", flaw.path, flaw.message))
+        .collect()
+}
+
+#[test]
+fn every_release_takes_what_is_written_for_it() {
+    let all = cases().into_iter().chain(common::cases("golden"));
+    for case in all.filter(|case| fs::exists(case.join("ichor.yaml")).unwrap()) {
+        for release in RELEASES {
+            let plan = planned(&case, release);
+            let talos = TalosVersion::parse(release).unwrap();
+            assert_eq!(plan.cluster.contract.value, talos);
+            for node in &plan.nodes {
+                let name = format!("{} {release} {}", case.display(), node.name);
+                if release::at_least(&talos, 12) {
+                    for stage in [Stage::Boot, Stage::Final] {
+                        let documents = documents(&plan, node, stage);
+                        let known =
+                            |value: &Value| kind::find(document::kind(value).unwrap()).unwrap().is_in(&talos);
+                        assert!(documents.iter().all(known), "{name}");
+                        assert_eq!(refused(&documents, &talos), [""; 0], "{name} {stage:?}");
+                    }
+                } else {
+                    let mut config = machine(&plan, node);
+                    config["machine"]["type"] = json!(node.role.word());
+                    assert_eq!(refused(&[config], &talos), [""; 0], "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_written_as_text_is_what_was_meant() {
+    for case in cases() {
+        let plan = planned(&case, "v1.12.4");
+        for node in &plan.nodes {
+            let values = documents(&plan, node, Stage::Final);
+
+            assert_eq!(document::read(&emit::emit_all(&values)).unwrap(), values, "{}", node.name);
+        }
+    }
+}
