@@ -67,6 +67,15 @@ pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteE
     put(path, contents, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
 }
 
+/// Replaces `path` as [`replace`] does, but does not wait for the disk: for what can be made again after a power cut.
+pub(crate) fn refresh(path: &Path, contents: &[u8], mode: u32) -> Result<(), WriteError> {
+    let attempt = || {
+        let temp = draft(path, contents, mode)?;
+        temp.persist(path).map(drop).map_err(|error| error.error)
+    };
+    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
 /// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
 pub(crate) fn create_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     put(path, contents, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))
@@ -79,14 +88,20 @@ fn put(
     persist: impl FnOnce(NamedTempFile) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
     let attempt = || {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut temp = NamedTempFile::new_in(folder)?;
-        temp.write_all(contents)?;
-        temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        let temp = draft(path, contents, mode)?;
         temp.as_file().sync_all()?;
         persist(temp)
     };
     attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+/// The contents beside `path`, under a name of their own.
+fn draft(path: &Path, contents: &[u8], mode: u32) -> std::io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut temp = NamedTempFile::new_in(folder)?;
+    temp.write_all(contents)?;
+    temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    Ok(temp)
 }
 
 #[cfg(test)]

@@ -47,7 +47,9 @@ pub(crate) fn write(root: &Path, artifacts: &[Artifact]) -> anyhow::Result<usize
     thread::scope(|scope| {
         let hands: Vec<_> = artifacts
             .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().map(|artifact| put(root, artifact)).sum::<anyhow::Result<usize>>()))
+            .map(|part| {
+                scope.spawn(|| part.iter().map(|artifact| put(root, artifact)).sum::<anyhow::Result<usize>>())
+            })
             .collect();
         hands.into_iter().map(|hand| hand.join().map_err(|_| anyhow!("a writer failed"))?).sum()
     })
@@ -61,11 +63,7 @@ fn put(root: &Path, artifact: &Artifact) -> anyhow::Result<usize> {
     }
     let folder = path.parent().unwrap_or(root);
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    if artifact.private {
-        disk::replace_private(&path, &artifact.contents)?;
-    } else {
-        disk::replace(&path, &artifact.contents)?;
-    }
+    disk::refresh(&path, &artifact.contents, artifact.mode())?;
     Ok(1)
 }
 

@@ -50,10 +50,10 @@ fn cases() -> Vec<PathBuf> {
 /// Every form of a node's network that a release has.
 fn forms(plan: &Plan, node: &NodePlan) -> Vec<(&'static str, String)> {
     if !release::at_least(&plan.cluster.contract.value, 12) {
-        let boot = network_config(plan, node, Stage::Boot);
-        return vec![("network-config", boot), ("machine", emit::emit(&machine(plan, node)))];
+        let boot = network_config(node, Stage::Boot);
+        return vec![("network-config", boot), ("machine", emit::emit(&machine(node)))];
     }
-    let stage = |stage| emit::emit_all(&documents(plan, node, stage));
+    let stage = |stage| emit::emit_all(&documents(node, stage));
     vec![("boot", stage(Stage::Boot)), ("final", stage(Stage::Final))]
 }
 
@@ -104,14 +104,14 @@ fn every_release_takes_what_is_written_for_it() {
                 let name = format!("{} {release} {}", case.display(), node.name);
                 if release::at_least(&talos, 12) {
                     for stage in [Stage::Boot, Stage::Final] {
-                        let documents = documents(&plan, node, stage);
+                        let documents = documents(node, stage);
                         let known =
                             |value: &Value| kind::find(document::kind(value).unwrap()).unwrap().is_in(&talos);
                         assert!(documents.iter().all(known), "{name}");
                         assert_eq!(refused(&documents, &talos), [""; 0], "{name} {stage:?}");
                     }
                 } else {
-                    let mut config = machine(&plan, node);
+                    let mut config = machine(node);
                     config["machine"]["type"] = json!(node.role.word());
                     assert_eq!(refused(&[config], &talos), [""; 0], "{name}");
                 }
@@ -125,7 +125,7 @@ fn what_is_written_as_text_is_what_was_meant() {
     for case in cases() {
         let plan = planned(&case, "v1.12.4");
         for node in &plan.nodes {
-            let values = documents(&plan, node, Stage::Final);
+            let values = documents(node, Stage::Final);
 
             assert_eq!(document::read(&emit::emit_all(&values)).unwrap(), values, "{}", node.name);
         }

@@ -167,8 +167,8 @@ impl<'a> Renderer<'a> {
 
     fn add_network(&self, draft: &mut Draft, node: &NodePlan, stage: Stage) {
         if self.contract.has(Trait::NetworkDocuments) {
-            draft.documents.extend(network::documents(self.ground.plan, node, stage));
-        } else if let Value::Object(machine) = network::machine(self.ground.plan, node) {
+            draft.documents.extend(network::documents(node, stage));
+        } else if let Value::Object(machine) = network::machine(node) {
             draft.legacy(machine);
         }
     }

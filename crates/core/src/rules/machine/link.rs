@@ -11,8 +11,14 @@ use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::link::made;
 
-pub(super) const RULES: &[Rule] =
-    &[super::link_name::PREDICTABLE_NAMES, LINK_MEMBER_MISSING, LINK_MEMBER_TWICE, VLAN_TWICE, PORT_COUNT];
+pub(super) const RULES: &[Rule] = &[
+    super::link_name::PREDICTABLE_NAMES,
+    super::link_name::META_NAMES,
+    LINK_MEMBER_MISSING,
+    LINK_MEMBER_TWICE,
+    VLAN_TWICE,
+    PORT_COUNT,
+];
 
 const LINK_MEMBER_MISSING: Rule = Rule {
     id: "link-member-missing",

@@ -2,7 +2,7 @@
 
 use super::link::stands_on;
 use crate::cluster::Place;
-use crate::cluster::section::{Platform, Role};
+use crate::cluster::section::{BootFrom, Platform, Role};
 use crate::cluster::value::LinkName;
 use crate::plan::port_name::is_predictable;
 use crate::plan::{Kind, NodePlan};
@@ -20,6 +20,30 @@ pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     fix: "write eth0, eth1 …, or names of your own in `ports`; or set `net.ifnames=1` in `kernel.args`",
     look: predictable_names,
 };
+
+pub(super) const META_NAMES: Rule = Rule {
+    id: "meta-port-names",
+    severity: Severity::Warning,
+    summary: "META names a port that is called otherwise on this machine",
+    story: "META key 10 knows links by their names alone. The address was for eth0, as in every guide; on metal Talos names \
+            ports by their slot, so the machine came up as enp6s18 with whatever DHCP gave it.",
+    fix: "set `net.ifnames=0` in `kernel.args`, or give the ports their own names, such as enp6s18, in `ports`",
+    look: meta_names,
+};
+
+fn meta_names(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        if node.boot.from.value != BootFrom::Meta || node.platform.value != Platform::Metal {
+            continue;
+        }
+        for port in node.ports.iter().filter(|port| !node.is_kernels_port_name(port.name.as_str())) {
+            let message = format!("META speaks of {}, and the kernel of another name", port.name);
+            rolls.say("ports".to_owned(), node.settings.ports.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
 
 /// Whether ports are called eth0, eth1 …
 fn has_plain_names(node: &NodePlan) -> bool {

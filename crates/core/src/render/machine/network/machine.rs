@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::{name_servers, time_servers};
 use crate::cluster::value::{LinkName, Mac};
-use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, Plan, RoutePlan, Stage};
+use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
 
 /// The network for Talos 1.11: what is merged into the document with `machine` and `cluster`.
 ///
 /// VLANs stand under the link below them, which names them: `bond0.20`.
-pub fn machine(_plan: &Plan, node: &NodePlan) -> Value {
+pub fn machine(node: &NodePlan) -> Value {
     let links = Links(node.links(Stage::Final));
     let mut network = Map::new();
     network.insert("hostname".to_owned(), json!(node.name.as_str()));

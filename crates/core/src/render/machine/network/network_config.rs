@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::name_servers;
 use crate::cluster::value::LinkName;
 use crate::plan::link::vlan_name;
-use crate::plan::{LinkKind, LinkPlan, NodePlan, Plan, Stage};
+use crate::plan::{LinkKind, LinkPlan, NodePlan, Stage};
 use crate::talos::emit;
 
 /// The file `network-config` of a node.
@@ -13,7 +13,7 @@ use crate::talos::emit;
 /// Talos 1.11 has nothing else to know its network from before it is configured. It reads no bridges and no dummies there,
 /// and no routes without a next hop, so these come with the configuration. Clusters of later releases have documents; for them the
 /// file only has to be there, because without it Talos does not read the hostname beside it.
-pub fn network_config(_plan: &Plan, node: &NodePlan, stage: Stage) -> String {
+pub fn network_config(node: &NodePlan, stage: Stage) -> String {
     let mut file = json!({"version": 2, "ethernets": {}});
     if node.old_links {
         fill(&mut file, node, &node.links(stage));
