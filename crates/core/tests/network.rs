@@ -9,8 +9,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ichor_core::cluster::load;
 use ichor_core::cluster::value::TalosVersion;
-use ichor_core::cluster::{Files, load};
 use ichor_core::plan::{NodePlan, Plan, Stage};
 use ichor_core::render::machine::network::{documents, machine, network_config};
 use ichor_core::talos::validate::{Mode, Setting, validate};
@@ -19,28 +19,8 @@ use serde_json::{Value, json};
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
-/// The files of a case, with another Talos release in each.
-struct At<'r>(common::Below, &'r str);
-
-impl Files for At<'_> {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let text = String::from_utf8(self.0.read(path)?).unwrap();
-        let mut parts = text.split("talos: v");
-        let mut changed = parts.next().unwrap().to_owned();
-        for part in parts {
-            let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "-.".contains(c));
-            let _ = write!(changed, "talos: {}{rest}", self.1);
-        }
-        Ok(changed.into_bytes())
-    }
-
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
-        self.0.find(pattern)
-    }
-}
-
 fn planned(case: &Path, release: &str) -> Plan {
-    common::planned(load("ichor.yaml", &mut At(common::Below(case.to_owned()), release))).1
+    common::planned(load("ichor.yaml", &mut common::At(common::Below(case.to_owned()), release))).1
 }
 
 fn cases() -> Vec<PathBuf> {

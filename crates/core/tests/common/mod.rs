@@ -47,6 +47,26 @@ impl Files for Below {
     }
 }
 
+/// The files of a case, with another Talos release in each.
+pub struct At<'r>(pub Below, pub &'r str);
+
+impl Files for At<'_> {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let text = String::from_utf8(self.0.read(path)?).unwrap();
+        let mut parts = text.split("talos: v");
+        let mut changed = parts.next().unwrap().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "-.".contains(c));
+            changed += &format!("talos: {}{rest}", self.1);
+        }
+        Ok(changed.into_bytes())
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        self.0.find(pattern)
+    }
+}
+
 /// Reads the cluster file `name` of a case.
 pub fn load_case(case: &Path, name: &str) -> Loaded {
     load(name, &mut Below(case.to_owned()))

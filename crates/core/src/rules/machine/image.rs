@@ -7,8 +7,13 @@ use crate::plan::{ImagePlan, NodePlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 
-pub(super) const RULES: &[Rule] =
-    &[IMAGE_WITHOUT_EXTENSION, EXTENSION_NOT_OFFICIAL, SECURE_BOOT_UNSIGNED, ARCH_MISMATCH];
+pub(super) const RULES: &[Rule] = &[
+    IMAGE_WITHOUT_EXTENSION,
+    INSTALLER_NOWHERE,
+    EXTENSION_NOT_OFFICIAL,
+    SECURE_BOOT_UNSIGNED,
+    ARCH_MISMATCH,
+];
 
 const IMAGE_WITHOUT_EXTENSION: Rule = Rule {
     id: "image-without-extension",
@@ -19,6 +24,16 @@ const IMAGE_WITHOUT_EXTENSION: Rule = Rule {
             installation, which puts a plain Talos on the disk.",
     fix: "leave `image.source` out or write `ichor`; with images of your own also give the `installer` they belong to",
     look: image_without_extension,
+};
+
+const INSTALLER_NOWHERE: Rule = Rule {
+    id: "installer-nowhere",
+    severity: Severity::Warning,
+    summary: "a node is installed from images that ichor makes, and no registry has their installer",
+    story: "The ISO had the routing extension, and every node came up with its routes. Then Talos installed itself with its \
+            own installer, which has no extension: after the reboot nobody announced anything.",
+    fix: "name a registry that the nodes can pull from in `image.registry`",
+    look: installer_nowhere,
 };
 
 const EXTENSION_NOT_OFFICIAL: Rule = Rule {
@@ -89,6 +104,19 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
 
 fn needs_extension(node: &NodePlan) -> bool {
     node.joins_overlay() || carrier(node).is_some() || node.settings.extensions.items().next().is_some()
+}
+
+fn installer_nowhere(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let image = node.settings.image.get();
+        let made = node.boot.image.value == ImagePlan::Made(ImageSource::Ichor);
+        if made && node.boot.disk.is_some() && !image.is_some_and(|image| image.registry.is_set()) {
+            let message = "Talos would be installed by its own installer, without the extension".to_owned();
+            rolls.say("image.registry".to_owned(), node.settings.image.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
 }
 
 fn extension_not_official(context: &Context<'_>, found: &mut Found) {

@@ -1,0 +1,122 @@
+//! Whole configurations of nodes: what they are, and that Talos takes them.
+//!
+//! `UPDATE_GOLDEN=1 cargo nextest run --test machine` rewrites `golden-machine/`; the diff is reviewed.
+
+mod common;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ichor_core::cluster::load;
+use ichor_core::cluster::section::Role;
+use ichor_core::plan::NodePlan;
+use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::secrets::Bundle;
+
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
+
+fn cases() -> Vec<PathBuf> {
+    ["../../../examples", "machine", "network"].into_iter().flat_map(common::cases).collect()
+}
+
+/// The configurations of every node of a case: boot and final.
+fn rendered(case: &Path, release: &str) -> Result<Vec<(String, Role, String, String)>, Vec<RenderError>> {
+    let mut files = common::At(common::Below(case.to_owned()), release);
+    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
+    let mut patches = PatchTexts::new();
+    let secret = "machine: {certSANs: [opened.sol.example]}".to_owned();
+    patches.insert("patches/secret.sops.yaml".to_owned(), Ok(secret));
+    let bundle = Bundle::read(SECRETS).unwrap();
+    let renderer = Renderer::new(Ground {
+        cluster: &cluster,
+        plan: &plan,
+        bundle: &bundle,
+        attachments: &attachments,
+        patches: &patches,
+        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
+    })?;
+    let one = |node: &NodePlan| {
+        let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
+        assert!(machine.flaws.is_empty(), "{} {release} {}: {:?}", case.display(), node.name, machine.flaws);
+        Ok((node.name.to_string(), node.role, emit_all(&boot.documents), emit_all(&machine.documents)))
+    };
+    plan.nodes.iter().map(one).collect()
+}
+
+/// The text without the keys and certificates, which say nothing here.
+fn redacted(text: &str) -> String {
+    let mut told = String::new();
+    let mut in_pem = false;
+    for line in text.lines() {
+        in_pem |= line.contains("-----BEGIN");
+        let long = line.rsplit(' ').next().is_some_and(|word| word.len() > 100);
+        if !in_pem && !long {
+            let _ = writeln!(told, "{line}");
+        }
+        in_pem &= !line.contains("-----END");
+    }
+    told
+}
+
+#[test]
+fn every_example_becomes_configurations_that_talos_takes() {
+    for case in cases() {
+        for release in RELEASES {
+            let rendered = rendered(&case, release);
+            let rendered =
+                rendered.unwrap_or_else(|errors| panic!("{} {release}: {errors:#?}", case.display()));
+            assert!(!rendered.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_configuration_is_what_is_expected() {
+    let case = common::folder("machine/everything");
+    for release in RELEASES {
+        let mut told = String::new();
+        for (name, _, boot, machine) in rendered(&case, release).unwrap() {
+            let _ = write!(
+                told,
+                "# {name}: boot\n{}\n# {name}: machine\n{}\n",
+                redacted(&boot),
+                redacted(&machine)
+            );
+        }
+        common::assert_same(&common::folder(&format!("golden-machine/everything-{release}.txt")), &told);
+    }
+}
+
+#[test]
+fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
+    let bundle = Bundle::read(SECRETS).unwrap();
+    let token = bundle.trustd_token.as_str();
+    for case in cases() {
+        for release in RELEASES {
+            for (name, _, boot, machine) in rendered(&case, release).unwrap() {
+                assert!(machine.contains(token), "{name}");
+                assert!(!boot.contains(token) && !boot.contains("a-secret-of-the-file"), "{name}");
+                assert!(
+                    !boot.contains("machine:") && !boot.contains("cluster:"),
+                    "{name}: documents alone\n{boot}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_worker_holds_no_key_of_the_cluster() {
+    let bundle = Bundle::read(SECRETS).unwrap();
+    let keys = bundle.entries().map(|(_, _, key)| key.base64());
+    for case in cases() {
+        for (name, role, _, machine) in rendered(&case, RELEASES[2]).unwrap() {
+            let holds = keys.iter().any(|key| machine.contains(key.as_str()));
+            assert_eq!(holds, role == Role::Controlplane, "{name}");
+        }
+    }
+}
