@@ -23,7 +23,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>) {
     let plan = ground.plan;
     let everywhere: Vec<IpNet> = ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec();
     let nodes = members(plan);
-    let control_planes: Vec<IpNet> = plan.control_planes().flat_map(addresses).collect();
+    let control_planes = etcd_members(plan);
     let neighbors = neighbors(plan);
     let mut rules = vec![
         Rule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
@@ -83,6 +83,17 @@ fn members(plan: &Plan) -> Vec<IpNet> {
     nets.dedup();
     let all = nets.clone();
     nets.retain(|net| !all.iter().any(|other| other != net && other.contains(net)));
+    nets
+}
+
+/// Where members of etcd call from: the control planes, and where an overlay gives them addresses, all of it.
+fn etcd_members(plan: &Plan) -> Vec<IpNet> {
+    let mut nets: Vec<IpNet> = plan.control_planes().flat_map(addresses).collect();
+    let known = nets.clone();
+    let subnets = plan.control_planes().flat_map(|node| plan.etcd_subnets(node).value);
+    nets.extend(subnets.filter(|subnet| !known.iter().any(|address| subnet.contains(address))));
+    nets.sort();
+    nets.dedup();
     nets
 }
 
