@@ -9,9 +9,10 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::section::BootFrom;
+use ichor_core::cluster::section::{BootFrom, Platform};
 use ichor_core::cluster::value::Secret;
-use ichor_core::plan::NodePlan;
+use ichor_core::plan::{NodePlan, Stage};
+use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
 use ichor_core::render::{platform_network, schematic};
 use ichor_core::rules::{self, Severity};
@@ -29,7 +30,7 @@ use crate::{report, sealed, secret, style};
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
 /// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; and meta-10.yaml where it starts with META. Files that did not change are left alone.
+/// makes its images from; meta-10.yaml where it starts with META; and network-config, which nocloud wants beside it. Files that did not change are left alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {
@@ -200,6 +201,9 @@ fn files(renderer: &Renderer<'_>, node: &NodePlan) -> Result<Vec<Artifact>, Vec<
     let mut made = vec![Artifact::private(at("machine.yaml"), emit_all(&machine.documents))];
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
+    }
+    if node.platform.value == Platform::Nocloud {
+        made.push(Artifact::public(at("network-config"), network_config(node, Stage::Boot)));
     }
     if node.boot.from.value == BootFrom::Meta {
         made.push(Artifact::public(at("meta-10.yaml"), platform_network::text(node)));

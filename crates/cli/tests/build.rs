@@ -1,0 +1,151 @@
+//! `ichor build`: what it writes, and when it writes nothing.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use common::{Run, folder, ichor, ichor_with};
+use tempfile::TempDir;
+
+const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+
+const CLUSTER: &str = r#"
+cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
+secrets: secrets.yaml
+network: {node: {v6: null, gateway: {v4: 10.101.0.1}}, loopback: null}
+defaults: {platform: nocloud, install: {disk: /dev/sda}, patches: [patch.yaml]}
+nodes:
+  - {name: solcp01, role: controlplane, index: 11}
+  - {name: solwk01, role: worker, index: 21}
+"#;
+
+/// A cluster with its secrets, which are not encrypted.
+fn cluster(files: &[(&str, &str)]) -> TempDir {
+    let mut all = vec![
+        ("ichor.yaml", CLUSTER),
+        ("talosctl.yaml", SECRETS),
+        ("patch.yaml", "machine: {sysctls: {vm.max_map_count: \"262144\"}}\n"),
+    ];
+    all.extend(files);
+    let folder = folder(&all);
+    let imported = ichor(folder.path(), "secrets import talosctl.yaml --plain -o secrets.yaml");
+    assert_eq!(imported.code, 0, "{}", imported.all());
+    folder
+}
+
+/// Every file below a folder, with what it holds.
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let name = entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned();
+                found.insert(name, fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn refused(run: &Run, folder: &TempDir, code: i32, why: &str) {
+    assert_eq!(run.code, code, "{}", run.all());
+    assert!(run.all().contains(why), "{}", run.all());
+    assert!(!folder.path().join("build").exists(), "something was written");
+}
+
+#[test]
+fn every_node_has_its_files_and_only_its_owner_reads_them() {
+    let folder = cluster(&[]);
+
+    let run = ichor(folder.path(), "build");
+
+    assert_eq!((run.code, run.stdout.as_str()), (0, "build/sol\n"), "{}", run.stderr);
+    let root = folder.path().join("build/sol");
+    let built = files(&root);
+    let names: Vec<&str> = built.keys().map(String::as_str).collect();
+    let of = |node: &str| {
+        ["boot.yaml", "machine.yaml", "network-config", "schematic.yaml"]
+            .map(|file| format!("nodes/{node}/{file}"))
+    };
+    assert_eq!(
+        names,
+        [of("solcp01").as_slice(), of("solwk01").as_slice(), &["talosconfig".to_owned()]].concat()
+    );
+    for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "talosconfig"] {
+        assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
+    assert!(machine.contains("vm.max_map_count") && machine.contains("10.101.0.21/24"), "{machine}");
+    let client = String::from_utf8(built["talosconfig"].clone()).unwrap();
+    assert!(client.contains("10.101.0.11") && client.contains("10.101.0.21"), "{client}");
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
+    let folder = cluster(&[]);
+    let root = folder.path().join("build/sol");
+    let inode = || fs::metadata(root.join("nodes/solcp01/machine.yaml")).unwrap().ino();
+
+    assert_eq!(ichor(folder.path(), "build").code, 0);
+    let (first, before) = (files(&root), inode());
+    let again = ichor(folder.path(), "build");
+    assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
+
+    assert!(again.stderr.contains("0 of 9 files"), "{}", again.stderr);
+    assert_eq!((files(&root), inode()), (first.clone(), before));
+    assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
+}
+
+#[test]
+fn one_node_can_be_built_alone() {
+    let folder = cluster(&[]);
+
+    assert_eq!(ichor(folder.path(), "build --only solwk01").code, 0);
+    let unknown = ichor(folder.path(), "build --only solwk02 -o other");
+
+    let built = files(&folder.path().join("build/sol"));
+    assert!(built.keys().all(|name| name.starts_with("nodes/solwk01/")), "{:?}", built.keys());
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("no node `solwk02`"), "{}", unknown.stderr);
+}
+
+#[test]
+fn what_talos_would_refuse_is_not_written() {
+    let folder = cluster(&[("patch.yaml", "machine: {network: {hostname: twice}}\n")]);
+    let run = ichor(folder.path(), "build");
+    refused(&run, &folder, 1, "machine.network.hostname");
+
+    let folder = cluster(&[("patch.yaml", "machine: {sysctl: {a: b}}\n")]);
+    let run = ichor(folder.path(), "build");
+    refused(&run, &folder, 1, "did you mean `sysctls`?");
+}
+
+#[test]
+fn secrets_that_are_missing_are_named_and_never_told() {
+    let folder = folder(&[("ichor.yaml", CLUSTER), ("patch.yaml", "machine: {}\n")]);
+    refused(&ichor(folder.path(), "build"), &folder, 2, "ichor secrets new");
+
+    let text = CLUSTER.replace(
+        "services:",
+        "registries: {auth: {ghcr.io: {username: x, password: {env: GHCR_PASSWORD}}}}, services:",
+    );
+    let folder = cluster(&[("ichor.yaml", &text)]);
+    refused(&ichor(folder.path(), "build"), &folder, 1, "GHCR_PASSWORD is not set");
+    let run = ichor_with(folder.path(), "build", &[("GHCR_PASSWORD", "hunter2-hunter2")]);
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(!run.all().contains("hunter2"));
+    let built = files(&folder.path().join("build/sol"));
+    let holds = |name: &str| String::from_utf8_lossy(&built[name]).contains("hunter2-hunter2");
+    assert!(
+        holds("nodes/solcp01/machine.yaml")
+            && !holds("nodes/solcp01/boot.yaml")
+            && !holds("nodes/solcp01/schematic.yaml")
+    );
+}

@@ -1,0 +1,69 @@
+//! `ichor talos patch` and `validate`.
+
+mod common;
+
+use common::{folder, ichor};
+
+const BASE: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/controlplane.yaml");
+
+#[test]
+fn a_patched_configuration_is_printed_or_written() {
+    let folder = folder(&[
+        ("base.yaml", BASE),
+        ("one.yaml", "machine: {sysctls: {a: b}}\n"),
+        ("two.yaml", "apiVersion: v1alpha1\nkind: HostnameConfig\nauto: \"off\"\nhostname: cp1\n"),
+    ]);
+
+    let printed = ichor(folder.path(), "talos patch base.yaml one.yaml two.yaml");
+    let written = ichor(folder.path(), "talos patch base.yaml one.yaml two.yaml --talos v1.13.9 -o out.yaml");
+
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    assert!(printed.stdout.contains("sysctls:") && printed.stdout.contains("hostname: cp1"));
+    assert_eq!((written.code, written.stdout.as_str()), (0, ""));
+    let valid = ichor(folder.path(), "talos validate out.yaml --talos v1.13.9 --strict --json");
+    assert_eq!(
+        (valid.code, &valid.json()["valid"], &valid.json()["load_error"]),
+        (0, &true.into(), &false.into())
+    );
+}
+
+#[test]
+fn a_patch_that_does_not_fit_is_named_with_its_place() {
+    let folder = folder(&[
+        ("base.yaml", BASE),
+        ("typo.yaml", "machine:\n  kubelet:\n    extraArg: {v: \"2\"}\n"),
+        ("gone.yaml", "machine:\n  network:\n    kubespan:\n      mtu:\n        $patch: delete\n"),
+    ]);
+
+    let typo = ichor(folder.path(), "talos patch base.yaml typo.yaml");
+    let gone = ichor(folder.path(), "talos patch base.yaml gone.yaml");
+    let missing = ichor(folder.path(), "talos patch base.yaml nowhere.yaml");
+
+    assert_eq!((typo.code, typo.stdout.as_str()), (1, ""));
+    assert!(typo.stderr.contains("typo.yaml: line 3: machine.kubelet.extraArg: "), "{}", typo.stderr);
+    assert!(typo.stderr.contains("did you mean `extraArgs`?"), "{}", typo.stderr);
+    assert_eq!(gone.code, 1);
+    assert!(gone.stderr.contains("machine.network.kubespan.mtu"), "{}", gone.stderr);
+    assert_eq!(missing.code, 2);
+}
+
+#[test]
+fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
+    let folder = folder(&[
+        ("base.yaml", BASE),
+        ("bad.yaml", &BASE.replace("persist: true", "persist: false")),
+        ("worse.yaml", "machine: [\n"),
+    ]);
+
+    let run = ichor(folder.path(), "talos validate base.yaml bad.yaml worse.yaml --talos v1.12.4");
+    let json = ichor(folder.path(), "talos validate bad.yaml --talos 1.12 --mode cloud --json").json();
+
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("bad.yaml:3: error: persist: "), "{}", run.stdout);
+    assert!(run.stdout.contains("worse.yaml:"), "{}", run.stdout);
+    assert!(!run.stdout.contains("base.yaml") && run.stderr.contains("base.yaml: valid"), "{}", run.all());
+    assert_eq!(
+        (&json["valid"], &json["problems"][0]["line"], &json["problems"][0]["path"]),
+        (&false.into(), &3.into(), &"persist".into())
+    );
+}
