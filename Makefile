@@ -32,10 +32,11 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: ## Measure check and show on up to 100,000 nodes, beside PyYAML
+bench: ## Measure check and show on up to 100,000 nodes, beside PyYAML, and build on up to 10,000
 	@scripts/tools cc python-yaml time
 	cargo build --release --locked --package ichor
 	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
+	$(PYTHON) scripts/bench-build --out $(TARGET)/bench-build.json
 
 install: ## Install the ichor command with cargo
 	@scripts/tools cc

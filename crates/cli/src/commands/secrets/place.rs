@@ -39,7 +39,7 @@ impl Cluster {
         };
         let file = &project.cluster.file;
         Ok(Self {
-            file: Some(bundle_of(&project)),
+            file: written(&project),
             recipients: file
                 .secrets_for
                 .get()
@@ -50,18 +50,24 @@ impl Cluster {
 
     /// The file that holds the bundle.
     pub(super) fn bundle(&self, named: Option<&PathBuf>) -> PathBuf {
-        let known = named.or(self.file.as_ref()).cloned();
-        known.unwrap_or_else(|| {
-            let plain = !Path::new(SEALED).exists() && Path::new(PLAIN).exists();
-            PathBuf::from(if plain { PLAIN } else { SEALED })
-        })
+        named.or(self.file.as_ref()).cloned().unwrap_or_else(|| usual(CLUSTER))
     }
 }
 
 /// The file that holds the bundle of a cluster.
 pub(in crate::commands) fn bundle_of(project: &project::Project) -> PathBuf {
-    let name = project.cluster.file.secrets.get().map_or(SEALED, |path| path.as_str());
-    PathBuf::from(beside(project.name(), name))
+    written(project).unwrap_or_else(|| usual(project.name()))
+}
+
+fn written(project: &project::Project) -> Option<PathBuf> {
+    let path = project.cluster.file.secrets.get()?;
+    Some(PathBuf::from(beside(project.name(), path.as_str())))
+}
+
+/// Where a bundle is when nobody says otherwise: beside the cluster file, encrypted unless only a plain one is there.
+fn usual(cluster: &str) -> PathBuf {
+    let [sealed, plain] = [SEALED, PLAIN].map(|name| PathBuf::from(beside(cluster, name)));
+    if !sealed.exists() && plain.exists() { plain } else { sealed }
 }
 
 /// Where the administrator's certificate is kept: `admin` in the place of `secrets` in the name of the bundle's file.
@@ -115,7 +121,7 @@ impl Keeping {
     /// Finds everything out that can go wrong before a key is made.
     pub(super) fn ready(&self, named: Option<&PathBuf>, cluster: &Cluster) -> anyhow::Result<Ready> {
         let default = PathBuf::from(if self.plain { PLAIN } else { SEALED });
-        let bundle = named.or(cluster.file.as_ref().filter(|_| !self.plain)).cloned().unwrap_or(default);
+        let bundle = named.or(cluster.file.as_ref()).cloned().unwrap_or(default);
         let admin = admin_file(&bundle);
         for path in [&bundle, &admin] {
             if path.symlink_metadata().is_ok() {
