@@ -20,24 +20,6 @@ pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
     nodes.map(|node| scalar::any(node).map_err(|reason| SyntaxError { line: node.line, reason })).collect()
 }
 
-/// What the reader of typed files says, without the text it says it of.
-pub(super) fn error(error: &serde_saphyr::Error) -> SyntaxError {
-    let line = error.location().map_or(0, |location| location.line());
-    let reason = error.without_snippet().to_string();
-    let reason = reason.lines().next().unwrap_or("not YAML");
-    let reason = reason.split_once(" at line ").map_or(reason, |(reason, _)| reason);
-    SyntaxError { line: u32::try_from(line).unwrap_or(u32::MAX), reason: reason.to_owned() }
-}
-
-/// The reader's own limits on depth, aliases and values hold.
-pub(super) fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        strict_booleans: true,
-        legacy_octal_numbers: true,
-        with_snippet: false,
-    }
-}
-
 /// A value on one line, as every reader of YAML takes it back: JSON, with the letters escaped that YAML forbids or breaks
 /// lines at.
 pub fn one_line(value: &Value) -> String {

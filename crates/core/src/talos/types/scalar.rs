@@ -215,7 +215,7 @@ impl Form {
             Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
             Form::HardwareAddress => hardware_address(text),
             Form::Base64 => {
-                (text == REDACTED || base64::decode(text).is_some()).then(|| text.replace(['\r', '\n'], ""))
+                (text == REDACTED || base64::decode(text).is_ok()).then(|| text.replace(['\r', '\n'], ""))
             }
             Form::Bytes => is_bytes(text).then(|| text.to_owned()),
             Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
