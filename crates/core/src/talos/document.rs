@@ -13,6 +13,9 @@ use crate::cluster::value::Any;
 use super::types::scalar;
 use super::yaml::{self, SyntaxError};
 
+/// The keys that make a document the one with `machine` and `cluster`.
+pub const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+
 /// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
 pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
     let nodes = yaml::parse(text)?;
@@ -60,7 +63,7 @@ pub fn name(document: &Value) -> Option<&str> {
 
 /// Whether it is the document with `machine` and `cluster`.
 pub fn is_machine_config(document: &Value) -> bool {
-    ["machine", "cluster", "debug", "persist"].iter().any(|key| document.get(key).is_some())
+    MACHINE_KEYS.iter().any(|key| document.get(key).is_some())
 }
 
 /// Whether a map of a patch takes away what it names, instead of setting it.

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
+use super::document::MACHINE_KEYS;
 use super::go::url;
+use super::key_path::{KeyPath, Step};
 use super::kind::{self, Kind, MAKE_LINKS};
 use super::types::scalar::{self, Form, Scalar};
 use super::types::{self, Struct, Type, Types};
@@ -17,9 +19,6 @@ use super::word::{Leniency, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
-
-/// The keys that make a document the one with `machine` and `cluster`.
-const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
 /// The only version of documents there is.
 const API_VERSION: &str = "v1alpha1";
@@ -111,15 +110,8 @@ pub struct Loader {
     minor: u16,
     leniency: Leniency,
     document: usize,
-    path: Vec<Step>,
+    path: KeyPath,
     problems: Vec<LoadProblem>,
-}
-
-/// A step of a path of keys.
-#[derive(Clone, Debug)]
-enum Step {
-    Key(String),
-    Item(usize),
 }
 
 impl Loader {
@@ -131,7 +123,7 @@ impl Loader {
             minor,
             leniency: Leniency::of(minor),
             document: 0,
-            path: Vec::new(),
+            path: KeyPath::default(),
             problems: Vec::new(),
         }
     }
@@ -231,13 +223,13 @@ impl Loader {
                 }
                 continue;
             };
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.0.push(Step::Key(name.to_owned()));
             if let Some(value) = self.value(value, &field.kind)
                 && (field.always || !is_zero(&field.kind, &value))
             {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         for field in structure.fields(self.minor).filter(|field| field.always) {
             map.entry(field.name).or_insert_with(|| zero(&field.kind));
@@ -302,13 +294,13 @@ impl Loader {
         };
         let mut list = Vec::with_capacity(items.len());
         for (nth, item) in items.iter().enumerate() {
-            self.path.push(Step::Item(nth));
+            self.path.0.push(Step::Item(nth));
             match self.value(item, kind) {
                 Some(value) => list.push(value),
                 None if matches!(kind, Type::Optional(_)) && item.is_null() => list.push(Value::Null),
                 None => {}
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Array(list))
     }
@@ -330,12 +322,12 @@ impl Loader {
             if matches!(key.word(), Some(Word::Time(_))) && !self.leniency.dates {
                 self.problem(key.line, name, "a date, where text is wanted: quotes make it text");
             }
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.0.push(Step::Key(name.to_owned()));
             let value = if value.is_null() { Some(zero(kind)) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Object(map))
     }
@@ -361,14 +353,14 @@ impl Loader {
         let mut map = Map::new();
         for (key, value) in entries {
             let name = key.text().unwrap_or_default();
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.0.push(Step::Key(name.to_owned()));
             let kind =
                 if matches!(value.body, Body::List(_)) { &Type::List(Box::new(text.clone())) } else { &text };
             let value = if value.is_null() { Some(Value::from("")) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Object(map))
     }
@@ -407,14 +399,7 @@ impl Loader {
 
     /// Notes a problem at a key below the current one.
     fn problem(&mut self, line: u32, key: &str, message: &str) {
-        let mut path = String::new();
-        for step in &self.path {
-            match step {
-                Step::Key(key) if path.is_empty() => path += key,
-                Step::Key(key) => path += &format!(".{key}"),
-                Step::Item(nth) => path += &format!("[{nth}]"),
-            }
-        }
+        let mut path = self.path.to_string();
         if !key.is_empty() {
             path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
         }

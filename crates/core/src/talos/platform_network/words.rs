@@ -1,4 +1,6 @@
 //! The words of a network configuration, and the numbers behind them.
+//!
+//! Not here: words that configurations have too and print the same ([`scalar`]).
 
 use crate::talos::types::scalar;
 

@@ -14,7 +14,6 @@ use super::file::{Entry, File};
 use super::key::{KeyError, PrivateKey};
 use super::pem::Pem;
 use crate::talos::emit;
-use crate::talos::go::base64;
 
 /// A text that does not show itself.
 #[derive(Clone, PartialEq, Eq)]
@@ -271,11 +270,11 @@ impl Sieve {
             self.problems.push(Problem::Redacted(path.to_owned()));
             return None;
         }
-        let bytes = base64::decode(&text).ok();
-        if bytes.is_none() {
+        let pem = Pem::from_base64(&text);
+        if pem.is_none() {
             self.problems.push(Problem::NotBase64(path.to_owned()));
         }
-        bytes.map(Pem::from_bytes)
+        pem
     }
 
     fn keep(&mut self, pem: Pem, problem: Option<Problem>) -> Option<Pem> {

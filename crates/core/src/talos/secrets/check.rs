@@ -1,4 +1,6 @@
 //! What Talos lets pass in a bundle although it is wrong, or soon will be.
+//!
+//! Not here: what Talos refuses ([`Bundle::read`]).
 
 use super::bundle::{Bundle, Pair};
 use super::certificate::Certificate;

@@ -1,4 +1,6 @@
 //! Making a bundle, as `talosctl gen secrets` does for a contract.
+//!
+//! Not here: chance and the time of day, which come in as arguments.
 
 use rand_core::CryptoRngCore;
 

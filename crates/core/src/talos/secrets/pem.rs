@@ -29,6 +29,11 @@ impl Pem {
         Self(bytes.into())
     }
 
+    /// What stands in a machine configuration or bundle; none where it is not base64.
+    pub fn from_base64(text: &str) -> Option<Self> {
+        base64::decode(text).ok().map(Self)
+    }
+
     /// The text, for documents that hold it in the clear.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)

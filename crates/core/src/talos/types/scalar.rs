@@ -1,4 +1,6 @@
 //! Words and numbers of Talos' configuration: what each type takes, and the form Talos keeps it in.
+//!
+//! Not here: what a scalar is before it has a type ([`word`]), and lists, maps and structs ([`load`](crate::talos::load)).
 
 use serde_json::Value;
 

@@ -9,6 +9,7 @@
 mod document;
 pub mod field;
 mod image;
+mod kubelet;
 mod machine;
 mod report;
 mod runtime_spec;
