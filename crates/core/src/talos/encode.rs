@@ -94,3 +94,21 @@ fn leaves_nothing(value: &Value, kind: &Type) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::value::TalosVersion;
+    use crate::talos::load::load;
+
+    use super::*;
+
+    #[test]
+    fn a_protocol_that_is_not_there_is_written_as_go_prints_it() {
+        let talos = TalosVersion::parse("v1.12.4").unwrap();
+        let text = "apiVersion: v1alpha1\nkind: NetworkRuleConfig\nname: a\nportSelector: {ports: [80]}\ningress: []\n";
+
+        let values = encode(&load(text, &talos).unwrap(), &talos);
+
+        assert_eq!(values[0]["portSelector"]["protocol"], "Protocol(0)");
+    }
+}

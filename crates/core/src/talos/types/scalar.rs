@@ -25,7 +25,7 @@ pub enum Scalar {
     /// One of some words, the first of them standing for none.
     Word(&'static [&'static str]),
     /// One of some words, none of which is the zero value.
-    Choice(&'static [&'static str]),
+    Choice(Choice),
     /// A table of routes: a number up to 252 or a name.
     RoutingTable,
     /// A port, or two with a dash.
@@ -34,6 +34,13 @@ pub enum Scalar {
     DiskSize,
     /// Anything.
     Any,
+}
+
+/// Words whose numbers in Talos do not start at 0, and what Talos writes for 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    words: &'static [&'static str],
+    none: &'static str,
 }
 
 /// A form of text.
@@ -91,19 +98,21 @@ const WORDS: [(&str, &[&str]); 20] = [
     ("logical-volume", &["linear", "raid1", "raid0", "raid10"]),
 ];
 
-/// Words whose numbers in Talos do not start at 0.
-const CHOICES: [(&str, &[&str]); 3] = [
-    ("protocol", &["icmp", "tcp", "udp", "icmpv6"]),
-    ("vlan-protocol", &["802.1q", "802.1ad"]),
-    ("wake-on-lan", &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"]),
+const CHOICES: [(&str, Choice); 3] = [
+    ("protocol", Choice { words: &["icmp", "tcp", "udp", "icmpv6"], none: "Protocol(0)" }),
+    ("vlan-protocol", Choice { words: &["802.1q", "802.1ad"], none: "VLANProtocol(0)" }),
+    (
+        "wake-on-lan",
+        Choice {
+            words: &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"],
+            none: "WOLMode(0)",
+        },
+    ),
 ];
 
 impl Scalar {
     /// The type that this name has in the tables.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let find = |table: &[(&str, &'static [&'static str])]| {
-            table.iter().find(|(found, _)| *found == name).map(|(_, words)| *words)
-        };
         Some(match name {
             "string" => Scalar::Text,
             "bool" => Scalar::Bool,
@@ -129,9 +138,9 @@ impl Scalar {
             "port-range" => Scalar::PortRange,
             "disk-size" => Scalar::DiskSize,
             "any" => Scalar::Any,
-            _ => match find(&WORDS) {
-                Some(words) => Scalar::Word(words),
-                None => Scalar::Choice(find(&CHOICES)?),
+            _ => match WORDS.iter().find(|(found, _)| *found == name) {
+                Some((_, words)) => Scalar::Word(words),
+                None => Scalar::Choice(CHOICES.iter().find(|(found, _)| *found == name)?.1),
             },
         })
     }
@@ -151,7 +160,9 @@ impl Scalar {
             Scalar::Bool => word.flag(text).map(Value::from),
             Scalar::Int(least, most) => int(&word, least, most, leniency),
             Scalar::Form(form) => form.read(text).map(Value::from),
-            Scalar::Word(words) | Scalar::Choice(words) => one_of(words, text).map(Value::from),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                one_of(words, text).map(Value::from)
+            }
             Scalar::RoutingTable => routing_table(text).map(Value::from),
             Scalar::PortRange => port_range(&word, text, leniency),
             Scalar::DiskSize => humanize::parse_bytes(text)
@@ -165,6 +176,7 @@ impl Scalar {
     pub fn is_zero(self, value: &Value) -> bool {
         match (self, value) {
             (Scalar::Word(words), Value::String(word)) => words[0] == word,
+            (Scalar::Choice(choice), Value::String(word)) => choice.none == word,
             (Scalar::RoutingTable, Value::String(word)) => word == "unspec",
             (Scalar::Form(Form::Duration), Value::String(text)) => text == "0s",
             (Scalar::Any, value) => value.is_null(),
@@ -184,7 +196,8 @@ impl Scalar {
             Scalar::Word(words) => Value::from(words[0]),
             Scalar::RoutingTable => Value::from("unspec"),
             Scalar::Any => Value::Null,
-            Scalar::Text | Scalar::Form(_) | Scalar::Choice(_) => Value::from(""),
+            Scalar::Choice(choice) => Value::from(choice.none),
+            Scalar::Text | Scalar::Form(_) => Value::from(""),
         }
     }
 
@@ -195,7 +208,9 @@ impl Scalar {
             Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
             Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
             Scalar::Form(form) => form.wanted().to_owned(),
-            Scalar::Word(words) | Scalar::Choice(words) => format!("one of `{}`", words.join("`, `")),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                format!("one of `{}`", words.join("`, `"))
+            }
             Scalar::RoutingTable => "a routing table: `main`, `local`, `default`, or 1 to 252".to_owned(),
             Scalar::PortRange => "a port such as `80`, or two such as `1000-2000`".to_owned(),
             Scalar::DiskSize => "a size such as `100 GB`".to_owned(),
