@@ -1,8 +1,8 @@
 //! Patches of Talos' configuration, with Talos' semantics.
 //!
 //! A [`Patch`] is read once and applied to as many configurations as there are: [`Patch::apply`] changes a [`Config`],
-//! [`apply`] the text of one. Strategic merges are in [`merge`], `$patch: delete` is in [`delete`], JSON patches are in
-//! [`json`].
+//! [`apply`] the text of one. Strategic merges are in `merge`, `$patch: delete` is in `delete`, JSON patches are in
+//! `json`.
 
 mod delete;
 mod json;
