@@ -10,7 +10,8 @@ use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
 use ichor_core::talos::patch::{self, Patch};
-use ichor_core::talos::secrets::Bundle;
+use ichor_core::talos::secrets::{Bundle, Pair, Pem};
+use ichor_core::talos::talosconfig::talosconfig;
 use ichor_core::talos::validate::{Mode, Report};
 use ichor_core::talos::{document, release};
 use serde_json::Value;
@@ -92,4 +93,18 @@ fn every_node_is_patched_and_judged_as_talos_does() {
         }
     }
     assert_eq!(nodes, 25);
+}
+
+#[test]
+fn every_talosconfig_is_written_as_talos_does() {
+    for case in common::cases("talos/clusters").into_iter().filter(|case| case.is_dir()) {
+        let want = read(&case, "talosconfig");
+        let value = &document::read(&want).unwrap()[0];
+        let name = value["context"].as_str().unwrap();
+        let context = &value["contexts"][name];
+        let pem = |key: &str| Pem::from_base64(context[key].as_str().unwrap()).unwrap();
+        let admin = Pair { crt: pem("crt"), key: pem("key") };
+
+        assert_eq!(talosconfig(name, &[], &[], &pem("ca"), &admin), want, "{}", case.display());
+    }
 }

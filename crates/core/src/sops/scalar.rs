@@ -5,11 +5,10 @@ use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::aead::{AeadInPlace as _, KeyInit as _};
 use aes_gcm::aes::Aes256;
 use aes_gcm::{AesGcm, Tag};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
 use super::SopsError;
+use crate::talos::go::base64;
 
 /// The key that encrypts every value of a file.
 pub(super) type DataKey = [u8; 32];
@@ -49,7 +48,7 @@ pub(super) fn seal(value: &Value, key: &DataKey, path: &str, nonce: &Nonce) -> S
     let tag = cipher
         .encrypt_in_place_detached(nonce.into(), path.as_bytes(), &mut data)
         .expect("values are shorter than the 64 GiB that GCM takes");
-    let (data, iv, tag) = (STANDARD.encode(data), STANDARD.encode(nonce), STANDARD.encode(tag));
+    let (data, iv, tag) = (base64::encode(data), base64::encode(nonce), base64::encode(tag));
     format!("ENC[AES256_GCM,data:{data},iv:{iv},tag:{tag},type:{kind}]")
 }
 
@@ -79,7 +78,7 @@ impl Parts {
         let (data, rest) = inner.split_once(",iv:")?;
         let (iv, rest) = rest.split_once(",tag:")?;
         let (tag, kind) = rest.split_once(",type:")?;
-        let decode = |text| STANDARD.decode(text).ok();
+        let decode = |text| base64::decode(text).ok();
         let tag = decode(tag)?.try_into().ok()?;
         let iv = decode(iv).filter(|iv| [12, 32].contains(&iv.len()))?;
         Some(Self { data: decode(data)?, iv, tag, kind: kind.to_owned() })

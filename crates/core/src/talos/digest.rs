@@ -1,4 +1,6 @@
 //! Sums of bytes as text.
+//!
+//! Not here: which sums there should be.
 
 use sha2::{Digest, Sha256};
 

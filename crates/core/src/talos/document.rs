@@ -13,29 +13,14 @@ use crate::cluster::value::Any;
 use super::types::scalar;
 use super::yaml::{self, SyntaxError};
 
+/// The keys that make a document the one with `machine` and `cluster`.
+pub const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+
 /// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
 pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
     let nodes = yaml::parse(text)?;
     let nodes = nodes.iter().filter(|node| !node.is_null());
     nodes.map(|node| scalar::any(node).map_err(|reason| SyntaxError { line: node.line, reason })).collect()
-}
-
-/// What the reader of typed files says, without the text it says it of.
-pub(super) fn error(error: &serde_saphyr::Error) -> SyntaxError {
-    let line = error.location().map_or(0, |location| location.line());
-    let reason = error.without_snippet().to_string();
-    let reason = reason.lines().next().unwrap_or("not YAML");
-    let reason = reason.split_once(" at line ").map_or(reason, |(reason, _)| reason);
-    SyntaxError { line: u32::try_from(line).unwrap_or(u32::MAX), reason: reason.to_owned() }
-}
-
-/// The reader's own limits on depth, aliases and values hold.
-pub(super) fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        strict_booleans: true,
-        legacy_octal_numbers: true,
-        with_snippet: false,
-    }
 }
 
 /// A value on one line, as every reader of YAML takes it back: JSON, with the letters escaped that YAML forbids or breaks
@@ -78,7 +63,7 @@ pub fn name(document: &Value) -> Option<&str> {
 
 /// Whether it is the document with `machine` and `cluster`.
 pub fn is_machine_config(document: &Value) -> bool {
-    ["machine", "cluster", "debug", "persist"].iter().any(|key| document.get(key).is_some())
+    MACHINE_KEYS.iter().any(|key| document.get(key).is_some())
 }
 
 /// Whether a map of a patch takes away what it names, instead of setting it.

@@ -216,25 +216,7 @@ impl Page {
 
     fn single(&mut self, text: &str, inside: Inside) {
         self.sign("'", true, false);
-        let mut broken = false;
-        for c in text.chars() {
-            if is_break(c) {
-                self.out.push(c);
-                self.line_start = self.out.len();
-                self.only_indent = true;
-                broken = true;
-                continue;
-            }
-            if broken {
-                self.indent(inside.lines());
-                broken = false;
-            }
-            if c == '\'' {
-                self.out.push('\'');
-            }
-            self.out.push(c);
-            self.only_indent = false;
-        }
+        self.lines(text, inside, false, Some('\''));
         self.sign("'", false, false);
         self.end_scalar();
     }
@@ -298,7 +280,11 @@ impl Page {
         }
         self.line_break();
         self.whitespace = true;
-        let mut broken = true;
+        self.lines(text, inside, true, None);
+    }
+
+    /// A text over several lines; `quote` is written twice. `broken`: it starts on a line of its own.
+    fn lines(&mut self, text: &str, inside: Inside, mut broken: bool, quote: Option<char>) {
         for c in text.chars() {
             if is_break(c) {
                 self.out.push(c);
@@ -310,6 +296,9 @@ impl Page {
             if broken {
                 self.indent(inside.lines());
                 broken = false;
+            }
+            if quote == Some(c) {
+                self.out.push(c);
             }
             self.out.push(c);
             self.only_indent = false;

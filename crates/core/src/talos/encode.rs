@@ -1,4 +1,6 @@
 //! Writing a configuration as Talos does: every field in its order, and those that are written even when empty.
+//!
+//! Not here: the text of them ([`emit`](super::emit)).
 
 use serde_json::{Map, Value};
 
@@ -90,5 +92,23 @@ fn leaves_nothing(value: &Value, kind: &Type) -> bool {
         (Type::List(_), Value::Array(items)) => items.is_empty(),
         (Type::Map(_) | Type::Arguments, Value::Object(entries)) => entries.is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::value::TalosVersion;
+    use crate::talos::load::load;
+
+    use super::*;
+
+    #[test]
+    fn a_protocol_that_is_not_there_is_written_as_go_prints_it() {
+        let talos = TalosVersion::parse("v1.12.4").unwrap();
+        let text = "apiVersion: v1alpha1\nkind: NetworkRuleConfig\nname: a\nportSelector: {ports: [80]}\ningress: []\n";
+
+        let values = encode(&load(text, &talos).unwrap(), &talos);
+
+        assert_eq!(values[0]["portSelector"]["protocol"], "Protocol(0)");
     }
 }

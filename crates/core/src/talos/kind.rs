@@ -1,4 +1,6 @@
 //! The kinds of documents a Talos configuration is made of, and the release that first has each.
+//!
+//! Not here: their fields ([`types`](super::types)).
 
 use crate::cluster::value::TalosVersion;
 

@@ -1,4 +1,6 @@
 //! Labels, annotations and taints of a Kubernetes node, as Talos checks them.
+//!
+//! Not here: where they stand in a configuration ([`validate`](super::validate)).
 
 use crate::cluster::nearest::nearest;
 

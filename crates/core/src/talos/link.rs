@@ -1,4 +1,6 @@
 //! Links in Talos' documents: those a document expects to be there, and those it makes.
+//!
+//! Not here: the links of the cluster file, and what is set on one.
 
 use serde_json::Value;
 

@@ -9,17 +9,16 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Document};
+use super::document::MACHINE_KEYS;
 use super::go::url;
+use super::key_path::{KeyPath, Step};
 use super::kind::{self, Kind, MAKE_LINKS};
 use super::types::scalar::{self, Form, Scalar};
 use super::types::{self, Struct, Type, Types};
-use super::word::{self, Word};
+use super::word::{Leniency, Word};
 use super::yaml::{self, Body, Node};
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
-
-/// The keys that make a document the one with `machine` and `cluster`.
-const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
 /// The only version of documents there is.
 const API_VERSION: &str = "v1alpha1";
@@ -109,23 +108,24 @@ pub fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(), LoadEr
 pub struct Loader {
     types: &'static Types,
     minor: u16,
+    leniency: Leniency,
     document: usize,
-    path: Vec<Step>,
+    path: KeyPath,
     problems: Vec<LoadProblem>,
-}
-
-/// A step of a path of keys.
-#[derive(Clone, Debug)]
-enum Step {
-    Key(String),
-    Item(usize),
 }
 
 impl Loader {
     /// A loader that reads as a release does.
     pub fn new(talos: &TalosVersion) -> Self {
         let minor = types::minor(talos);
-        Loader { types: Types::get(), minor, document: 0, path: Vec::new(), problems: Vec::new() }
+        Loader {
+            types: Types::get(),
+            minor,
+            leniency: Leniency::of(minor),
+            document: 0,
+            path: KeyPath::default(),
+            problems: Vec::new(),
+        }
     }
 
     /// Notes that a document is refused.
@@ -208,10 +208,7 @@ impl Loader {
         structure: &Struct,
         is_document: bool,
     ) -> Option<Map<String, Value>> {
-        let Some(entries) = node.entries() else {
-            self.problem(node.line, "", "a word or list, where a map is wanted");
-            return None;
-        };
+        let entries = self.entries(node)?;
         let mut map = Map::new();
         for (key, value) in entries {
             let name = key.text().unwrap_or_default();
@@ -226,18 +223,27 @@ impl Loader {
                 }
                 continue;
             };
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.0.push(Step::Key(name.to_owned()));
             if let Some(value) = self.value(value, &field.kind)
                 && (field.always || !is_zero(&field.kind, &value))
             {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         for field in structure.fields(self.minor).filter(|field| field.always) {
             map.entry(field.name).or_insert_with(|| zero(&field.kind));
         }
         Some(map)
+    }
+
+    /// The entries of what has to be a map.
+    fn entries<'n>(&mut self, node: &'n Node) -> Option<&'n [(Node, Node)]> {
+        let entries = node.entries();
+        if entries.is_none() {
+            self.problem(node.line, "", "a word or list, where a map is wanted");
+        }
+        entries
     }
 
     fn unknown_key(&mut self, line: u32, name: &str, structure: &Struct) {
@@ -272,7 +278,7 @@ impl Loader {
 
     /// A word of a type, as the release reads it.
     fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
-        let value = scalar.read(node)?;
+        let value = scalar.read(node, self.leniency)?;
         let bare =
             || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
         if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
@@ -288,27 +294,24 @@ impl Loader {
         };
         let mut list = Vec::with_capacity(items.len());
         for (nth, item) in items.iter().enumerate() {
-            self.path.push(Step::Item(nth));
+            self.path.0.push(Step::Item(nth));
             match self.value(item, kind) {
                 Some(value) => list.push(value),
                 None if matches!(kind, Type::Optional(_)) && item.is_null() => list.push(Value::Null),
                 None => {}
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Array(list))
     }
 
     fn map(&mut self, node: &Node, kind: &Type) -> Option<Value> {
-        let Some(entries) = node.entries() else {
-            self.problem(node.line, "", "a word or list, where a map is wanted");
-            return None;
-        };
+        let entries = self.entries(node)?;
         let mut map = Map::new();
         for (key, value) in entries {
             let name = key.text().unwrap_or_default();
-            if key.body == Body::Plain("<<".to_owned()) {
-                for source in merged(value) {
+            if key.is_merge() {
+                for source in value.sources() {
                     let Some(Value::Object(source)) = self.map(source, kind) else { continue };
                     for (key, value) in source {
                         map.entry(key).or_insert(value);
@@ -316,21 +319,21 @@ impl Loader {
                 }
                 continue;
             }
-            self.path.push(Step::Key(name.to_owned()));
+            if matches!(key.word(), Some(Word::Time(_))) && !self.leniency.dates {
+                self.problem(key.line, name, "a date, where text is wanted: quotes make it text");
+            }
+            self.path.0.push(Step::Key(name.to_owned()));
             let value = if value.is_null() { Some(zero(kind)) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Object(map))
     }
 
     fn tree(&mut self, node: &Node) -> Option<Value> {
-        let Some(entries) = node.entries() else {
-            self.problem(node.line, "", "a word or list, where a map is wanted");
-            return None;
-        };
+        let entries = self.entries(node)?;
         for (line, why) in stumbles(node) {
             self.problem(line, "", why);
         }
@@ -346,21 +349,18 @@ impl Loader {
     /// Arguments: words, or lists of words.
     fn arguments(&mut self, node: &Node) -> Option<Value> {
         let text = Type::Scalar(scalar::Scalar::Text);
-        let Some(entries) = node.entries() else {
-            self.problem(node.line, "", "a word or list, where a map is wanted");
-            return None;
-        };
+        let entries = self.entries(node)?;
         let mut map = Map::new();
         for (key, value) in entries {
             let name = key.text().unwrap_or_default();
-            self.path.push(Step::Key(name.to_owned()));
+            self.path.0.push(Step::Key(name.to_owned()));
             let kind =
                 if matches!(value.body, Body::List(_)) { &Type::List(Box::new(text.clone())) } else { &text };
             let value = if value.is_null() { Some(Value::from("")) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
             }
-            self.path.pop();
+            self.path.0.pop();
         }
         Some(Value::Object(map))
     }
@@ -399,14 +399,7 @@ impl Loader {
 
     /// Notes a problem at a key below the current one.
     fn problem(&mut self, line: u32, key: &str, message: &str) {
-        let mut path = String::new();
-        for step in &self.path {
-            match step {
-                Step::Key(key) if path.is_empty() => path += key,
-                Step::Key(key) => path += &format!(".{key}"),
-                Step::Item(nth) => path += &format!("[{nth}]"),
-            }
-        }
+        let mut path = self.path.to_string();
         if !key.is_empty() {
             path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
         }
@@ -433,31 +426,20 @@ fn rivals(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn merged(node: &Node) -> Vec<&Node> {
-    match &node.body {
-        Body::List(items) => items.iter().collect(),
-        _ => vec![node],
-    }
-}
-
 /// The places in a map without types at which Talos would stumble: it cannot copy what they become.
 fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
     match &node.body {
-        Body::Plain(word) => match word::read(word) {
-            Word::Time(_) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
-            Word::Float(number) if !number.is_finite() => {
+        Body::Plain(_) | Body::Text(_) => match node.word() {
+            Some(Word::Time(_)) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
+            Some(Word::Float(number)) if !number.is_finite() => {
                 vec![(node.line, "a number without an end: quotes make it text")]
             }
             _ => Vec::new(),
         },
-        Body::Text(_) => Vec::new(),
         Body::List(items) => items.iter().flat_map(stumbles).collect(),
         Body::Map(entries) => {
-            let keys = entries.iter().filter(|(key, _)| match &key.body {
-                Body::Plain(word) => !matches!(word::read(word), Word::Text | Word::Merge),
-                _ => false,
-            });
-            let keys = keys.map(|(key, _)| {
+            let is_text = |key: &Node| matches!(key.word(), Some(Word::Text | Word::Merge));
+            let keys = entries.iter().filter(|(key, _)| !is_text(key)).map(|(key, _)| {
                 (key.line, "a key that is not text, on which Talos stumbles: quotes make it text")
             });
             keys.chain(entries.iter().flat_map(|(_, value)| stumbles(value))).collect()

@@ -1,6 +1,8 @@
 //! Whether bytes are what an asset should be, by how they start and how many they are.
 //!
 //! An error page that comes with status 200, or a file cut short by a full disk, must not become a boot disk.
+//!
+//! Not here: sums ([`digest`](super::digest)).
 
 use super::asset::Asset;
 

@@ -8,12 +8,11 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+
+use super::go::base64;
 
 /// The key of the platform's network configuration, on metal.
 pub const NETWORK: u8 = 10;
@@ -26,14 +25,6 @@ const GZIPPED_OVER: usize = 256;
 
 /// The longest text that is unpacked: as much as the META partition holds.
 const LONGEST: u64 = 1 << 20;
-
-/// Go's standard alphabet; bits beyond the last byte do not matter to it.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
-);
 
 /// One META value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +100,7 @@ fn parse_key(text: &str) -> Option<u8> {
 pub fn encode(values: &[Value], gzip: bool) -> String {
     let text = values.iter().map(Value::to_string).collect::<Vec<_>>().join(";");
     let bytes = if gzip && text.len() > GZIPPED_OVER { pack(text.as_bytes()) } else { text.into_bytes() };
-    BASE64.encode(bytes)
+    base64::encode(bytes)
 }
 
 /// The keys whose values Talos will not read back: it cuts the list at every `;`.
@@ -124,9 +115,8 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 /// The values out of base64.
 pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
-    let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let mut bytes =
-        BASE64.decode(joined).map_err(|error| MetaError::Base64(error.to_string().to_lowercase()))?;
+        base64::decode(text).map_err(|error| MetaError::Base64(error.to_string().to_lowercase()))?;
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn errors_do_not_repeat_values() {
-        let text = BASE64.encode("0xa=ok;hunter2");
+        let text = base64::encode("0xa=ok;hunter2");
 
         assert_eq!(decode(&text), Err(MetaError::NoEquals { nth: 2 }));
     }
@@ -213,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_not_unpacked() {
-        let bomb = BASE64.encode(pack(&vec![b'x'; 4 << 20]));
+        let bomb = base64::encode(pack(&vec![b'x'; 4 << 20]));
 
         assert!(matches!(decode(&bomb), Err(MetaError::Gzip(_))));
     }

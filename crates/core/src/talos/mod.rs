@@ -1,4 +1,16 @@
-//! What is known of Talos itself: releases, what each brings, and the formats it reads.
+//! What is known of Talos itself: its formats, its releases, and what each brings.
+//!
+//! * Reading: [`yaml`] makes nodes of a text as go-yaml does, [`word`] says what a scalar means, [`types`] what each field
+//!   of a configuration takes, and [`load`] makes a [`config`] of it all. `typed` does the same for smaller files.
+//!   [`document`] reads without types and finds its way in what it read; [`key_path`] names places.
+//! * Changing: [`patch`].
+//! * Judging: [`validate`], with [`cel`] for expressions and [`label`] for Kubernetes' labels.
+//! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
+//!   of them; [`talosconfig`] is for talosctl.
+//! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`platform_network`].
+//! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster. [`go`] is what Go's libraries take.
+//!
+//! Not here: what ichor writes for a node ([`render`](crate::render)), and what it thinks of it ([`rules`](crate::rules)).
 
 pub mod asset;
 pub mod cel;
@@ -9,19 +21,20 @@ pub mod emit;
 pub mod encode;
 pub mod generate;
 pub mod go;
+pub mod key_path;
 pub mod kind;
 pub mod label;
 pub mod link;
 pub mod load;
 pub mod magic;
 pub mod meta;
-mod node;
 pub mod patch;
 pub mod platform_network;
 pub mod release;
 pub mod schematic;
 pub mod secrets;
 pub mod talosconfig;
+mod typed;
 pub mod types;
 pub mod validate;
 pub mod word;

@@ -1,4 +1,6 @@
 //! Talos releases: the Kubernetes they bring and the Kubernetes they accept.
+//!
+//! Not here: what a release changes in a configuration ([`generate`](super::generate), [`types`](super::types)).
 
 use crate::cluster::value::{KubernetesVersion, TalosVersion};
 

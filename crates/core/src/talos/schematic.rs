@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::digest;
 use super::emit::{self, Inside, Node as Emits, Page};
-use super::node::{self, Kind, Node, Typed};
-use super::word::Word;
+use super::typed::Typed;
+use super::word::{Leniency, Word};
+use super::yaml::{self, Body, Node};
 
 /// A customised image, described.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +68,7 @@ pub enum SchematicError {
     Empty,
     /// It is not YAML.
     #[error(transparent)]
-    NotYaml(#[from] super::yaml::SyntaxError),
+    NotYaml(#[from] yaml::SyntaxError),
     /// Something in it does not fit.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),
@@ -76,8 +77,8 @@ pub enum SchematicError {
 impl Schematic {
     /// Reads a schematic from YAML or JSON. Documents after the first do not count, as for the factory.
     pub fn read(text: &str) -> Result<Schematic, SchematicError> {
-        let root = node::first(text)?.ok_or(SchematicError::Empty)?;
-        let mut typed = Typed::default();
+        let root = yaml::first(text)?.ok_or(SchematicError::Empty)?;
+        let mut typed = Typed::new(Leniency::NONE);
         let mut schematic = Schematic::default();
         for (name, value) in
             typed.known(&root, "", &["owner", "overlay", "customization"]).unwrap_or_default()
@@ -89,7 +90,9 @@ impl Schematic {
                 _ => {}
             }
         }
-        if typed.faults.is_empty() { Ok(schematic) } else { Err(SchematicError::Faults(typed.faults)) }
+        typed
+            .finish(schematic)
+            .map_err(|faults| SchematicError::Faults(faults.iter().map(ToString::to_string).collect()))
     }
 
     fn customize(&mut self, typed: &mut Typed, node: &Node) {
@@ -215,9 +218,7 @@ impl Schematic {
 /// Owners are for the enterprise edition of the factory.
 fn refuse_owner(typed: &mut Typed, node: &Node) {
     if typed.text(node, "owner").is_some_and(|owner| !owner.is_empty()) {
-        typed
-            .faults
-            .push(format!("line {}: `owner` is for the enterprise edition of the factory", node.line));
+        typed.fault(node, "`owner` is for the enterprise edition of the factory");
     }
 }
 
@@ -303,20 +304,21 @@ fn sorted(typed: &mut Typed, node: &Node, path: &str) -> Vec<(String, Plain)> {
 
 impl Plain {
     fn read(typed: &mut Typed, node: &Node, path: &str) -> Plain {
-        match &node.kind {
-            Kind::List(items) => {
-                Plain::List(items.iter().map(|item| Plain::read(typed, item, path)).collect())
+        let text = match &node.body {
+            Body::List(items) => {
+                return Plain::List(items.iter().map(|item| Plain::read(typed, item, path)).collect());
             }
-            Kind::Map(_) => Plain::Map(sorted(typed, node, path)),
-            Kind::Scalar(text, word) => match word {
-                Word::Null | Word::Merge => Plain::Word("null".to_owned()),
-                Word::Bool(flag) => Plain::Word(flag.to_string()),
-                Word::Int(number) => Plain::Word(number.to_string()),
-                Word::Uint(number) => Plain::Word(number.to_string()),
-                Word::Float(number) => Plain::Word(emit::float(*number)),
-                Word::Time(time) => Plain::Word(time.clone()),
-                Word::Text => Plain::Text(text.clone()),
-            },
+            Body::Map(_) => return Plain::Map(sorted(typed, node, path)),
+            Body::Plain(text) | Body::Text(text) => text,
+        };
+        match node.word().unwrap_or(Word::Text) {
+            Word::Null | Word::Merge => Plain::Word("null".to_owned()),
+            Word::Bool(flag) => Plain::Word(flag.to_string()),
+            Word::Int(number) => Plain::Word(number.to_string()),
+            Word::Uint(number) => Plain::Word(number.to_string()),
+            Word::Float(number) => Plain::Word(emit::float(number)),
+            Word::Time(time) => Plain::Word(time),
+            Word::Text => Plain::Text(text.clone()),
         }
     }
 }
@@ -344,8 +346,8 @@ fn bootloader(typed: &mut Typed, node: &Node, path: &str) -> String {
         Some(&"none") => String::new(),
         Some(known) => (*known).to_owned(),
         None => {
-            let (line, known) = (node.line, BOOTLOADERS[1..].join(", "));
-            typed.faults.push(format!("line {line}: `{path}` takes {known}; left out, the factory chooses"));
+            let known = BOOTLOADERS[1..].join(", ");
+            typed.fault(node, format_args!("`{path}` takes {known}; left out, the factory chooses"));
             String::new()
         }
     }

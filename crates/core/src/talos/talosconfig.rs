@@ -1,36 +1,27 @@
-//! `talosconfig`: where Talos' API answers and what to show there, as `talosctl` reads it.
+//! `talosconfig`: where Talos' API answers and what to show there, as `talosctl` writes it.
+//!
+//! Not here: the certificate of the administrator ([`secrets`](super::secrets)).
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::document::one_line;
+use super::emit;
 use super::secrets::{Pair, Pem};
 
 /// Writes a talosconfig with one context, which is the current one.
 ///
 /// `ca` is the certificate of Talos' authority, `admin` what the administrator shows.
 pub fn talosconfig(name: &str, endpoints: &[String], nodes: &[String], ca: &Pem, admin: &Pair) -> String {
-    let name = one_line(&Value::from(name));
-    let mut text = format!("context: {name}\ncontexts:\n    {name}:\n");
-    text.push_str(&list("endpoints", endpoints));
+    let mut context = Map::new();
+    context.insert("endpoints".to_owned(), endpoints.into());
     // talosctl leaves out nodes that are not there, and writes endpoints always.
     if !nodes.is_empty() {
-        text.push_str(&list("nodes", nodes));
+        context.insert("nodes".to_owned(), nodes.into());
     }
     for (key, pem) in [("ca", ca), ("crt", &admin.crt), ("key", &admin.key)] {
-        text.push_str(&format!("        {key}: {}\n", pem.base64()));
+        context.insert(key.to_owned(), pem.base64().into());
     }
-    text
-}
-
-fn list(key: &str, items: &[String]) -> String {
-    if items.is_empty() {
-        return format!("        {key}: []\n");
-    }
-    let mut text = format!("        {key}:\n");
-    for item in items {
-        text.push_str(&format!("            - {}\n", one_line(&Value::from(item.as_str()))));
-    }
-    text
+    let contexts = Map::from_iter([(name.to_owned(), Value::Object(context))]);
+    emit::emit(&json!({"context": name, "contexts": contexts}))
 }
 
 #[cfg(test)]

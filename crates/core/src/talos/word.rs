@@ -3,6 +3,9 @@
 //! [`read`] decides by the scalar alone. It is stricter than YAML 1.1 (`on` is text) and wider than 1.2 (`0644` is octal,
 //! `1_000` a number, a date a time).
 //!
+//! A field with a type may take a scalar of another: [`Word::flag`] and [`Word::whole`] say which, and [`Leniency`] what
+//! only older releases take.
+//!
 //! Not here: which scalars go-yaml quotes although they are text ([`emit`](super::emit)).
 
 /// A scalar without quotes, understood.
@@ -24,6 +27,55 @@ pub enum Word {
     Merge,
     /// Anything else.
     Text,
+}
+
+/// What a go-yaml takes that a later one refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leniency {
+    /// A number with a fraction for a whole number: the fraction is cut off.
+    pub fractions: bool,
+    /// A date without quotes for a text.
+    pub dates: bool,
+}
+
+impl Leniency {
+    /// Today's, in the Image Factory for one.
+    pub const NONE: Self = Leniency { fractions: false, dates: false };
+
+    /// The first one's.
+    pub const FULL: Self = Leniency { fractions: true, dates: true };
+
+    /// The one that Talos 1.`minor` reads with.
+    pub fn of(minor: u16) -> Self {
+        Leniency { fractions: minor < 13, dates: minor < 14 }
+    }
+}
+
+impl Word {
+    /// What a field of a boolean takes it for: the words of YAML 1.1 count there, in quotes as well.
+    pub fn flag(&self, text: &str) -> Option<bool> {
+        match (self, text) {
+            (Word::Bool(value), _) => Some(*value),
+            (Word::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => Some(true),
+            (Word::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => Some(false),
+            _ => None,
+        }
+    }
+
+    /// What a field of a whole number takes it for, whatever its range.
+    pub fn whole(&self, leniency: Leniency) -> Option<i128> {
+        match *self {
+            Word::Int(number) => Some(number.into()),
+            Word::Uint(number) => Some(number.into()),
+            Word::Float(number)
+                if number.is_finite() && (leniency.fractions || number.fract().abs() == 0.0) =>
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "beyond 128 bits, no field takes it")]
+                Some(number as i128)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Understands a scalar without quotes.

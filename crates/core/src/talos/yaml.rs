@@ -1,12 +1,14 @@
 //! YAML as go-yaml hands it to Talos: nodes with their words as written, and where they stand.
 //!
-//! Not here: what a word means, which depends on the type it is for ([`load`](super::load)), and the cluster file, which is
-//! another language.
+//! [`parse`] reads a stream whose keys are all words that stand once; [`first`] reads one document and leaves its keys to
+//! whoever walks through it.
+//!
+//! Not here: what a word means, which depends on the type it is for ([`load`](super::load) for configurations, `typed` for
+//! smaller files), and the cluster file, which is another language.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
-
 use serde_json::Value;
 
 use super::word::{self, Word};
@@ -57,7 +59,7 @@ pub struct SyntaxError {
 impl Node {
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(&self.body, Body::Plain(word) if word::read(word) == Word::Null)
+        self.word() == Some(Word::Null)
     }
 
     /// Its text, if it is a word.
@@ -65,6 +67,28 @@ impl Node {
         match &self.body {
             Body::Plain(text) | Body::Text(text) => Some(text),
             Body::List(_) | Body::Map(_) => None,
+        }
+    }
+
+    /// What it means without a type, if it is a word.
+    pub fn word(&self) -> Option<Word> {
+        match &self.body {
+            Body::Plain(text) => Some(word::read(text)),
+            Body::Text(_) => Some(Word::Text),
+            Body::List(_) | Body::Map(_) => None,
+        }
+    }
+
+    /// Whether it is a key that brings in other maps.
+    pub fn is_merge(&self) -> bool {
+        matches!(&self.body, Body::Plain(text) if text == "<<")
+    }
+
+    /// The maps that a merge key brings in, if this is its value.
+    pub fn sources(&self) -> &[Node] {
+        match &self.body {
+            Body::List(items) => items,
+            _ => std::slice::from_ref(self),
         }
     }
 
@@ -104,6 +128,31 @@ impl Node {
         }
     }
 
+    /// A key that stands twice is an error to go-yaml, and one that is no word to Talos.
+    fn check_keys(&self) -> Result<(), SyntaxError> {
+        match &self.body {
+            Body::Plain(_) | Body::Text(_) => Ok(()),
+            Body::List(items) => items.iter().try_for_each(Node::check_keys),
+            Body::Map(entries) => {
+                let mut lines: HashMap<&str, u32> = HashMap::new();
+                for (key, value) in entries {
+                    let Some(text) = key.text() else {
+                        return Err(SyntaxError {
+                            line: key.line,
+                            reason: "a key must be a word".to_owned(),
+                        });
+                    };
+                    if let Some(first) = lines.insert(text, key.line) {
+                        let reason = format!("the key `{text}` stands twice; first on line {first}");
+                        return Err(SyntaxError { line: key.line, reason });
+                    }
+                    value.check_keys()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     fn size(&self) -> usize {
         match &self.body {
             Body::Plain(_) | Body::Text(_) => 1,
@@ -134,11 +183,14 @@ impl From<&Value> for Node {
 
 /// Reads a stream: one node for each document, those that are empty as well.
 pub fn parse(text: &str) -> Result<Vec<Node>, SyntaxError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.len() > LONGEST {
-        return Err(SyntaxError { line: 1, reason: format!("longer than {} MiB", LONGEST >> 20) });
-    }
-    Stream::default().read(text)
+    let documents = Stream::read(text, usize::MAX)?;
+    documents.iter().try_for_each(Node::check_keys)?;
+    Ok(documents)
+}
+
+/// Reads the first document, whatever follows it; none where there is nothing but comments. A key may stand twice in it.
+pub fn first(text: &str) -> Result<Option<Node>, SyntaxError> {
+    Ok(Stream::read(text, 1)?.pop())
 }
 
 #[derive(Default)]
@@ -158,7 +210,13 @@ struct Open {
 }
 
 impl Stream {
-    fn read(mut self, text: &str) -> Result<Vec<Node>, SyntaxError> {
+    /// The first `count` documents.
+    fn read(text: &str, count: usize) -> Result<Vec<Node>, SyntaxError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.len() > LONGEST {
+            return Err(SyntaxError { line: 1, reason: format!("longer than {} MiB", LONGEST >> 20) });
+        }
+        let mut stream = Stream::default();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| SyntaxError {
                 line: u32::try_from(error.marker().line()).unwrap_or(u32::MAX),
@@ -168,17 +226,20 @@ impl Stream {
             match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     let body = scalar(text.into_owned(), style, tag.as_deref(), line)?;
-                    self.add(Node { line, alias: false, body }, anchor);
+                    stream.add(Node { line, alias: false, body }, anchor);
                 }
-                Event::Alias(anchor) => self.alias(anchor, line)?,
-                Event::SequenceStart(anchor, _) => self.begin(anchor, false, line)?,
-                Event::MappingStart(anchor, _) => self.begin(anchor, true, line)?,
-                Event::SequenceEnd | Event::MappingEnd => self.end()?,
-                Event::DocumentStart(_) => self.anchors.clear(),
+                Event::Alias(anchor) => stream.alias(anchor, line)?,
+                Event::SequenceStart(anchor, _) => stream.begin(anchor, false, line)?,
+                Event::MappingStart(anchor, _) => stream.begin(anchor, true, line)?,
+                Event::SequenceEnd | Event::MappingEnd => stream.end(),
+                Event::DocumentStart(_) => stream.anchors.clear(),
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             }
+            if stream.documents.len() == count {
+                break;
+            }
         }
-        Ok(self.documents)
+        Ok(stream.documents)
     }
 
     fn add(&mut self, node: Node, anchor: usize) {
@@ -215,37 +276,27 @@ impl Stream {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), SyntaxError> {
-        let Some(open) = self.open.pop() else { return Ok(()) };
-        let body = if open.is_map { Body::Map(entries(open.children)?) } else { Body::List(open.children) };
+    fn end(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        let body = if open.is_map { Body::Map(entries(open.children)) } else { Body::List(open.children) };
         self.add(Node { line: open.line, alias: false, body }, open.anchor);
-        Ok(())
     }
 }
 
-/// The entries of a map; a key that stands twice is an error, as it is to go-yaml.
-fn entries(children: Vec<Node>) -> Result<Vec<(Node, Node)>, SyntaxError> {
-    let mut entries: Vec<(Node, Node)> = Vec::with_capacity(children.len() / 2);
-    let mut lines: HashMap<String, u32> = HashMap::new();
+fn entries(children: Vec<Node>) -> Vec<(Node, Node)> {
+    let mut entries = Vec::with_capacity(children.len() / 2);
     let mut children = children.into_iter();
     while let (Some(key), Some(value)) = (children.next(), children.next()) {
-        let Some(text) = key.text() else {
-            return Err(SyntaxError { line: key.line, reason: "a key must be a word".to_owned() });
-        };
-        if let Some(first) = lines.insert(text.to_owned(), key.line) {
-            let reason = format!("the key `{text}` stands twice; first on line {first}");
-            return Err(SyntaxError { line: key.line, reason });
-        }
         entries.push((key, value));
     }
-    Ok(entries)
+    entries
 }
 
 fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>, line: u32) -> Result<Body, SyntaxError> {
     let plain = style == ScalarStyle::Plain;
     match tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str()) {
         Some("str" | "binary") => Ok(Body::Text(text)),
-        Some("int" | "float" | "bool" | "null") => Ok(Body::Plain(text)),
+        Some("int" | "float" | "bool" | "null" | "timestamp" | "merge") => Ok(Body::Plain(text)),
         Some(other) => Err(SyntaxError { line, reason: format!("the tag `!!{other}` has no meaning here") }),
         None if plain && tag.is_none() => Ok(Body::Plain(text)),
         None => Ok(Body::Text(text)),
@@ -281,5 +332,13 @@ mod tests {
     fn a_key_may_stand_once() {
         let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
         assert_eq!((error.line, error.reason.contains("line 1")), (3, true));
+        assert!(parse("? [a]\n: 1\n").is_err());
+    }
+
+    #[test]
+    fn the_first_document_stands_alone() {
+        let first = first("a: 1\na: 2\n---\n: [\n").unwrap().unwrap();
+        assert_eq!(first.entries().unwrap().len(), 2);
+        assert_eq!(super::first("# nothing\n"), Ok(None));
     }
 }

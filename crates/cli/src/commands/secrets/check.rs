@@ -8,7 +8,7 @@ use ichor_core::talos::secrets::{Bundle, Warning, pair_warnings, read_admin};
 use serde_json::json;
 
 use super::Key;
-use super::place::{self, Cluster};
+use super::place;
 use crate::{sealed, style};
 
 /// Say what Talos would refuse in a bundle, and what it lets pass although it is wrong
@@ -39,10 +39,7 @@ struct Verdict {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let file = match &args.file {
-        Some(file) => file.clone(),
-        None => Cluster::here()?.bundle(None),
-    };
+    let file = place::named_or_here(args.file.as_deref())?;
     let verdict = judge(&file, args.key.identity.as_deref())?;
     let valid = verdict.problems.is_empty();
     if args.json {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use super::Key;
-use super::place::{self, Cluster};
+use super::place;
 use crate::{disk, style};
 
 /// Write the bundle in the clear, as `talosctl gen secrets` does
@@ -26,10 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let file = match &args.file {
-        Some(file) => file.clone(),
-        None => Cluster::here()?.bundle(None),
-    };
+    let file = place::named_or_here(args.file.as_deref())?;
     let (bundle, _) = place::open(&file, args.key.identity.as_deref())?;
     if args.output == Path::new("-") {
         out.write_all(bundle.write().as_bytes())?;

@@ -54,6 +54,14 @@ impl Cluster {
     }
 }
 
+/// The bundle that is named, else that of the cluster in the working folder, which is not read for one that is named.
+pub(super) fn named_or_here(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(file) => Ok(file.to_owned()),
+        None => Ok(Cluster::here()?.bundle(None)),
+    }
+}
+
 /// The file that holds the bundle of a cluster.
 pub(in crate::commands) fn bundle_of(project: &project::Project) -> PathBuf {
     written(project).unwrap_or_else(|| usual(project.name()))

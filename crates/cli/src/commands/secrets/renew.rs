@@ -9,7 +9,7 @@ use ichor_core::talos::secrets::client_certificate;
 use rand_core::OsRng;
 
 use super::Key;
-use super::place::{self, Cluster, Life};
+use super::place::{self, Life};
 use crate::sealed;
 
 /// Make a new certificate for the administrator, and keep everything else
@@ -31,10 +31,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let file = match &args.file {
-        Some(file) => file.clone(),
-        None => Cluster::here()?.bundle(None),
-    };
+    let file = place::named_or_here(args.file.as_deref())?;
     let life = args.life.get()?;
     let (bundle, recipients) = place::open(&file, args.key.identity.as_deref())?;
     let roles: Vec<_> = args.roles.iter().map(String::as_str).collect();

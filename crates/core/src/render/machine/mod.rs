@@ -1,8 +1,8 @@
 //! The Talos configuration of a node, from the plan.
 //!
-//! A [`Renderer`] makes what all nodes of a role share once ([`cluster`], on top of what Talos' own generator writes), and adds
-//! to it for each node: [`network`], [`install`], [`node`] and [`overlay`]. The patches of the file come last
-//! ([`patches`]), and everything that comes out is judged as the node's release would.
+//! A [`Renderer`] makes what all nodes of a role share once (`cluster`, on top of what Talos' own generator writes), and adds
+//! to it for each node: [`network`], `install`, `node` and `overlay`. The patches of the file come last
+//! (`patches`), and everything that comes out is judged as the node's release would.
 //!
 //! Not here: text ([`talos::emit`](crate::talos::emit)) and files.
 

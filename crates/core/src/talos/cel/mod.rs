@@ -2,7 +2,7 @@
 //!
 //! Disk and volume selectors, link aliases and the settings of the OOM killer are written in the Common Expression
 //! Language. Talos reads such a text when it validates a document, not when it loads it: [`check`] parses the text
-//! ([`parser`]) and works out its type ([`checker`]) with what is declared in its [`Environment`].
+//! (`parser`) and works out its type (`checker`) with what is declared in its [`Environment`].
 //!
 //! Not here: the value of an expression. Only a node has the disks and links it asks about.
 

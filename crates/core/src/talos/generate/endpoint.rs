@@ -1,7 +1,11 @@
 //! The endpoint: where the Kubernetes API of a cluster is reached.
+//!
+//! Not here: what Talos takes for an endpoint in a configuration ([`go::endpoint`](crate::talos::go::endpoint)).
 
 use std::fmt;
 use std::net::Ipv6Addr;
+
+use crate::talos::go::hostport;
 
 /// An https URL that is checked as `talosctl gen config` checks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,14 +130,10 @@ fn host(text: &str, authority: &str) -> Result<String, EndpointError> {
     if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte)) {
         return Err(bad_host(host));
     }
-    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+    if !port.is_empty() && !port.strip_prefix(':').is_some_and(hostport::is_port) {
         return Err(EndpointError::BadPort { text, port: port.trim_start_matches(':').to_owned() });
     }
     Ok(host.to_owned())
-}
-
-fn is_port(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! What a configuration is generated from, besides the secrets.
+//!
+//! Not here: what follows from the release ([`Contract`](super::Contract)).
 
 use std::collections::BTreeMap;
 

@@ -37,18 +37,31 @@ pub fn parse(text: &str) -> Option<i64> {
     i64::try_from(if negative { -total } else { total }).ok()
 }
 
+/// Go takes the part behind the point as a float, and only as many digits of it as fit 63 bits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "as Go does it"
+)]
 fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && part.is_empty() || part.contains('.') {
         return None;
     }
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut scale = unit;
-    let mut fraction = 0;
+    let (mut fraction, mut scale) = (0_u64, 1.0);
     for digit in part.bytes() {
-        fraction += scale * u128::from(digit - b'0') / 10;
-        scale /= 10;
+        let Some(longer) = fraction.checked_mul(10).and_then(|it| it.checked_add(u64::from(digit - b'0')))
+        else {
+            break;
+        };
+        if longer > 1 << 63 {
+            break;
+        }
+        (fraction, scale) = (longer, scale * 10.0);
     }
+    let fraction = (fraction as f64 * (unit as f64 / scale)) as u128;
     whole.checked_mul(unit)?.checked_add(fraction)
 }
 
@@ -95,6 +108,8 @@ mod tests {
             ("-2m", "-2m0s"),
             ("1h2m3s4ms", "1h2m3.004s"),
             (".5h", "30m0s"),
+            ("0.3333333333333333333h", "20m0s"),
+            ("0.100000000000000000000h", "6m0s"),
         ] {
             assert_eq!(parse(text).map(print).as_deref(), Some(want), "{text}");
         }

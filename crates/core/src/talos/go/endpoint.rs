@@ -1,6 +1,9 @@
 //! Endpoints as `ValidateEndpointURI` of siderolabs/net judges them.
+//!
+//! Not here: the endpoint a configuration is generated for, of which more is asked
+//! ([`Endpoint`](crate::talos::generate::Endpoint)).
 
-use super::url;
+use super::{hostport, url};
 
 /// Why it is no endpoint.
 pub fn check(text: &str) -> Result<(), &'static str> {
@@ -11,7 +14,7 @@ pub fn check(text: &str) -> Result<(), &'static str> {
     if url.hostname().is_empty() {
         return Err("it has no host: want a URL such as https://10.0.0.10:6443");
     }
-    if !url.port().is_empty() && !url.port().parse::<u16>().is_ok_and(|port| port > 0) {
+    if !url.port().is_empty() && !hostport::is_port(url.port()) {
         return Err("its port is not between 1 and 65535");
     }
     Ok(())

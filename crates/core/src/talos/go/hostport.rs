@@ -18,6 +18,11 @@ pub fn has_port(text: &str) -> bool {
     split(text).is_some_and(|(host, _)| !host.contains(':') || netip::is_address(host))
 }
 
+/// Whether it is the number of a port that something can listen on.
+pub fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,8 @@
 //! What Go's libraries take for an address, a URL or a number, where that differs from other readers.
 //!
 //! Talos judges texts by whether Go's parsers take them, so ichor has to take and refuse the same ones.
+//!
+//! Not here: YAML ([`yaml`](super::yaml)), and what Talos takes by rules of its own ([`scalar`](super::types::scalar)).
 
 pub mod base64;
 pub mod duration;

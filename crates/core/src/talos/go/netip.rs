@@ -4,10 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// Whether `netip.ParseAddr` takes it: an IPv6 address may have a zone.
 pub fn is_address(text: &str) -> bool {
-    match text.split_once('%') {
-        Some((address, zone)) => !zone.is_empty() && address.parse::<Ipv6Addr>().is_ok(),
-        None => is_ip(text),
-    }
+    print_address(text).is_some()
 }
 
 /// Whether `net.ParseIP` takes it: an address without a zone.
@@ -17,14 +14,12 @@ pub fn is_ip(text: &str) -> bool {
 
 /// Whether `net.ParseCIDR` takes it: an address and a length, which may begin with zeros.
 pub fn is_cidr(text: &str) -> bool {
-    split(text).is_some_and(|(address, length)| fits(address, length))
+    split(text).is_some()
 }
 
 /// Whether `netip.ParsePrefix` takes it: as with [`is_cidr`], but the length has no leading zeros.
 pub fn is_prefix(text: &str) -> bool {
-    // The address ends at the last slash here, at the first there; neither can have one in it.
-    split(text)
-        .is_some_and(|(address, length)| fits(address, length) && (length == "0" || !length.starts_with('0')))
+    print_prefix(text).is_some()
 }
 
 /// Whether `ParseSubnetOrAddress` of siderolabs/net takes it.
@@ -32,16 +27,15 @@ pub fn is_subnet_or_address(text: &str) -> bool {
     is_prefix(text) || is_address(text)
 }
 
-fn split(text: &str) -> Option<(IpAddr, &str)> {
+/// The address and the length of a prefix, which may begin with zeros.
+fn split(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
-    Some((address.parse().ok()?, length))
-}
-
-fn fits(address: IpAddr, length: &str) -> bool {
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let digits = !length.is_empty() && length.bytes().all(|b| b.is_ascii_digit());
+    let address: IpAddr = address.parse().ok()?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
     let number = length.trim_start_matches('0');
-    digits && (number.is_empty() || number.parse::<u8>().is_ok_and(|length| length <= most))
+    let number = if number.is_empty() { Some(0) } else { number.parse().ok() };
+    Some((address, number.filter(|length| digits && *length <= longest)?))
 }
 
 /// An address in its shortest form, with its zone.
@@ -61,13 +55,9 @@ pub fn print_address(text: &str) -> Option<String> {
 
 /// A prefix: an address without zone, a slash and a length without leading zeros.
 pub fn print_prefix(text: &str) -> Option<String> {
-    let (address, length) = text.rsplit_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let digits = length.bytes().all(|byte| byte.is_ascii_digit()) && !length.is_empty();
-    let leads = length.len() > 1 && length.starts_with('0');
-    let length: u8 = length.parse().ok().filter(|_| digits && !leads)?;
-    let longest = if address.is_ipv4() { 32 } else { 128 };
-    (length <= longest).then(|| format!("{}/{length}", print(address)))
+    let (address, length) = split(text)?;
+    let printed = format!("{}/{length}", print(address));
+    text.ends_with(&format!("/{length}")).then_some(printed)
 }
 
 /// An address and a port.

@@ -12,7 +12,8 @@ pub struct Block<'t> {
     pub label: &'t str,
     /// Whether it has headers before its content.
     pub headers: bool,
-    content: Vec<u8>,
+    /// The bytes it holds.
+    pub content: Vec<u8>,
 }
 
 /// The blocks of a text; what is not well written is left out.
@@ -41,7 +42,7 @@ fn block(text: &str) -> Option<(Block<'_>, &str)> {
     let headers = body.lines().take_while(|line| line.contains(':')).count();
     let lines = body.lines().skip(headers).flat_map(str::chars);
     let packed: String = lines.filter(|c| !c.is_ascii_whitespace()).collect();
-    let content = base64::decode(&packed)?;
+    let content = base64::decode(&packed).ok()?;
     Some((Block { label, headers: headers > 0, content }, behind))
 }
 

@@ -1,4 +1,6 @@
 //! `$patch: delete`: what a patch takes away.
+//!
+//! Not here: what JSON patches remove ([`json`](super::json)).
 
 use std::fmt;
 
@@ -6,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::cluster::value::TalosVersion;
 use crate::talos::config::Document;
+use crate::talos::key_path::{KeyPath, Step};
 use crate::talos::kind;
 use crate::talos::types::scalar::Scalar;
 use crate::talos::types::{self, Type, Types};
@@ -16,35 +19,17 @@ use crate::talos::yaml::{Body, Node, SyntaxError};
 pub struct Selector {
     kind: String,
     name: String,
-    path: Vec<Step>,
+    path: KeyPath,
     /// For an item of a list: the key and value it is known by.
     item: Option<(String, String)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Key(String),
-    Item(usize),
 }
 
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let document =
             if self.kind.is_empty() { String::new() } else { format!("{} {} ", self.kind, self.name) };
-        write!(f, "`$patch: delete` of {document}{}", told(&self.path))
+        write!(f, "`$patch: delete` of {document}{}", self.path)
     }
-}
-
-fn told(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) if text.is_empty() => text += key,
-            Step::Key(key) => text += &format!(".{key}"),
-            Step::Item(nth) => text += &format!("[{nth}]"),
-        }
-    }
-    text
 }
 
 /// Takes what is to be deleted out of a document of a patch, and says whether anything is left to merge.
@@ -57,7 +42,7 @@ pub fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
         api_version: word("apiVersion"),
         kind: word("kind"),
         name: word("name"),
-        path: Vec::new(),
+        path: KeyPath::default(),
         found: Vec::new(),
     };
     let whole = finder.find(document, false)?;
@@ -78,7 +63,7 @@ struct Finder {
     api_version: String,
     kind: String,
     name: String,
-    path: Vec<Step>,
+    path: KeyPath,
     found: Vec<Selector>,
 }
 
@@ -97,9 +82,9 @@ impl Finder {
                         self.add(item, line)?;
                         return Ok(true);
                     }
-                    self.path.push(Step::Key(name));
+                    self.path.0.push(Step::Key(name));
                     let gone = self.find(value, false)?;
-                    self.path.pop();
+                    self.path.0.pop();
                     if gone {
                         entries.remove(nth);
                         if entries.is_empty() {
@@ -113,9 +98,9 @@ impl Finder {
             Body::List(items) => {
                 let mut nth = 0;
                 while nth < items.len() {
-                    self.path.push(Step::Item(nth));
+                    self.path.0.push(Step::Item(nth));
                     let gone = self.find(&mut items[nth], true)?;
-                    self.path.pop();
+                    self.path.0.pop();
                     if gone {
                         items.remove(nth);
                         if items.is_empty() {
@@ -133,13 +118,13 @@ impl Finder {
 
     fn add(&mut self, item: Option<(String, String)>, line: u32) -> Result<(), SyntaxError> {
         let refuse = |reason: String| Err(SyntaxError { line, reason });
-        if item.is_none() && self.path.iter().any(|step| matches!(step, Step::Item(_))) {
+        if item.is_none() && self.path.0.iter().any(|step| matches!(step, Step::Item(_))) {
             return refuse(format!(
                 "{}: a key inside an item of a list cannot be deleted, only the item",
-                told(&self.path)
+                self.path
             ));
         }
-        if self.path.is_empty() && (self.kind.is_empty() || self.api_version.is_empty()) {
+        if self.path.0.is_empty() && (self.kind.is_empty() || self.api_version.is_empty()) {
             return refuse("a document is deleted by its `apiVersion` and `kind`".to_owned());
         }
         if self.kind.is_empty() != self.api_version.is_empty() {
@@ -176,7 +161,7 @@ impl Selector {
 
     /// Whether the whole document goes.
     pub fn is_whole(&self) -> bool {
-        self.path.is_empty()
+        self.path.0.is_empty()
     }
 
     /// Takes it out of the document.
@@ -185,7 +170,9 @@ impl Selector {
         let minor = types::minor(talos);
         let kind = Type::Struct(types.of_document(document.kind));
         let deletion = Deletion { types, minor, item: self.item.as_ref() };
-        deletion.delete(&mut document.value, &kind, &self.path).map_err(|reason| format!("{self}: {reason}"))
+        deletion
+            .delete(&mut document.value, &kind, &self.path.0)
+            .map_err(|reason| format!("{self}: {reason}"))
     }
 }
 

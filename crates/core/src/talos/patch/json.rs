@@ -1,4 +1,6 @@
 //! JSON patches (RFC 6902), as the library Talos uses applies them.
+//!
+//! Not here: when a text is taken for one ([`Patch::read`](super::Patch::read)).
 
 use serde_json::Value;
 

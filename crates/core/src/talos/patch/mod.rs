@@ -1,8 +1,8 @@
 //! Patches of Talos' configuration, with Talos' semantics.
 //!
 //! A [`Patch`] is read once and applied to as many configurations as there are: [`Patch::apply`] changes a [`Config`],
-//! [`apply`] the text of one. Strategic merges are in [`merge`], `$patch: delete` is in [`delete`], JSON patches are in
-//! [`json`].
+//! [`apply`] the text of one. Strategic merges are in `merge`, `$patch: delete` is in `delete`, JSON patches are in
+//! `json`.
 
 mod delete;
 mod json;
@@ -29,13 +29,13 @@ pub struct Patch {
 
 #[derive(Clone, Debug)]
 enum Change {
-    Strategic(Vec<Step>),
+    Strategic(Vec<Edit>),
     Json(Vec<json::Operation>),
 }
 
-/// One step of a strategic merge.
+/// What one piece of a strategic merge does.
 #[derive(Clone, Debug)]
-enum Step {
+enum Edit {
     Delete(Selector),
     Merge(Document),
 }
@@ -59,8 +59,8 @@ enum State {
 impl Patch {
     /// Reads a patch as a release does: as documents to merge, else as a JSON patch in JSON or YAML.
     pub fn read(name: &str, text: &str, talos: &TalosVersion) -> Result<Self, PatchError> {
-        let strategic = match read_steps(text, talos) {
-            Ok(steps) if !steps.is_empty() => return Ok(Patch::new(name, Change::Strategic(steps))),
+        let strategic = match read_edits(text, talos) {
+            Ok(edits) if !edits.is_empty() => return Ok(Patch::new(name, Change::Strategic(edits))),
             Ok(_) => None,
             Err(error) => Some(error),
         };
@@ -76,7 +76,7 @@ impl Patch {
 
     /// A patch that merges documents.
     pub fn merging(name: &str, config: Config) -> Self {
-        Patch::new(name, Change::Strategic(config.documents.into_iter().map(Step::Merge).collect()))
+        Patch::new(name, Change::Strategic(config.documents.into_iter().map(Edit::Merge).collect()))
     }
 
     fn new(name: &str, change: Change) -> Self {
@@ -92,10 +92,10 @@ impl Patch {
 
     fn applied(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
         match &self.change {
-            Change::Strategic(steps) => {
+            Change::Strategic(edits) => {
                 let mut config = self.told(state.config(talos))?;
-                for step in steps {
-                    self.told(take(step, &mut config, talos))?;
+                for edit in edits {
+                    self.told(take(edit, &mut config, talos))?;
                 }
                 self.told(no_clash(&config, talos))?;
                 Ok(State::Config(config))
@@ -151,16 +151,16 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
 
 /// What a release does not understand in a patch of documents to merge.
 pub fn faults(text: &str, talos: &TalosVersion) -> Vec<LoadProblem> {
-    read_steps(text, talos).err().map_or_else(Vec::new, |error| error.problems)
+    read_edits(text, talos).err().map_or_else(Vec::new, |error| error.problems)
 }
 
-fn read_steps(text: &str, talos: &TalosVersion) -> Result<Vec<Step>, LoadError> {
-    let mut steps = Vec::new();
+fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
+    let mut edits = Vec::new();
     let mut loader = Loader::new(talos);
     let mut identities = Vec::new();
     for mut node in yaml::parse(text)? {
         let (selectors, rest) = delete::take(&mut node)?;
-        steps.extend(selectors.into_iter().map(Step::Delete));
+        edits.extend(selectors.into_iter().map(Edit::Delete));
         if !rest {
             continue;
         }
@@ -170,10 +170,10 @@ fn read_steps(text: &str, talos: &TalosVersion) -> Result<Vec<Step>, LoadError> 
                 loader.refuse(&node, "a document stands twice in one patch, which Talos refuses before 1.14");
             }
             identities.push(identity);
-            steps.push(Step::Merge(document));
+            edits.push(Edit::Merge(document));
         }
     }
-    loader.finish(steps)
+    loader.finish(edits)
 }
 
 fn identity(document: &Document) -> (&'static str, String) {
@@ -184,9 +184,9 @@ fn identity(document: &Document) -> (&'static str, String) {
     }
 }
 
-fn take(step: &Step, config: &mut Config, talos: &TalosVersion) -> Result<(), String> {
-    match step {
-        Step::Delete(selector) => {
+fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), String> {
+    match edit {
+        Edit::Delete(selector) => {
             let identity = selector.identity();
             match config.documents.iter().position(|document| self::identity(document) == identity) {
                 Some(place) => {
@@ -202,7 +202,7 @@ fn take(step: &Step, config: &mut Config, talos: &TalosVersion) -> Result<(), St
                 }
             }
         }
-        Step::Merge(right) => {
+        Edit::Merge(right) => {
             let identity = identity(right);
             match config.documents.iter_mut().find(|document| self::identity(document) == identity) {
                 Some(left) => merge::merge(left, right, talos),

@@ -8,13 +8,15 @@
 mod field;
 mod words;
 
-use std::net::{IpAddr, Ipv6Addr};
-
 use serde_json::{Map, Value, json};
 
 use self::field::{Field, Of};
-use super::node::{self, Node, Typed};
+use super::go::{duration, netip};
 use super::release;
+use super::typed::{Fault, Typed};
+use super::types::{self, scalar};
+use super::word::Leniency;
+use super::yaml::{self, Node, SyntaxError};
 use crate::cluster::value::TalosVersion;
 
 /// Why a release of Talos cannot read a network configuration.
@@ -22,7 +24,7 @@ use crate::cluster::value::TalosVersion;
 pub enum NetworkError {
     /// It is not YAML.
     #[error(transparent)]
-    NotYaml(#[from] super::yaml::SyntaxError),
+    NotYaml(#[from] SyntaxError),
     /// Something in it does not fit.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),
@@ -30,19 +32,17 @@ pub enum NetworkError {
 
 /// What a release on metal makes of META key 10: its fields, as the release prints them.
 pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
-    let mut reader = Reader { typed: Typed::default(), talos };
-    let mut network = match node::first(text)? {
+    let mut reader = Reader { typed: Typed::new(Leniency::of(types::minor(talos))), talos };
+    let mut network = match yaml::first(text)? {
         Some(root) => {
             reader.record(&root, "", field::NETWORK).unwrap_or_else(|| reader.empty(field::NETWORK))
         }
         None => reader.empty(field::NETWORK),
     };
-    if !reader.typed.faults.is_empty() {
-        return Err(NetworkError::Faults(reader.typed.faults));
-    }
     // The platform puts its own in the place of whatever was there.
     network.insert("metadata".to_owned(), json!({"platform": "metal"}));
-    Ok(Value::Object(network))
+    let told = |faults: Vec<Fault>| NetworkError::Faults(faults.iter().map(ToString::to_string).collect());
+    reader.typed.finish(Value::Object(network)).map_err(told)
 }
 
 struct Reader<'t> {
@@ -93,65 +93,49 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
-        let (text, parsed) = match of {
-            Of::Text => return self.typed.text(node, path).map(Value::from),
-            Of::Flag => return self.typed.flag(node, path).map(Value::from),
+        match of {
+            Of::Text => self.typed.text(node, path).map(Value::from),
+            Of::Flag => self.typed.flag(node, path).map(Value::from),
             Of::Number(least, most) => {
                 let number = self.typed.number(node, path, (least, most))?;
-                return i64::try_from(number).ok().map(Value::from);
+                i64::try_from(number).ok().map(Value::from)
             }
-            Of::Record(fields) => return self.record(node, path, fields).map(Value::Object),
+            Of::Record(fields) => self.record(node, path, fields).map(Value::Object),
             Of::List(of) => {
                 let items = self.typed.items(node, path)?;
-                return Some(items.iter().filter_map(|item| self.value(item, path, *of)).collect());
+                Some(items.iter().filter_map(|item| self.value(item, path, *of)).collect())
             }
-            Of::Pointer(of) => return self.value(node, path, *of),
+            Of::Pointer(of) => self.value(node, path, *of),
             Of::FailOverMac if !release::at_least(self.talos, 12) => {
                 let number = self.typed.number(node, path, (0, 255))?;
                 let name = usize::try_from(number).ok().and_then(|nth| words::FAIL_OVER_MAC.names.get(nth));
-                return Some(
-                    name.map_or_else(|| json!(format!("FailOverMAC({number})")), |(_, name)| json!(name)),
-                );
+                Some(name.map_or_else(|| json!(format!("FailOverMAC({number})")), |(_, name)| json!(name)))
             }
-            Of::Duration => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), words::duration(&text))
-            }
-            Of::Word(set) => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), set.find(&text).map(str::to_owned))
-            }
-            Of::FailOverMac => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), words::fail_over_mac(&text).map(str::to_owned))
-            }
-            Of::Table => {
-                let text = self.typed.text(node, path)?;
-                let any = release::at_least(self.talos, 12);
-                (text.clone(), words::table(&text, any))
-            }
-            Of::Flags(set, may_be_empty) => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), words::flags(&text, set, may_be_empty))
-            }
-            Of::Address => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), address(&text))
-            }
-            Of::Prefix => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), prefix(&text))
-            }
-            Of::Mac => {
-                let text = self.typed.text(node, path)?;
-                (text.clone(), words::mac(&text))
-            }
-        };
-        if parsed.is_none() {
-            let line = node.line;
-            self.typed.faults.push(format!("line {line}: `{path}: {text}` is not {}", of.name()));
+            _ => self.word(node, path, of),
         }
-        parsed.map(Value::from)
+    }
+
+    /// A text that has to have a form.
+    fn word(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
+        let text = self.typed.text(node, path)?;
+        let may_be_empty = |text: &str, print: fn(&str) -> Option<String>| {
+            if text.is_empty() { Some(String::new()) } else { print(text) }
+        };
+        let printed = match of {
+            Of::Duration => duration::parse(&text).map(duration::print),
+            Of::Word(set) => set.find(&text).map(str::to_owned),
+            Of::FailOverMac => words::fail_over_mac(&text).map(str::to_owned),
+            Of::Table => words::table(&text, release::at_least(self.talos, 12)),
+            Of::Flags(set, may_be_empty) => words::flags(&text, set, may_be_empty),
+            Of::Address => may_be_empty(&text, netip::print_address),
+            Of::Prefix => may_be_empty(&text, netip::print_prefix),
+            Of::Mac => scalar::hardware_address(&text),
+            Of::Text | Of::Flag | Of::Number(..) | Of::Record(_) | Of::List(_) | Of::Pointer(_) => None,
+        };
+        if printed.is_none() {
+            self.typed.fault(node, format_args!("`{path}: {text}` is not {}", of.name()));
+        }
+        printed.map(Value::from)
     }
 
     fn zero(&self, of: Of) -> Value {
@@ -183,37 +167,6 @@ impl Reader<'_> {
             of => *value == self.zero(of),
         }
     }
-}
-
-/// An address as Go reads and prints it: nothing is one, a zone may follow.
-fn address(text: &str) -> Option<String> {
-    if text.is_empty() {
-        return Some(String::new());
-    }
-    match text.split_once('%') {
-        None => text.parse::<IpAddr>().ok().map(|address| address.to_string()),
-        Some((address, zone)) => {
-            let address: Ipv6Addr = address.parse().ok()?;
-            (!zone.is_empty()).then(|| format!("{address}%{zone}"))
-        }
-    }
-}
-
-/// A prefix as Go reads and prints it: nothing is one, bits behind it may be set.
-fn prefix(text: &str) -> Option<String> {
-    if text.is_empty() {
-        return Some(String::new());
-    }
-    let (address, bits) = text.rsplit_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    if bits.is_empty()
-        || !bits.bytes().all(|byte| byte.is_ascii_digit())
-        || bits.len() > 1 && bits.starts_with('0')
-    {
-        return None;
-    }
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    bits.parse().ok().filter(|bits: &u8| *bits <= most).map(|bits| format!("{address}/{bits}"))
 }
 
 #[cfg(test)]

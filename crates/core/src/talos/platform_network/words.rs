@@ -1,4 +1,8 @@
 //! The words of a network configuration, and the numbers behind them.
+//!
+//! Not here: words that configurations have too and print the same ([`scalar`]).
+
+use crate::talos::types::scalar;
 
 /// Words that Go knows by number.
 #[derive(Debug)]
@@ -106,12 +110,8 @@ pub(super) fn flags(text: &str, known: &[&str], may_be_empty: bool) -> Option<St
 
 /// A routing table: by name, or from Talos 1.12 on by number.
 pub(super) fn table(text: &str, by_number: bool) -> Option<String> {
-    let lower = text.to_lowercase();
-    if ["unspec", "default", "main", "local"].contains(&lower.as_str()) {
-        return Some(lower);
-    }
-    let number: u8 = text.parse().ok()?;
-    (by_number && (1..=252).contains(&number) && number.to_string() == text).then(|| text.to_owned())
+    let table = scalar::routing_table(text)?;
+    (by_number || !text.starts_with(|c: char| c.is_ascii_digit())).then_some(table)
 }
 
 /// By name in small letters, or by number as it was before 1.12.
@@ -126,119 +126,9 @@ pub(super) fn fail_over_mac(text: &str) -> Option<&'static str> {
     by_name.or_else(by_number).map(|(_, name)| *name)
 }
 
-/// A hardware address: hex digits, with colons anywhere.
-pub(super) fn mac(text: &str) -> Option<String> {
-    let digits: Vec<u8> =
-        text.bytes().filter(|byte| *byte != b':').map(|byte| byte.to_ascii_lowercase()).collect();
-    if digits.len() % 2 == 1 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let octets =
-        digits.chunks_exact(2).map(|pair| pair.iter().map(|byte| char::from(*byte)).collect::<String>());
-    Some(octets.collect::<Vec<_>>().join(":"))
-}
-
-/// A length of time such as `1m30s`, as Go prints it.
-pub(super) fn duration(text: &str) -> Option<String> {
-    let (sign, mut rest) = match text.strip_prefix(['-', '+']) {
-        Some(rest) if text.starts_with('-') => ("-", rest),
-        Some(rest) => ("", rest),
-        None => ("", text),
-    };
-    if rest == "0" {
-        return Some("0s".to_owned());
-    }
-    let mut nanoseconds = 0_u128;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, after) = rest.split_at(digits);
-        let unit_length = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        let (unit, after) = after.split_at(unit_length);
-        nanoseconds = nanoseconds.checked_add(amount(number, unit)?)?;
-        rest = after;
-    }
-    (nanoseconds <= i64::MAX.unsigned_abs().into()).then(|| format!("{sign}{}", spelled(nanoseconds)))
-}
-
-fn amount(number: &str, unit: &str) -> Option<u128> {
-    let unit: u128 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && part.is_empty() || part.contains('.') || whole.len() > 19 {
-        return None;
-    }
-    let part = &part[..part.len().min(18)];
-    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let fraction: u128 = if part.is_empty() { 0 } else { part.parse().ok()? };
-    let scale = 10_u128.pow(u32::try_from(part.len()).ok()?);
-    Some(whole.checked_mul(unit)? + fraction * unit / scale)
-}
-
-/// Nanoseconds the way Go prints them: `1h0m0s`, `1.5s`, `20ms`.
-fn spelled(nanoseconds: u128) -> String {
-    let decimal = |unit: u128| {
-        let part = format!("{:0width$}", nanoseconds % unit, width = unit.ilog10() as usize);
-        let part = part.trim_end_matches('0');
-        if part.is_empty() {
-            (nanoseconds / unit).to_string()
-        } else {
-            format!("{}.{part}", nanoseconds / unit)
-        }
-    };
-    match nanoseconds {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{nanoseconds}ns"),
-        1_000..1_000_000 => format!("{}µs", decimal(1_000)),
-        1_000_000..1_000_000_000 => format!("{}ms", decimal(1_000_000)),
-        _ => {
-            let minutes = nanoseconds / 60_000_000_000;
-            let seconds = nanoseconds % 60_000_000_000;
-            let part = format!("{:09}", seconds % 1_000_000_000);
-            let part = part.trim_end_matches('0');
-            let point = if part.is_empty() { "" } else { "." };
-            let seconds = format!("{}{point}{part}s", seconds / 1_000_000_000);
-            match (minutes / 60, minutes % 60) {
-                (0, 0) => seconds,
-                (0, minutes) => format!("{minutes}m{seconds}"),
-                (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_printed_as_go_prints_them() {
-        for (text, want) in [
-            ("1s", "1s"),
-            ("90s", "1m30s"),
-            ("1h", "1h0m0s"),
-            ("1.5s", "1.5s"),
-            ("20ms", "20ms"),
-            ("1h1m1.25s", "1h1m1.25s"),
-            ("0", "0s"),
-            ("-5s", "-5s"),
-            ("1500us", "1.5ms"),
-        ] {
-            assert_eq!(duration(text).as_deref(), Some(want), "{text}");
-        }
-        for text in ["", "5", "s", "1x", "1.2.3s", "99999999999h", "-"] {
-            assert_eq!(duration(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn flags_are_printed_once_in_their_order() {

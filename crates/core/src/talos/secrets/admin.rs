@@ -2,27 +2,22 @@
 //!
 //! It is made once and kept, so that a build gives the same bytes each time.
 
-use serde::Deserialize;
+use serde_json::json;
 
-use super::bundle::{Entry, Pair, Problems, Sieve, parse};
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct File {
-    admin: Option<Entry>,
-}
+use super::bundle::{Pair, Problems, Sieve};
+use super::file::Entry;
+use crate::talos::emit;
 
 /// Reads the administrator's certificate and key.
 pub fn read_admin(text: &str) -> Result<Pair, Problems> {
-    let file: File = parse(text).map_err(|problem| Problems(vec![problem]))?;
     let mut sieve = Sieve::default();
-    let pair = sieve.pair("admin", file.admin);
+    let pair = sieve.pair("admin", Entry::read_admin(text)?);
     pair.ok_or(Problems(sieve.problems))
 }
 
 /// Writes the administrator's certificate and key in the clear.
 pub fn write_admin(pair: &Pair) -> String {
-    format!("admin:\n    crt: {}\n    key: {}\n", pair.crt.base64(), pair.key.base64())
+    emit::emit(&json!({"admin": {"crt": pair.crt.base64(), "key": pair.key.base64()}}))
 }
 
 #[cfg(test)]

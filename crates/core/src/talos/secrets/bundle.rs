@@ -7,14 +7,13 @@
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use super::certificate::{Certificate, CertificateError};
+use super::file::{Entry, File};
 use super::key::{KeyError, PrivateKey};
-use super::pem::{Pem, from_base64};
-use crate::cluster::value::Any;
-use crate::talos::document;
+use super::pem::Pem;
+use crate::talos::emit;
 
 /// A text that does not show itself.
 #[derive(Clone, PartialEq, Eq)]
@@ -125,59 +124,13 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A bundle as it stands in a file. Keys that Talos does not know it passes over, and so does this.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct File {
-    pub(super) cluster: Option<Cluster>,
-    pub(super) secrets: Option<Secrets>,
-    pub(super) trustdinfo: Option<Trustd>,
-    pub(super) certs: Option<Certs>,
-}
+impl TryFrom<File> for Bundle {
+    type Error = Problems;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Cluster {
-    pub(super) id: Option<String>,
-    pub(super) secret: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Secrets {
-    pub(super) bootstraptoken: Option<String>,
-    pub(super) secretboxencryptionsecret: Option<String>,
-    pub(super) aescbcencryptionsecret: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Trustd {
-    pub(super) token: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Certs {
-    pub(super) etcd: Option<Entry>,
-    pub(super) k8s: Option<Entry>,
-    pub(super) k8saggregator: Option<Entry>,
-    pub(super) k8sserviceaccount: Option<Entry>,
-    pub(super) os: Option<Entry>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Entry {
-    pub(super) crt: Option<String>,
-    pub(super) key: Option<String>,
-}
-
-impl File {
     /// The bundle, or everything that keeps it from being one.
-    pub(super) fn bundle(self) -> Result<Bundle, Problems> {
+    fn try_from(file: File) -> Result<Self, Problems> {
         let mut sieve = Sieve::default();
-        match sieve.bundle(self) {
+        match sieve.bundle(file) {
             Some(bundle) if sieve.problems.is_empty() => Ok(bundle),
             _ => Err(Problems(sieve.problems)),
         }
@@ -187,32 +140,33 @@ impl File {
 impl Bundle {
     /// Reads a bundle, or says everything that Talos would refuse in it.
     pub fn read(text: &str) -> Result<Self, Problems> {
-        let file: File = parse(text).map_err(|problem| Problems(vec![problem]))?;
-        file.bundle()
+        File::read(text)?.try_into()
     }
 
     /// Writes the bundle in the clear, as `talosctl` does.
     pub fn write(&self) -> String {
-        let mut lines = vec![
-            "cluster:".to_owned(),
-            line(1, "id", self.cluster_id.as_str()),
-            line(1, "secret", self.cluster_secret.as_str()),
-            "secrets:".to_owned(),
-            line(1, "bootstraptoken", self.bootstrap_token.as_str()),
-        ];
-        lines.extend(self.aescbc.iter().map(|it| line(1, "aescbcencryptionsecret", it.as_str())));
-        lines.extend(self.secretbox.iter().map(|it| line(1, "secretboxencryptionsecret", it.as_str())));
-        lines.extend([
-            "trustdinfo:".to_owned(),
-            line(1, "token", self.trustd_token.as_str()),
-            "certs:".to_owned(),
-        ]);
-        for (name, crt, key) in self.entries() {
-            lines.push(format!("    {name}:"));
-            lines.extend(crt.map(|crt| line(2, "crt", &crt.base64())));
-            lines.push(line(2, "key", &key.base64()));
+        let mut secrets = Map::new();
+        secrets.insert("bootstraptoken".to_owned(), self.bootstrap_token.as_str().into());
+        for (key, secret) in
+            [("aescbcencryptionsecret", &self.aescbc), ("secretboxencryptionsecret", &self.secretbox)]
+        {
+            secrets.extend(secret.iter().map(|secret| (key.to_owned(), secret.as_str().into())));
         }
-        lines.join("\n") + "\n"
+        let certs: Map<String, Value> = self
+            .entries()
+            .map(|(name, crt, key)| {
+                let crt = crt.map(|crt| ("crt".to_owned(), crt.base64().into()));
+                let entry = crt.into_iter().chain([("key".to_owned(), key.base64().into())]);
+                (name.to_owned(), Value::Object(entry.collect()))
+            })
+            .into_iter()
+            .collect();
+        emit::emit(&json!({
+            "cluster": {"id": self.cluster_id.as_str(), "secret": self.cluster_secret.as_str()},
+            "secrets": secrets,
+            "trustdinfo": {"token": self.trustd_token.as_str()},
+            "certs": certs,
+        }))
     }
 
     /// The certificate authorities by their names in the file, in its order.
@@ -229,31 +183,6 @@ impl Bundle {
             ("k8sserviceaccount", None, &self.service_account),
             ("os", Some(&self.os.crt), &self.os.key),
         ]
-    }
-}
-
-/// One line of a bundle; quoted where go-yaml would read something else than the text.
-fn line(depth: usize, key: &str, text: &str) -> String {
-    let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=_.-".contains(&b))
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_'))
-        && document::from_any(&Any::Scalar(text.to_owned(), true)) == text
-        && !["null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_ascii_lowercase().as_str());
-    let value = if is_word { text.to_owned() } else { document::one_line(&text.into()) };
-    format!("{:width$}{key}: {value}", "", width = depth * 4)
-}
-
-/// The first document, which is all that Talos looks at.
-pub(super) fn parse<T: Default + DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    let options = document::options();
-    let mut bytes = text.as_bytes();
-    let first = serde_saphyr::read_with_options::<_, Option<T>>(&mut bytes, options).next();
-    match first {
-        Some(Ok(file)) => Ok(file.unwrap_or_default()),
-        Some(Err(error)) => {
-            let error = document::error(&error);
-            Err(Problem::Shape { line: (error.line > 0).then_some(error.line.into()), reason: error.reason })
-        }
-        None => Err(Problem::Shape { line: None, reason: "the file is empty".to_owned() }),
     }
 }
 
@@ -341,11 +270,11 @@ impl Sieve {
             self.problems.push(Problem::Redacted(path.to_owned()));
             return None;
         }
-        let bytes = from_base64(&text);
-        if bytes.is_none() {
+        let pem = Pem::from_base64(&text);
+        if pem.is_none() {
             self.problems.push(Problem::NotBase64(path.to_owned()));
         }
-        bytes.map(Pem::from_bytes)
+        pem
     }
 
     fn keep(&mut self, pem: Pem, problem: Option<Problem>) -> Option<Pem> {

@@ -1,4 +1,6 @@
 //! X.509 certificates: the authorities of a cluster and the administrator's, in the form Talos gives them.
+//!
+//! Not here: how long one is good for, which whoever asks for it says.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

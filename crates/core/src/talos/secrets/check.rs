@@ -1,10 +1,12 @@
 //! What Talos lets pass in a bundle although it is wrong, or soon will be.
+//!
+//! Not here: what Talos refuses ([`Bundle::read`]).
 
 use super::bundle::{Bundle, Pair};
 use super::certificate::Certificate;
 use super::key::PrivateKey;
-use super::pem::from_base64;
 use crate::moment::Moment;
+use crate::talos::go::base64;
 
 /// How long before its end a certificate is reported.
 const SOON_DAYS: u64 = 90;
@@ -61,7 +63,7 @@ impl Found {
 
     fn base64(&mut self, path: &str, text: &str) {
         let standard = text.replace('-', "+").replace('_', "/");
-        if from_base64(&standard).is_none_or(|bytes| bytes.len() != 32) {
+        if !base64::decode(&standard).is_ok_and(|bytes| bytes.len() == 32) {
             self.add(path, "is not 32 bytes in base64, and Talos will not get far with it");
         }
     }

@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::bundle::{Bundle, Certs, Cluster, Entry, File, Problems, Secrets, Trustd};
+use super::bundle::{Bundle, Problems};
+use super::file::{Certs, Cluster, Entry, File, Secrets, Trustd};
 use super::pem::Pem;
 use crate::talos::document;
 use crate::talos::yaml::SyntaxError;
@@ -36,7 +37,7 @@ pub fn from_config(text: &str) -> Result<Bundle, ImportError> {
     if !["controlplane", "init"].contains(&machine) {
         return Err(ImportError::Worker);
     }
-    Config { main, documents: &documents }.file().bundle().map_err(ImportError::Incomplete)
+    Config { main, documents: &documents }.file().try_into().map_err(ImportError::Incomplete)
 }
 
 /// A configuration, looked at as the place of secrets.

@@ -1,4 +1,6 @@
 //! Private keys: made, read, written, and put to work.
+//!
+//! Not here: public keys by themselves.
 
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::{KeypairBytes, PrivateKeyInfo};

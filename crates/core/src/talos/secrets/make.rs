@@ -1,7 +1,7 @@
 //! Making a bundle, as `talosctl gen secrets` does for a contract.
+//!
+//! Not here: chance and the time of day, which come in as arguments.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use rand_core::CryptoRngCore;
 
 use super::bundle::{Bundle, Hidden};
@@ -9,6 +9,7 @@ use super::certificate::{IssueError, authority};
 use super::key::{KeyError, KeyKind, PrivateKey};
 use crate::cluster::value::TalosVersion;
 use crate::moment::Moment;
+use crate::talos::go::base64;
 use crate::talos::release::at_least;
 
 /// What tokens are made of.
@@ -23,12 +24,12 @@ impl Bundle {
         rng: &mut impl CryptoRngCore,
         now: Moment,
     ) -> Result<Self, IssueError> {
-        let encryption = Hidden::new(STANDARD.encode(random(rng)));
+        let encryption = Hidden::new(base64::encode(random(rng)));
         let (secretbox, aescbc) =
             if at_least(contract, 3) { (Some(encryption), None) } else { (None, Some(encryption)) };
         Ok(Self {
             cluster_id: cluster_id(contract, rng),
-            cluster_secret: Hidden::new(STANDARD.encode(random(rng))),
+            cluster_secret: Hidden::new(base64::encode(random(rng))),
             bootstrap_token: token(rng),
             secretbox,
             aescbc,
@@ -51,7 +52,7 @@ fn service_account(contract: &TalosVersion) -> KeyKind {
 /// Talos 1.14 wants the standard alphabet here; those before it wrote the one for URLs.
 fn cluster_id(contract: &TalosVersion, rng: &mut impl CryptoRngCore) -> Hidden {
     let bytes = random(rng);
-    Hidden::new(if at_least(contract, 14) { STANDARD.encode(bytes) } else { URL_SAFE.encode(bytes) })
+    Hidden::new(if at_least(contract, 14) { base64::encode(bytes) } else { base64::encode_for_url(bytes) })
 }
 
 fn random(rng: &mut impl CryptoRngCore) -> [u8; 32] {

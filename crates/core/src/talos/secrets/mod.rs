@@ -10,6 +10,7 @@ mod admin;
 mod bundle;
 mod certificate;
 mod check;
+mod file;
 mod import;
 mod key;
 mod make;

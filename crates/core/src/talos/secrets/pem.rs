@@ -1,30 +1,11 @@
-//! PEM texts, read as Go reads them.
+//! A certificate or key, kept as the PEM text it stands in.
+//!
+//! Not here: how Go finds blocks in a text ([`pem`]), and what is in them.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
-/// Go's standard base64: padded, and not strict about the bits behind the last byte.
-const GO: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
-);
-
-/// Reads base64 as Go does: line breaks do not count.
-pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let joined: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-    GO.decode(joined).ok()
-}
-
-/// Writes standard base64.
-pub(super) fn to_base64(bytes: &[u8]) -> String {
-    GO.encode(bytes)
-}
+use crate::talos::go::{base64, pem};
 
 /// A certificate or key as it stands in a file; it does not show itself.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +14,7 @@ pub struct Pem(Vec<u8>);
 impl Pem {
     /// A block with this label, ended by a line break as Go ends it.
     pub fn new(label: &str, der: &[u8]) -> Self {
-        let body = to_base64(der);
+        let body = base64::encode(der);
         let mut text = format!("-----BEGIN {label}-----\n");
         for line in body.as_bytes().chunks(64) {
             text.push_str(str::from_utf8(line).expect("base64 is ASCII"));
@@ -48,6 +29,11 @@ impl Pem {
         Self(bytes.into())
     }
 
+    /// What stands in a machine configuration or bundle; none where it is not base64.
+    pub fn from_base64(text: &str) -> Option<Self> {
+        base64::decode(text).ok().map(Self)
+    }
+
     /// The text, for documents that hold it in the clear.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
@@ -55,33 +41,15 @@ impl Pem {
 
     /// The whole text in base64, the form of machine configurations and bundles.
     pub fn base64(&self) -> String {
-        to_base64(&self.0)
+        base64::encode(&self.0)
     }
 
     /// Label and content of the first block, or none where there is no block.
     pub fn block(&self) -> Option<(String, Vec<u8>)> {
         let text = self.text();
-        let mut rest: &str = &text;
-        loop {
-            let start = rest.find("-----BEGIN ")?;
-            let begins_line = start == 0 || rest.as_bytes()[start - 1] == b'\n';
-            let after = &rest[start + "-----BEGIN ".len()..];
-            match begins_line.then(|| block(after)).flatten() {
-                Some(found) => return Some(found),
-                None => rest = after,
-            }
-        }
+        let block = pem::blocks(&text).into_iter().next()?;
+        Some((block.label.to_owned(), block.content))
     }
-}
-
-/// The block whose text follows `-----BEGIN `.
-fn block(text: &str) -> Option<(String, Vec<u8>)> {
-    let (first, body) = text.split_once('\n')?;
-    let label = first.trim_end().strip_suffix("-----")?;
-    let (body, _) = body.split_once(&format!("-----END {label}-----"))?;
-    let lines = body.lines().skip_while(|line| line.contains(':')).flat_map(str::chars);
-    let packed: String = lines.filter(|c| !c.is_ascii_whitespace()).collect();
-    Some((label.to_owned(), GO.decode(packed).ok()?))
 }
 
 impl fmt::Debug for Pem {

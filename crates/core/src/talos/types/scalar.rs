@@ -1,9 +1,11 @@
 //! Words and numbers of Talos' configuration: what each type takes, and the form Talos keeps it in.
+//!
+//! Not here: what a scalar is before it has a type ([`word`]), and lists, maps and structs ([`load`](crate::talos::load)).
 
 use serde_json::Value;
 
 use crate::talos::go::{base64, duration, humanize, netip, url};
-use crate::talos::word::{self, Word};
+use crate::talos::word::{self, Leniency, Word};
 use crate::talos::yaml::{Body, Node};
 
 /// What Talos puts in the place of a secret it does not show.
@@ -23,7 +25,7 @@ pub enum Scalar {
     /// One of some words, the first of them standing for none.
     Word(&'static [&'static str]),
     /// One of some words, none of which is the zero value.
-    Choice(&'static [&'static str]),
+    Choice(Choice),
     /// A table of routes: a number up to 252 or a name.
     RoutingTable,
     /// A port, or two with a dash.
@@ -32,6 +34,13 @@ pub enum Scalar {
     DiskSize,
     /// Anything.
     Any,
+}
+
+/// Words whose numbers in Talos do not start at 0, and what Talos writes for 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    words: &'static [&'static str],
+    none: &'static str,
 }
 
 /// A form of text.
@@ -89,19 +98,21 @@ const WORDS: [(&str, &[&str]); 20] = [
     ("logical-volume", &["linear", "raid1", "raid0", "raid10"]),
 ];
 
-/// Words whose numbers in Talos do not start at 0.
-const CHOICES: [(&str, &[&str]); 3] = [
-    ("protocol", &["icmp", "tcp", "udp", "icmpv6"]),
-    ("vlan-protocol", &["802.1q", "802.1ad"]),
-    ("wake-on-lan", &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"]),
+const CHOICES: [(&str, Choice); 3] = [
+    ("protocol", Choice { words: &["icmp", "tcp", "udp", "icmpv6"], none: "Protocol(0)" }),
+    ("vlan-protocol", Choice { words: &["802.1q", "802.1ad"], none: "VLANProtocol(0)" }),
+    (
+        "wake-on-lan",
+        Choice {
+            words: &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"],
+            none: "WOLMode(0)",
+        },
+    ),
 ];
 
 impl Scalar {
     /// The type that this name has in the tables.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let find = |table: &[(&str, &'static [&'static str])]| {
-            table.iter().find(|(found, _)| *found == name).map(|(_, words)| *words)
-        };
         Some(match name {
             "string" => Scalar::Text,
             "bool" => Scalar::Bool,
@@ -127,31 +138,33 @@ impl Scalar {
             "port-range" => Scalar::PortRange,
             "disk-size" => Scalar::DiskSize,
             "any" => Scalar::Any,
-            _ => match find(&WORDS) {
-                Some(words) => Scalar::Word(words),
-                None => Scalar::Choice(find(&CHOICES)?),
+            _ => match WORDS.iter().find(|(found, _)| *found == name) {
+                Some((_, words)) => Scalar::Word(words),
+                None => Scalar::Choice(CHOICES.iter().find(|(found, _)| *found == name)?.1),
             },
         })
     }
 
     /// What a word means for this type, or what would have been right. The word is not null.
-    pub fn read(self, node: &Node) -> Result<Value, String> {
+    pub fn read(self, node: &Node, leniency: Leniency) -> Result<Value, String> {
         if self == Scalar::Any {
             return any(node);
         }
         let text = node.text().ok_or_else(|| format!("a list or map, where {} is wanted", self.wanted()))?;
-        let word = match &node.body {
-            Body::Plain(word) => word::read(word),
-            _ => Word::Text,
-        };
+        let word = node.word().unwrap_or(Word::Text);
         let read = match self {
+            Scalar::Text if matches!(word, Word::Time(_)) && !leniency.dates => {
+                return Err("a date, where text is wanted: quotes make it text".to_owned());
+            }
             Scalar::Text => Some(Value::from(text)),
-            Scalar::Bool => bool(&word, text).map(Value::from),
-            Scalar::Int(least, most) => int(&word, least, most),
+            Scalar::Bool => word.flag(text).map(Value::from),
+            Scalar::Int(least, most) => int(&word, least, most, leniency),
             Scalar::Form(form) => form.read(text).map(Value::from),
-            Scalar::Word(words) | Scalar::Choice(words) => one_of(words, text),
-            Scalar::RoutingTable => routing_table(text),
-            Scalar::PortRange => port_range(&word, text),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                one_of(words, text).map(Value::from)
+            }
+            Scalar::RoutingTable => routing_table(text).map(Value::from),
+            Scalar::PortRange => port_range(&word, text, leniency),
             Scalar::DiskSize => humanize::parse_bytes(text)
                 .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
             Scalar::Any => None,
@@ -163,6 +176,7 @@ impl Scalar {
     pub fn is_zero(self, value: &Value) -> bool {
         match (self, value) {
             (Scalar::Word(words), Value::String(word)) => words[0] == word,
+            (Scalar::Choice(choice), Value::String(word)) => choice.none == word,
             (Scalar::RoutingTable, Value::String(word)) => word == "unspec",
             (Scalar::Form(Form::Duration), Value::String(text)) => text == "0s",
             (Scalar::Any, value) => value.is_null(),
@@ -182,7 +196,8 @@ impl Scalar {
             Scalar::Word(words) => Value::from(words[0]),
             Scalar::RoutingTable => Value::from("unspec"),
             Scalar::Any => Value::Null,
-            Scalar::Text | Scalar::Form(_) | Scalar::Choice(_) => Value::from(""),
+            Scalar::Choice(choice) => Value::from(choice.none),
+            Scalar::Text | Scalar::Form(_) => Value::from(""),
         }
     }
 
@@ -193,7 +208,9 @@ impl Scalar {
             Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
             Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
             Scalar::Form(form) => form.wanted().to_owned(),
-            Scalar::Word(words) | Scalar::Choice(words) => format!("one of `{}`", words.join("`, `")),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                format!("one of `{}`", words.join("`, `"))
+            }
             Scalar::RoutingTable => "a routing table: `main`, `local`, `default`, or 1 to 252".to_owned(),
             Scalar::PortRange => "a port such as `80`, or two such as `1000-2000`".to_owned(),
             Scalar::DiskSize => "a size such as `100 GB`".to_owned(),
@@ -215,7 +232,7 @@ impl Form {
             Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
             Form::HardwareAddress => hardware_address(text),
             Form::Base64 => {
-                (text == REDACTED || base64::decode(text).is_some()).then(|| text.replace(['\r', '\n'], ""))
+                (text == REDACTED || base64::decode(text).is_ok()).then(|| text.replace(['\r', '\n'], ""))
             }
             Form::Bytes => is_bytes(text).then(|| text.to_owned()),
             Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
@@ -270,63 +287,41 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
     let mut map = serde_json::Map::new();
     let mut merged = Vec::new();
     for (key, value) in entries {
-        if key.body == Body::Plain("<<".to_owned()) {
+        if key.is_merge() {
             merged.push(value);
             continue;
         }
         map.insert(key.text().unwrap_or_default().to_owned(), any(value)?);
     }
-    for source in merged {
-        let sources = match &source.body {
-            Body::List(items) => items.iter().collect(),
-            _ => vec![source],
-        };
-        for source in sources {
-            let entries = source.entries().ok_or("`<<` with something that is not a map")?;
-            for (key, value) in tree(entries)? {
-                map.entry(key).or_insert(value);
-            }
+    for source in merged.into_iter().flat_map(Node::sources) {
+        let entries = source.entries().ok_or("`<<` with something that is not a map")?;
+        for (key, value) in tree(entries)? {
+            map.entry(key).or_insert(value);
         }
     }
     Ok(map)
 }
 
-fn bool(word: &Word, text: &str) -> Option<bool> {
-    match (word, text) {
-        (Word::Bool(value), _) => Some(*value),
-        (Word::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => Some(true),
-        (Word::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => Some(false),
-        _ => None,
-    }
+fn int(word: &Word, least: i64, most: u64, leniency: Leniency) -> Option<Value> {
+    let fits = |number: &i128| i128::from(least) <= *number && *number <= i128::from(most);
+    let number = word.whole(leniency).filter(fits)?;
+    i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "Go cuts fractions off too")]
-fn int(word: &Word, least: i64, most: u64) -> Option<Value> {
-    let fits = |number: i128| i128::from(least) <= number && number <= i128::from(most);
-    match *word {
-        Word::Int(number) => fits(number.into()).then(|| Value::from(number)),
-        Word::Uint(number) => fits(number.into()).then(|| Value::from(number)),
-        Word::Float(number) => {
-            let cut = number as i64;
-            (number.is_finite() && fits(cut.into())).then(|| Value::from(cut))
-        }
-        _ => None,
-    }
+fn one_of(words: &[&'static str], text: &str) -> Option<&'static str> {
+    words.iter().find(|word| word.eq_ignore_ascii_case(text)).copied()
 }
 
-fn one_of(words: &[&'static str], text: &str) -> Option<Value> {
-    words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Value::from(*word))
-}
-
-fn routing_table(text: &str) -> Option<Value> {
+/// A routing table, by its name or its number, as Talos writes it.
+pub fn routing_table(text: &str) -> Option<String> {
     let names = ["unspec", "default", "main", "local"];
     let number =
         text.parse::<u8>().ok().filter(|number| (1..=252).contains(number) && !text.starts_with(['0', '+']));
-    one_of(&names, text).or_else(|| number.map(|number| Value::from(number.to_string())))
+    one_of(&names, text).map(str::to_owned).or_else(|| number.map(|number| number.to_string()))
 }
 
-fn port_range(word: &Word, text: &str) -> Option<Value> {
-    if let Some(port) = int(word, 0, u16::MAX.into()) {
+fn port_range(word: &Word, text: &str, leniency: Leniency) -> Option<Value> {
+    if let Some(port) = int(word, 0, u16::MAX.into(), leniency) {
         return Some(port);
     }
     let (low, high) = text.split_once('-')?;
@@ -335,7 +330,8 @@ fn port_range(word: &Word, text: &str) -> Option<Value> {
     Some(if low == high { Value::from(low) } else { Value::from(format!("{low}-{high}")) })
 }
 
-fn hardware_address(text: &str) -> Option<String> {
+/// A hardware address: hex digits, with colons anywhere.
+pub fn hardware_address(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -368,7 +364,7 @@ mod tests {
 
     fn read(kind: &str, text: &str) -> Result<Value, String> {
         let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
-        Scalar::named(kind).unwrap().read(node.get("key").unwrap())
+        Scalar::named(kind).unwrap().read(node.get("key").unwrap(), Leniency::of(12))
     }
 
     #[test]
@@ -395,6 +391,19 @@ mod tests {
         ] {
             assert_eq!(read(kind, text), Ok(want), "{kind} {text}");
         }
+    }
+
+    #[test]
+    fn later_releases_take_less() {
+        let read = |kind: &str, text: &str, minor| {
+            let node = yaml::parse(text).unwrap().remove(0);
+            Scalar::named(kind).unwrap().read(&node, Leniency::of(minor)).is_ok()
+        };
+
+        assert_eq!([12, 13, 14].map(|minor| read("int", "1.5", minor)), [true, false, false]);
+        assert_eq!([12, 13, 14].map(|minor| read("string", "2001-01-01", minor)), [true, true, false]);
+        assert_eq!([12, 13, 14].map(|minor| read("string", "'2001-01-01'", minor)), [true; 3]);
+        assert_eq!([12, 13, 14].map(|minor| read("u64", "1e19", minor)), [true; 3]);
     }
 
     #[test]

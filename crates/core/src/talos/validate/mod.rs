@@ -1,7 +1,7 @@
 //! What Talos says of a configuration that it could read, before a node does.
 //!
-//! [`validate`] judges a [`Config`] as `talosctl validate` of a release would: [`machine`] the document with `machine` and
-//! `cluster`, [`document`] every other one by itself, [`together`] what only shows when they stand side by side.
+//! [`validate`] judges a [`Config`] as `talosctl validate` of a release would: `machine` the document with `machine` and
+//! `cluster`, `document` every other one by itself, `together` what only shows when they stand side by side.
 //! What Talos lets pass although it cannot work is told as [`Weight::Advice`].
 //!
 //! Not here: whether the text can be read at all ([`load`](super::load)).
@@ -9,6 +9,7 @@
 mod document;
 pub mod field;
 mod image;
+mod kubelet;
 mod machine;
 mod report;
 mod runtime_spec;

@@ -9,7 +9,7 @@ use crate::talos::validate::field::Field;
 pub fn identity(document: &Field<'_>, flaws: &mut Flaws) {
     required(&document.get("clusterID"), flaws);
     let secret = document.get("clusterSecret");
-    if required(&secret, flaws) && base64::decode(secret.text()).is_none_or(|secret| secret.len() != 32) {
+    if required(&secret, flaws) && !base64::decode(secret.text()).is_ok_and(|secret| secret.len() == 32) {
         flaws.error(&secret, "want 32 bytes in base64");
     }
 }

@@ -30,7 +30,7 @@ pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
 }
 
 fn key(field: &Field<'_>, flaws: &mut Flaws) {
-    if base64::decode(field.text()).is_none_or(|key| key.len() != 32) {
+    if !base64::decode(field.text()).is_ok_and(|key| key.len() == 32) {
         flaws.error(field, "this is not a WireGuard key: want 32 bytes in base64");
     }
 }

@@ -2,36 +2,17 @@
 
 use crate::talos::go::netip;
 use crate::talos::validate::field::Field;
-use crate::talos::validate::{Flaws, Setting, image};
-
-/// Fields of the kubelet's own configuration that Talos sets itself.
-const PROTECTED: [&str; 13] = [
-    "apiVersion",
-    "authentication",
-    "authorization",
-    "cgroupRoot",
-    "kind",
-    "kubeletCgroups",
-    "port",
-    "protectKernelDefaults",
-    "resolvConf",
-    "rotateCertificates",
-    "systemCgroups",
-    "staticPodPath",
-    "seccompDefault",
-];
+use crate::talos::validate::{Flaws, Setting, image, kubelet};
 
 /// Judges `machine.kubelet`.
-pub fn validate(kubelet: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    for subnet in kubelet.at(["nodeIP", "validSubnets"]).items() {
+pub fn validate(field: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    for subnet in field.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
             flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
         }
     }
-    for (_, field) in kubelet.get("extraConfig").entries().filter(|(key, _)| PROTECTED.contains(key)) {
-        flaws.error(&field, "Talos sets this itself: remove it");
-    }
-    image::advise(&kubelet.get("image"), setting, flaws);
+    kubelet::judge(&field.get("extraConfig"), flaws);
+    image::advise(&field.get("image"), setting, flaws);
 }
 
 #[cfg(test)]

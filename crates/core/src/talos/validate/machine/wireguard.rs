@@ -24,7 +24,7 @@ pub fn validate(wireguard: &Field<'_>, flaws: &mut Flaws) {
 
 /// Keys are not repeated: one of them is secret.
 fn key(field: &Field<'_>, flaws: &mut Flaws) {
-    let length = base64::decode(field.text()).map(|bytes| bytes.len());
+    let length = base64::decode(field.text()).map(|bytes| bytes.len()).ok();
     if length != Some(32) {
         flaws.error(field, "not a WireGuard key: want 32 bytes as base64");
     }

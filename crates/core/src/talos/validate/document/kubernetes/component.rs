@@ -1,8 +1,8 @@
 //! Components of Kubernetes. Whether a node takes the release in the tag of an image is asked elsewhere, for all at once.
 
 use super::super::required;
-use crate::talos::validate::Flaws;
 use crate::talos::validate::field::Field;
+use crate::talos::validate::{self, Flaws};
 
 /// Arguments of the API server that other documents set, and which.
 const OF_OTHERS: [(&str, &str); 6] = [
@@ -12,23 +12,6 @@ const OF_OTHERS: [(&str, &str); 6] = [
     ("authorization-config", "KubeAuthorizerConfig"),
     ("authorization-mode", "KubeAuthorizerConfig"),
     ("authorization-webhook-", "KubeAuthorizerConfig"),
-];
-
-/// What Talos sets in the kubelet's configuration.
-const OF_TALOS: [&str; 13] = [
-    "apiVersion",
-    "authentication",
-    "authorization",
-    "cgroupRoot",
-    "kind",
-    "kubeletCgroups",
-    "port",
-    "protectKernelDefaults",
-    "resolvConf",
-    "rotateCertificates",
-    "systemCgroups",
-    "staticPodPath",
-    "seccompDefault",
 ];
 
 /// Judges the API server.
@@ -77,9 +60,7 @@ fn is_off(document: &Field<'_>) -> bool {
 /// Judges the kubelet.
 pub fn kubelet(document: &Field<'_>, flaws: &mut Flaws) {
     required(&document.get("image"), flaws);
-    for (_, field) in document.get("config").entries().filter(|(name, _)| OF_TALOS.contains(name)) {
-        flaws.error(&field, "Talos sets this itself: leave it out");
-    }
+    validate::kubelet::judge(&document.get("config"), flaws);
 }
 
 /// Judges the network of pods.

@@ -1,0 +1,28 @@
+//! The kubelet's own configuration, which stands in the old form and in a document of its own.
+
+use super::Flaws;
+use super::field::Field;
+
+/// Fields that Talos sets itself.
+const PROTECTED: [&str; 13] = [
+    "apiVersion",
+    "authentication",
+    "authorization",
+    "cgroupRoot",
+    "kind",
+    "kubeletCgroups",
+    "port",
+    "protectKernelDefaults",
+    "resolvConf",
+    "rotateCertificates",
+    "systemCgroups",
+    "staticPodPath",
+    "seccompDefault",
+];
+
+/// Judges what is set beside Talos.
+pub fn judge(config: &Field<'_>, flaws: &mut Flaws) {
+    for (_, field) in config.entries().filter(|(key, _)| PROTECTED.contains(key)) {
+        flaws.error(&field, "Talos sets this itself: remove it");
+    }
+}
