@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
 
-const CLUSTER: &str = r#"
+const CLUSTER: &str = "
 cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
 secrets: secrets.yaml
 network: {node: {v6: null, gateway: {v4: 10.101.0.1}}, loopback: null}
@@ -20,7 +20,7 @@ defaults: {platform: nocloud, install: {disk: /dev/sda}, patches: [patch.yaml]}
 nodes:
   - {name: solcp01, role: controlplane, index: 11}
   - {name: solwk01, role: worker, index: 21}
-"#;
+";
 
 /// A cluster with its secrets, which are not encrypted.
 fn cluster(files: &[(&str, &str)]) -> TempDir {
