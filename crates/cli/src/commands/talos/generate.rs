@@ -233,9 +233,9 @@ fn bundle(args: &Args) -> anyhow::Result<Bundle> {
 fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
     match output {
         Output::Controlplane => {
-            patched(args, &args.config_patch_control_plane, generate::control_plane(input, bundle))
+            patched(args, &args.config_patch_control_plane, &generate::control_plane(input, bundle))
         }
-        Output::Worker => patched(args, &args.config_patch_worker, generate::worker(input, bundle)),
+        Output::Worker => patched(args, &args.config_patch_worker, &generate::worker(input, bundle)),
         Output::Talosconfig => {
             let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), ADMIN_LIFE)
                 .context("cannot make the certificate of talosconfig")?;
@@ -245,11 +245,11 @@ fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow
 }
 
 /// A configuration with the patches for all machines, then those for its kind.
-fn patched(args: &Args, own: &[String], documents: Vec<Value>) -> anyhow::Result<String> {
+fn patched(args: &Args, own: &[String], documents: &[Value]) -> anyhow::Result<String> {
     let given = args.config_patch.iter().chain(own);
     let patches =
         given.map(|given| read_patch(given, &args.talos_version)).collect::<anyhow::Result<Vec<_>>>()?;
-    let text = emit_all(&documents);
+    let text = emit_all(documents);
     if patches.is_empty() {
         return Ok(text);
     }
