@@ -22,8 +22,11 @@ fn cases() -> Vec<PathBuf> {
     ["../../../examples", "machine", "network"].into_iter().flat_map(common::cases).collect()
 }
 
-/// The configurations of every node of a case: boot and final.
-fn rendered(case: &Path, release: &str) -> Result<Vec<(String, Role, String, String)>, Vec<RenderError>> {
+/// A node: its name, its role, and its configurations before and after the installation.
+type Node = (String, Role, String, String);
+
+/// Every node of a case.
+fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<RenderError>> {
     let mut files = common::At(common::Below(case.to_owned()), release);
     let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
