@@ -1,13 +1,23 @@
-//! A folder of files that ichor makes: written in one step each, and left alone where nothing changed.
+//! A folder of files that ichor makes: written in one step each, left alone where nothing changed, and removed when they no
+//! longer belong there.
+//!
+//! `manifest.json` in the folder lists what was written. Nothing else is ever removed.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
+use ichor_core::talos::digest::sha256;
+use serde_json::{Value, json};
 
 use crate::disk;
+
+/// The list of what was written.
+const MANIFEST: &str = "manifest.json";
 
 /// A file to be written.
 pub(crate) struct Artifact {
@@ -40,19 +50,47 @@ impl Artifact {
     }
 }
 
-/// Writes what is not there yet below `root`, and says how many files that were.
-pub(crate) fn write(root: &Path, artifacts: &[Artifact]) -> anyhow::Result<usize> {
+/// What a write did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    total: usize,
+    written: usize,
+    removed: usize,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.written, self.total) {
+            (0, total) => write!(f, "nothing to write: {total} files are as they should be")?,
+            (written, total) if written == total => write!(f, "{total} files written")?,
+            (written, total) => write!(f, "{written} of {total} files written, the others did not change")?,
+        }
+        match self.removed {
+            0 => Ok(()),
+            removed => write!(f, "; {removed} of an earlier build removed"),
+        }
+    }
+}
+
+/// Writes what is not there yet below `root`. With `whole`, these are all files there should be: what an earlier write left
+/// and this one does not have is removed.
+pub(crate) fn write(root: &Path, artifacts: &[Artifact], whole: bool) -> anyhow::Result<Done> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = artifacts.len().div_ceil(workers).max(1);
-    thread::scope(|scope| {
+    let written = thread::scope(|scope| {
         let hands: Vec<_> = artifacts
             .chunks(share)
             .map(|part| {
                 scope.spawn(|| part.iter().map(|artifact| put(root, artifact)).sum::<anyhow::Result<usize>>())
             })
             .collect();
-        hands.into_iter().map(|hand| hand.join().map_err(|_| anyhow!("a writer failed"))?).sum()
-    })
+        hands
+            .into_iter()
+            .map(|hand| hand.join().map_err(|_| anyhow!("a writer failed"))?)
+            .sum::<anyhow::Result<usize>>()
+    })?;
+    let removed = if whole { replace_manifest(root, artifacts)? } else { 0 };
+    Ok(Done { total: artifacts.len(), written, removed })
 }
 
 /// Writes one file, unless it is there, and says how many that were.
@@ -67,6 +105,43 @@ fn put(root: &Path, artifact: &Artifact) -> anyhow::Result<usize> {
     Ok(1)
 }
 
+/// Removes what the old list has and the new one has not, writes the new one, and says how many files went.
+fn replace_manifest(root: &Path, artifacts: &[Artifact]) -> anyhow::Result<usize> {
+    let kept: BTreeSet<&Path> = artifacts.iter().map(|artifact| artifact.path.as_path()).collect();
+    let mut removed = 0;
+    for path in listed(&root.join(MANIFEST)).iter().filter(|path| !kept.contains(path.as_path())) {
+        if fs::remove_file(root.join(path)).is_ok() {
+            removed += 1;
+        }
+        // Folders that still hold something stay.
+        let mut folder = path.parent();
+        while let Some(empty) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
+            if fs::remove_dir(root.join(empty)).is_err() {
+                break;
+            }
+            folder = empty.parent();
+        }
+    }
+    let mut files: Vec<&Artifact> = artifacts.iter().collect();
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let files: Vec<Value> = files
+        .into_iter()
+        .map(|file| json!({"path": file.path, "sha256": sha256(&file.contents), "private": file.private}))
+        .collect();
+    let text = format!("{:#}\n", json!({"files": files}));
+    put(root, &Artifact::public(MANIFEST, text))?;
+    Ok(removed)
+}
+
+/// The files of an old list, as far as they are below its folder.
+fn listed(manifest: &Path) -> Vec<PathBuf> {
+    let Ok(text) = fs::read_to_string(manifest) else { return Vec::new() };
+    let Ok(value) = serde_json::from_str::<Value>(&text) else { return Vec::new() };
+    let files = value["files"].as_array().into_iter().flatten();
+    let paths = files.filter_map(|file| file["path"].as_str()).map(PathBuf::from);
+    paths.filter(|path| path.components().all(|part| matches!(part, Component::Normal(_)))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt as _;
@@ -79,15 +154,46 @@ mod tests {
         let artifacts =
             |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
         let inode = || fs::metadata(folder.path().join("b")).unwrap().ino();
+        let written = |text: &str| write(folder.path(), &artifacts(text), true).unwrap().written;
 
-        assert_eq!(write(folder.path(), &artifacts("one")).unwrap(), 2);
+        assert_eq!(written("one"), 2);
         let before = inode();
-        assert_eq!(write(folder.path(), &artifacts("one")).unwrap(), 0);
-        assert_eq!(write(folder.path(), &artifacts("two")).unwrap(), 1);
+        assert_eq!(written("one"), 0);
+        assert_eq!(written("two"), 1);
 
         assert_eq!(inode(), before);
         let machine = folder.path().join("nodes/a/machine.yaml");
         assert_eq!(fs::metadata(&machine).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read(&machine).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_no_longer_belongs_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let of = |node: &str| Artifact::public(format!("nodes/{node}/machine.yaml"), "x");
+        write(folder.path(), &[of("a"), of("b")], true).unwrap();
+        fs::write(path("nodes/b/mine.txt"), "mine").unwrap();
+        write(folder.path(), &[of("c")], false).unwrap();
+
+        let done = write(folder.path(), &[of("c")], true).unwrap();
+
+        assert_eq!(done.removed, 2);
+        assert!(!path("nodes/a").exists() && !path("nodes/b/machine.yaml").exists());
+        assert!(path("nodes/b/mine.txt").exists() && path("nodes/c/machine.yaml").exists());
+    }
+
+    #[test]
+    fn a_list_that_leads_out_of_the_folder_removes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = folder.path().join("outside");
+        fs::write(&outside, "x").unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join(MANIFEST), r#"{"files": [{"path": "../outside"}, {"path": 7}]}"#).unwrap();
+
+        write(&root, &[], true).unwrap();
+
+        assert!(outside.exists());
     }
 }

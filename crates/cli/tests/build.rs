@@ -73,9 +73,10 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
         ["boot.yaml", "machine.yaml", "network-config", "schematic.yaml"]
             .map(|file| format!("nodes/{node}/{file}"))
     };
+    let of_all = vec!["manifest.json".to_owned()];
     assert_eq!(
         names,
-        [of("solcp01").as_slice(), of("solwk01").as_slice(), &["talosconfig".to_owned()]].concat()
+        [of_all, of("solcp01").into(), of("solwk01").into(), vec!["talosconfig".to_owned()]].concat()
     );
     for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "talosconfig"] {
         assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
@@ -97,7 +98,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
     let again = ichor(folder.path(), "build");
     assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
 
-    assert!(again.stderr.contains("0 of 9 files"), "{}", again.stderr);
+    assert!(again.stderr.contains("9 files are as they should be"), "{}", again.stderr);
     assert_eq!((files(&root), inode()), (first.clone(), before));
     assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
 }
@@ -148,4 +149,50 @@ fn secrets_that_are_missing_are_named_and_never_told() {
             && !holds("nodes/solcp01/boot.yaml")
             && !holds("nodes/solcp01/schematic.yaml")
     );
+}
+
+#[test]
+fn what_an_earlier_build_left_is_removed() {
+    let folder = cluster(&[]);
+    assert_eq!(ichor(folder.path(), "build").code, 0);
+    let root = folder.path().join("build/sol");
+    fs::write(root.join("nodes/solwk01/mine.txt"), "mine").unwrap();
+    let fewer: String =
+        CLUSTER.lines().filter(|line| !line.contains("solwk01")).map(|line| format!("{line}\n")).collect();
+    fs::write(folder.path().join("ichor.yaml"), fewer.replace("v1.13.9", "v1.11.6")).unwrap();
+
+    let run = ichor(folder.path(), "build");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(run.stderr.contains("5 of an earlier build removed"), "{}", run.stderr);
+    let left: Vec<String> = files(&root).into_keys().filter(|name| name.contains("solwk01")).collect();
+    assert_eq!(left, ["nodes/solwk01/mine.txt"]);
+    assert!(!root.join("nodes/solcp01/boot.yaml").exists(), "1.11 has no documents for this");
+}
+
+#[test]
+fn an_inline_patch_keeps_its_words_and_a_clash_names_its_patch() {
+    let inline = "patches: [{inline: {machine: {sysctls: {a: 010, b: 1.10, c: 1_000, d: on}}}}]";
+    let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
+    let run = ichor(folder.path(), "build");
+    assert_eq!(run.code, 0, "{}", run.all());
+    let machine = fs::read_to_string(folder.path().join("build/sol/nodes/solwk01/machine.yaml")).unwrap();
+    for line in ["a: \"010\"", "b: \"1.10\"", "c: \"1_000\"", "d: 'on'"] {
+        assert!(machine.contains(line), "{line}: {machine}");
+    }
+
+    let inline = "patches: [{inline: {machine: {network: {hostname: twice}}}}]";
+    let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
+    let run = ichor(folder.path(), "build");
+    refused(&run, &folder, 1, "defaults.patches[0]");
+    assert_eq!(run.stdout.lines().count(), 1, "told once for both nodes: {}", run.stdout);
+}
+
+#[test]
+fn a_release_that_is_not_known_is_refused() {
+    let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.15.0"))]);
+    let run = ichor(folder.path(), "build");
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.all().contains("1.11 to 1.14"), "{}", run.all());
+    assert_eq!(ichor(folder.path(), "build nowhere.yaml").code, 2);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -11,11 +12,11 @@ use anyhow::{Context as _, bail};
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::section::{BootFrom, Platform};
 use ichor_core::cluster::value::Secret;
-use ichor_core::plan::{NodePlan, Stage};
+use ichor_core::plan::{CniPlan, NodePlan, Stage};
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
 use ichor_core::render::{platform_network, schematic};
-use ichor_core::rules::{self, Severity};
+use ichor_core::rules::{self, Finding, Severity};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::{Bundle, Pair, read_admin};
 use ichor_core::talos::talosconfig::talosconfig;
@@ -30,7 +31,9 @@ use crate::{report, sealed, secret, style};
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
 /// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; meta-10.yaml where it starts with META; and network-config, which nocloud wants beside it. Files that did not change are left alone.
+/// makes its images from; meta-10.yaml where it starts with META; and network-config, which nocloud wants beside it.
+/// Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the list in
+/// manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {
@@ -53,7 +56,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Ok(project) => project,
         Err(Refused { sources, problems }) => {
             report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
-            return Ok(ExitCode::FAILURE);
+            let unreadable = problems.iter().any(|problem| problem.unreadable);
+            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
         }
     };
     let findings = project.findings();
@@ -71,8 +75,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
         Err(errors) => {
-            for error in errors {
-                writeln!(out, "{}error:{} {error}", style::ERROR, style::ERROR.render_reset())?;
+            for (reason, places) in by_reason(&errors) {
+                let colour = style::ERROR;
+                writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
             }
             style::say("nothing was written");
             return Ok(ExitCode::FAILURE);
@@ -82,10 +87,57 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         artifacts.push(Artifact::private("talosconfig", client(&project, &bundle, &admin)));
     }
     let root = args.output.join(project.plan.cluster.name.as_str());
-    let written = tree::write(&root, &artifacts)?;
+    let done = tree::write(&root, &artifacts, args.only.is_empty())
+        .with_context(|| format!("{} may be half new: mend this, and build again", root.display()))?;
     writeln!(out, "{}", root.display())?;
-    style::say(&format!("{written} of {} files written, the others did not change", artifacts.len()));
+    style::say(&done.to_string());
+    let warns = |finding: &&Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Warning;
+    match findings.iter().filter(warns).count() {
+        0 => {}
+        1 => style::say("1 warning: `ichor check` tells it"),
+        count => style::say(&format!("{count} warnings: `ichor check` tells them")),
+    }
+    for note in notes(&project) {
+        style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Errors that many nodes have, told once.
+fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for error in errors {
+        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
+            Some((_, places)) => places.push(&error.at),
+            None => reasons.push((&error.reason, vec![&error.at])),
+        }
+    }
+    reasons
+}
+
+/// What the files do not bring, and somebody has to.
+fn notes(project: &Project) -> Vec<String> {
+    let section = project.cluster.section();
+    let attachments = project.attachments();
+    let mentions = |word: &str| attachments.texts.values().flatten().any(|text| text.contains(word));
+    let mut notes = Vec::new();
+    if project.plan.cluster.cni.value == CniPlan::Cilium && !mentions("cilium") {
+        notes.push("nothing here installs Cilium: the nodes are not ready before somebody does, or give `cluster.cilium.manifest`".to_owned());
+    }
+    if section.kube_vip.is_set() && !mentions("kube-vip") {
+        notes.push("nothing here installs kube-vip, and so nobody has its address: add its manifest to `cluster.manifests`".to_owned());
+    }
+    let mints = |node: &&NodePlan| {
+        let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+        tailscale.is_some_and(|tailscale| tailscale.mint.value() == Some(true))
+    };
+    let minted = project.plan.nodes.iter().filter(mints).count();
+    if minted > 0 {
+        notes.push(format!(
+            "{minted} nodes get a key for the overlay when they are given out; these files have none"
+        ));
+    }
+    notes
 }
 
 fn chosen<'p>(project: &'p Project, only: &[String]) -> anyhow::Result<Vec<&'p NodePlan>> {
@@ -118,15 +170,25 @@ fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle
 
 fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
     let plan = &project.plan;
-    let nodes: Vec<String> =
-        plan.nodes.iter().filter_map(NodePlan::main_address).map(|it| it.to_string()).collect();
-    talosconfig(
-        plan.cluster.name.as_str(),
-        &plan.cluster.talos_endpoints.value,
-        &nodes,
-        &bundle.os.crt,
-        admin,
-    )
+    let addresses = |nodes: &mut dyn Iterator<Item = &NodePlan>| -> Vec<String> {
+        nodes.filter_map(reached_at).map(|address| address.to_string()).collect()
+    };
+    let endpoints = match &plan.cluster.talos_endpoints.value {
+        none if none.is_empty() => addresses(&mut plan.control_planes()),
+        endpoints => endpoints.clone(),
+    };
+    let nodes = addresses(&mut plan.nodes.iter());
+    talosconfig(plan.cluster.name.as_str(), &endpoints, &nodes, &bundle.os.crt, admin)
+}
+
+/// Where a node is reached once it runs: at its own address, at its loopback if that is announced, or as the file says.
+fn reached_at(node: &NodePlan) -> Option<IpAddr> {
+    let own = node.address.iter().next().map(|(net, _)| net.addr());
+    let stages = node.settings.address.get();
+    own.or_else(|| node.routing.is_some().then(|| node.main_address()).flatten())
+        .or_else(|| stages.and_then(|stages| stages.overlay.value()))
+        .or_else(|| stages.and_then(|stages| stages.external.value()))
+        .or_else(|| stages.and_then(|stages| stages.dhcp.value()))
 }
 
 /// Secrets that the file refers to, each fetched once.

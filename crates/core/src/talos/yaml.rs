@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::Value;
 
+use crate::cluster::value::Any;
+
 use super::word::{self, Word};
 
 /// The longest stream that is read.
@@ -175,6 +177,22 @@ impl From<&Value> for Node {
             Value::Object(entries) => {
                 let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
                 Body::Map(entries.iter().map(|(name, value)| (key(name), Node::from(value))).collect())
+            }
+        };
+        Node { line: 0, alias: false, body }
+    }
+}
+
+impl From<&Any> for Node {
+    fn from(any: &Any) -> Self {
+        let body = match any {
+            Any::Null => Body::Plain(String::new()),
+            Any::Scalar(text, true) => Body::Plain(text.clone()),
+            Any::Scalar(text, false) => Body::Text(text.clone()),
+            Any::List(items) => Body::List(items.iter().map(Node::from).collect()),
+            Any::Map(entries) => {
+                let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
+                Body::Map(entries.iter().map(|(name, any)| (key(name), Node::from(any))).collect())
             }
         };
         Node { line: 0, alias: false, body }

@@ -1,21 +1,27 @@
 //! What Talos' own generator is told of a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
 use super::{Ground, RenderError};
 use crate::cluster::section::Role;
-use crate::plan::{ClusterPlan, CniPlan};
+use crate::plan::CniPlan;
 use crate::talos::generate::{self, Cni, Contract, Endpoint, Input, Registry};
 use crate::talos::secrets::Bundle;
 
-/// The documents of a role.
+/// The documents of a role. Where Talos adds the endpoint to the names of the API server, it is there once.
 pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
-    match role {
+    let mut documents = match role {
         Role::Controlplane => generate::control_plane(input, bundle),
         Role::Worker => generate::worker(input, bundle),
+    };
+    let sans = documents.first_mut().and_then(|machine| machine.pointer_mut("/cluster/apiServer/certSANs"));
+    if let Some(Value::Array(sans)) = sans {
+        let mut seen = HashSet::new();
+        sans.retain(|san| seen.insert(san.to_string()));
     }
+    documents
 }
 
 /// What the generator is told.
@@ -24,7 +30,7 @@ pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, RenderErro
     let section = ground.cluster.section();
     let mut input = Input::new(plan.name.as_str(), endpoint(ground)?, contract);
     input.kubernetes = plan.kubernetes.as_ref().map(|version| version.value.clone());
-    input.sans = sans(plan, section.sans.values().map(ToString::to_string));
+    input.sans = sans(ground);
     input.pod_subnets.clone_from(&plan.pods.value);
     input.service_subnets.clone_from(&plan.services.value);
     input.cni = if matches!(plan.cni.value, CniPlan::Flannel(_)) { Cni::Flannel } else { Cni::None };
@@ -58,19 +64,14 @@ fn endpoint(ground: Ground<'_>) -> Result<Endpoint, RenderError> {
 }
 
 /// Names the API is asked by, beside those Talos knows: written ones, and addresses that move or that many have.
-fn sans(plan: &ClusterPlan, written: impl Iterator<Item = String>) -> Vec<String> {
-    let mut sans: Vec<String> = written.collect();
+pub fn sans(ground: Ground<'_>) -> Vec<String> {
+    let plan = &ground.plan.cluster;
+    let mut sans: Vec<String> = ground.cluster.section().sans.values().map(ToString::to_string).collect();
     sans.extend(plan.vip.iter().map(|vip| vip.value.to_string()));
     sans.extend(plan.anycast.iter().map(|anycast| anycast.value.addr().to_string()));
-    let host = plan.endpoint.as_ref().and_then(|endpoint| endpoint.value.host().map(str::to_owned));
-    sans.extend(host);
-    let mut seen = Vec::new();
-    sans.retain(|san| {
-        !seen.contains(san) && {
-            seen.push(san.clone());
-            true
-        }
-    });
+    sans.extend(plan.endpoint.iter().filter_map(|endpoint| endpoint.value.host().map(str::to_owned)));
+    let mut seen = HashSet::new();
+    sans.retain(|san| seen.insert(san.clone()));
     sans
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, RenderError};
+use super::{Draft, Ground, RenderError, base};
 use crate::cluster::section::{DiskKey, Kms};
 use crate::cluster::value::Either;
 use crate::plan::CniPlan;
@@ -16,10 +16,26 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>)
         flannel(draft, ground);
         manifests(draft, ground, errors);
     }
+    talos_names(draft, ground);
     cni(draft, ground);
     discovery(draft, ground);
     registry_credentials(draft, ground, errors);
     encryption(draft, ground);
+}
+
+/// Names the Talos API is asked by, which its certificate has to have.
+fn talos_names(draft: &mut Draft, ground: Ground<'_>) {
+    let plan = &ground.plan.cluster;
+    let known = base::sans(ground);
+    let is_node = |name: &str| {
+        let address = name.parse().ok();
+        address.is_some() && ground.plan.nodes.iter().any(|node| node.main_address() == address)
+    };
+    let names: Vec<&String> =
+        plan.talos_endpoints.value.iter().filter(|name| !known.contains(name) && !is_node(name)).collect();
+    if !names.is_empty() {
+        draft.set("machine.certSANs", json!(names));
+    }
 }
 
 fn kube_proxy(draft: &mut Draft, ground: Ground<'_>) {

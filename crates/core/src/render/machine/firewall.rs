@@ -24,7 +24,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>) {
     let everywhere: Vec<IpNet> = ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec();
     let nodes = members(plan);
     let control_planes = etcd_members(plan);
-    let neighbors = neighbors(plan);
+    let speakers = speakers(plan);
     let mut rules = vec![
         Rule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
         Rule { name: "kubelet", ports: &["10250"], protocol: "tcp", from: &nodes },
@@ -50,11 +50,9 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>) {
     if kubespan == Some(true) {
         rules.push(Rule { name: "kubespan", ports: &["51820"], protocol: "udp", from: &everywhere });
     }
-    if !neighbors.is_empty() {
-        rules.extend([
-            Rule { name: "bgp", ports: &["179"], protocol: "tcp", from: &neighbors },
-            Rule { name: "bfd", ports: &["3784", "3785", "4784"], protocol: "udp", from: &neighbors },
-        ]);
+    rules.push(Rule { name: "bgp", ports: &["179"], protocol: "tcp", from: &speakers });
+    if plan.nodes.iter().any(has_bfd) {
+        rules.push(Rule { name: "bfd", ports: &["3784", "3785", "4784"], protocol: "udp", from: &speakers });
     }
     draft.document("NetworkDefaultActionConfig", json!({"ingress": "block"}));
     for rule in rules.iter().filter(|rule| !rule.from.is_empty()) {
@@ -102,16 +100,24 @@ fn addresses(node: &NodePlan) -> Vec<IpNet> {
     whole.into_iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| IpNet::from(net.addr())).collect()
 }
 
-/// Where BGP sessions come from: the neighbours by their addresses, those on a link from its link-local ones.
-fn neighbors(plan: &Plan) -> Vec<IpNet> {
-    let routing = plan.nodes.iter().filter_map(|node| node.routing.as_ref());
-    let peers = routing.flat_map(|routing| routing.neighbors.iter().map(|neighbor| &neighbor.peer));
-    let mut nets: Vec<IpNet> = peers
-        .map(|peer| match peer {
-            Peer::Address(address) => IpNet::from(*address),
+fn has_bfd(node: &NodePlan) -> bool {
+    let neighbors = node.routing.as_ref().is_some_and(|it| it.neighbors.iter().any(|it| it.bfd.is_some()));
+    let workload = node.settings.routing.get().and_then(|routing| routing.workload.get());
+    neighbors || workload.is_some_and(|workload| workload.bfd.is_set())
+}
+
+/// Where BGP sessions come from: the neighbours by their addresses, those on a link from its link-local ones, and the
+/// speaker of service addresses from its end of the link.
+fn speakers(plan: &Plan) -> Vec<IpNet> {
+    let mut nets: Vec<IpNet> = Vec::new();
+    for routing in plan.nodes.iter().filter_map(|node| node.routing.as_ref()) {
+        nets.extend(routing.neighbors.iter().map(|neighbor| match neighbor.peer {
+            Peer::Address(address) => IpNet::from(address),
             Peer::Link(_) => "fe80::/10".parse().expect("a prefix"),
-        })
-        .collect();
+        }));
+        let link = routing.workload.as_ref().and_then(|workload| workload.link.as_ref());
+        nets.extend(link.map(|(_, theirs)| IpNet::from(theirs.value)));
+    }
     nets.sort();
     nets.dedup();
     nets

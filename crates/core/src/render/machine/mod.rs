@@ -28,7 +28,7 @@ use crate::talos::generate::contract::Trait;
 use crate::talos::patch::Patch;
 use crate::talos::secrets::Bundle;
 use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
-use crate::talos::{encode, load};
+use crate::talos::{encode, load, release};
 
 pub use patches::{PatchTexts, sealed_patches};
 
@@ -91,7 +91,13 @@ pub struct Renderer<'a> {
 impl<'a> Renderer<'a> {
     /// Makes what the nodes share. All that is wrong with it is told at once.
     pub fn new(ground: Ground<'a>) -> Result<Self, Vec<RenderError>> {
-        let contract = Contract::of(&ground.plan.cluster.contract.value);
+        let talos = &ground.plan.cluster.contract.value;
+        if !release::is_known(talos) {
+            let (oldest, newest) = release::known();
+            let reason = format!("ichor writes for Talos 1.{oldest} to 1.{newest}, not for {talos}");
+            return Err(vec![RenderError::new("cluster.talos", reason)]);
+        }
+        let contract = Contract::of(talos);
         let mut errors = Vec::new();
         let patches = patches::Patches::read(ground, &mut errors);
         let mut role = |role| match Self::shared(ground, contract, role) {
@@ -129,27 +135,56 @@ impl<'a> Renderer<'a> {
 
     /// The whole configuration of a node.
     pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+        let mut errors = Vec::new();
+        let mut config = self.unpatched(node, &mut errors);
+        for patch in self.patches.of(node) {
+            if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
+                errors.push(RenderError::new(node.path(""), error.to_string()));
+            }
+        }
+        if errors.is_empty() && !refused(&config, node).is_empty() {
+            errors = self.blame(node);
+        }
+        self.judged(node, &config, errors)
+    }
+
+    /// What a node has before the patches of the file.
+    fn unpatched(&self, node: &NodePlan, errors: &mut Vec<RenderError>) -> Config {
         let ground = self.ground;
         let mut draft = Draft::new(self.contract, node.role);
-        let mut errors = Vec::new();
         self.add_network(&mut draft, node, Stage::Final);
-        install::add(&mut draft, node, &mut errors);
+        install::add(&mut draft, node, errors);
         node::add(&mut draft, ground, node);
-        overlay::add(&mut draft, ground, node, &mut errors);
+        overlay::add(&mut draft, ground, node, errors);
         let mut config = match node.role {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
         };
-        let at = node.path("");
-        if let Err(error) = draft.merge_into(&mut config, ground, &at) {
+        if let Err(error) = draft.merge_into(&mut config, ground, &node.path("")) {
             errors.push(error);
         }
+        config
+    }
+
+    /// Why the node's release refuses its configuration, each reason with the patch that brought it.
+    fn blame(&self, node: &NodePlan) -> Vec<RenderError> {
+        let at = node.path("");
+        let mut errors = Vec::new();
+        let mut config = self.unpatched(node, &mut errors);
+        let mut known = refused(&config, node);
+        errors.extend(known.iter().map(|reason| RenderError::new(&at, reason)));
         for patch in self.patches.of(node) {
-            if let Err(error) = patch.apply(&mut config, &ground.plan.cluster.contract.value) {
+            if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
                 errors.push(RenderError::new(&at, error.to_string()));
             }
+            for reason in refused(&config, node) {
+                if !known.contains(&reason) {
+                    errors.push(RenderError::new(&at, format!("{}: with this patch {reason}", patch.name)));
+                    known.push(reason);
+                }
+            }
         }
-        self.judged(node, &config, errors)
+        errors
     }
 
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
@@ -181,18 +216,33 @@ impl<'a> Renderer<'a> {
         mut errors: Vec<RenderError>,
     ) -> Result<Rendered, Vec<RenderError>> {
         let talos = &node.talos.value;
-        let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
         let documents = encode::encode(config, &self.ground.plan.cluster.contract.value);
         if let Err(error) = load::load_values(&documents, talos) {
             errors.push(RenderError::new(node.path(""), format!("Talos {talos} does not read it: {error}")));
         }
-        let mut flaws = validate::validate(config, Setting { talos, mode });
-        for flaw in flaws.extract_if(.., |flaw| flaw.weight == Weight::Error) {
-            let reason = format!("Talos {talos} refuses it: {}: {}", flaw.path, flaw.message);
-            errors.push(RenderError::new(node.path(""), reason));
+        let (refused, flaws): (Vec<_>, Vec<_>) =
+            judge(config, node).into_iter().partition(|flaw| flaw.weight == Weight::Error);
+        if errors.is_empty() {
+            errors.extend(refused.iter().map(|flaw| RenderError::new(node.path(""), told(flaw, node))));
         }
         if errors.is_empty() { Ok(Rendered { documents, flaws }) } else { Err(errors) }
     }
+}
+
+/// What the node's release says of a configuration.
+fn judge(config: &Config, node: &NodePlan) -> Vec<Flaw> {
+    let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
+    validate::validate(config, Setting { talos: &node.talos.value, mode })
+}
+
+/// Why the node's release refuses a configuration.
+fn refused(config: &Config, node: &NodePlan) -> Vec<String> {
+    let errors = judge(config, node).into_iter().filter(|flaw| flaw.weight == Weight::Error);
+    errors.map(|flaw| told(&flaw, node)).collect()
+}
+
+fn told(flaw: &Flaw, node: &NodePlan) -> String {
+    format!("Talos {} refuses the configuration: {}: {}", node.talos.value, flaw.path, flaw.message)
 }
 
 fn loaded(ground: Ground<'_>, at: &str, documents: &[Value]) -> Result<Config, RenderError> {

@@ -1,5 +1,5 @@
 //! What a node has by itself: where the kubelet and etcd take their addresses from, labels, taints, kernel modules and
-//! settings.
+//! settings, and the address it is reached by from outside.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,9 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
         if !subnets.is_empty() {
             draft.set("cluster.etcd.advertisedSubnets", json!(subnets));
         }
+    }
+    if let Some(external) = node.settings.address.get().and_then(|address| address.external.get()) {
+        draft.set("machine.certSANs", json!([external.to_string()]));
     }
     modules(draft, node);
     sysctls(draft, node);

@@ -9,7 +9,6 @@ use crate::model::Cluster;
 use crate::plan::NodePlan;
 use crate::rules::rung;
 use crate::talos::patch::Patch;
-use crate::talos::{document, emit};
 
 /// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
 pub type PatchTexts = BTreeMap<String, Result<String, String>>;
@@ -37,29 +36,31 @@ impl Patches {
     /// Reads them all, and notes what is wrong with each.
     pub fn read(ground: Ground<'_>, errors: &mut Vec<RenderError>) -> Self {
         let talos = &ground.plan.cluster.contract.value;
-        let mut files: HashMap<String, Option<Patch>> = HashMap::new();
+        let mut files: HashMap<&str, Option<Patch>> = HashMap::new();
         let mut by_place = HashMap::new();
         for step in rung::all(ground.cluster) {
             for (nth, at) in step.rung.patches.items().enumerate() {
                 let key = step.path(&format!("patches[{nth}]"));
-                let mut read = |name: &str, text: Result<String, String>| {
-                    let patch = text
-                        .and_then(|text| Patch::read(name, &text, talos).map_err(|error| error.to_string()));
+                let mut note = |patch: Result<Patch, String>| {
                     patch.map_err(|reason| errors.push(RenderError::new(&key, reason))).ok()
                 };
+                let from = |texts, file| {
+                    text(texts, file)
+                        .and_then(|text| Patch::read(file, &text, talos).map_err(|error| error.to_string()))
+                };
                 let patch = match &at.value {
-                    Either::Word(file) => files
-                        .entry(file.to_string())
-                        .or_insert_with(|| {
-                            read(file.as_str(), text(&ground.attachments.texts, file.as_str()))
-                        })
-                        .clone(),
+                    Either::Word(file) => {
+                        let read = || note(from(&ground.attachments.texts, file.as_str()));
+                        files.entry(file.as_str()).or_insert_with(read).clone()
+                    }
                     Either::Record(source) => match (source.inline.get(), source.sops.get()) {
-                        (Some(inline), _) => read(&key, Ok(emit::emit(&document::from_any(inline)))),
-                        (None, Some(file)) => files
-                            .entry(file.to_string())
-                            .or_insert_with(|| read(file.as_str(), text(ground.patches, file.as_str())))
-                            .clone(),
+                        (Some(inline), _) => {
+                            note(Patch::inline(&key, inline, talos).map_err(|error| error.to_string()))
+                        }
+                        (None, Some(file)) => {
+                            let read = || note(from(ground.patches, file.as_str()));
+                            files.entry(file.as_str()).or_insert_with(read).clone()
+                        }
                         (None, None) => None,
                     },
                 };

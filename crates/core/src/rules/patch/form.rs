@@ -125,7 +125,7 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
 fn refused(context: &Context<'_>, found: &mut Found) {
     let contract = &context.plan.cluster.contract.value;
     for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
-        let faults = talos::patch::faults(&patch.text, contract);
+        let faults = talos::patch::faults(&patch.nodes, contract);
         // Kinds of documents have rules of their own.
         for fault in faults.iter().filter(|fault| fault.path != "kind") {
             let line = if patch.file.is_some() { format!("line {}: ", fault.line) } else { String::new() };

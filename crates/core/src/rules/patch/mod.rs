@@ -21,7 +21,8 @@ use crate::cluster::section::Rung;
 use crate::cluster::value::Either;
 use crate::model::Cluster;
 use crate::plan::Kind;
-use crate::talos::{document, emit, kind};
+use crate::talos::yaml::{self, Node};
+use crate::talos::{document, kind};
 
 /// The rules by subject.
 pub(super) const GROUPS: &[Group] =
@@ -43,8 +44,8 @@ pub(super) struct Patch {
     pub place: Place,
     /// The file, unless it stands in the cluster file itself.
     pub file: Option<String>,
-    /// Its text; empty where that could not be had.
-    pub text: Arc<str>,
+    /// Its documents as they are written; none where they could not be had.
+    pub nodes: Arc<[Node]>,
     /// What it holds.
     pub content: Arc<Content>,
 }
@@ -89,29 +90,30 @@ impl Patches {
     /// Reads every patch that `cluster` names.
     pub fn read(cluster: &Cluster, attachments: &Attachments) -> Self {
         let mut patches = Self::default();
-        let mut files: HashMap<&str, (Arc<str>, Arc<Content>)> = HashMap::new();
+        let mut files: HashMap<&str, (Arc<[Node]>, Arc<Content>)> = HashMap::new();
         for step in rung::all(cluster) {
             for (nth, patch) in step.rung.patches.items().enumerate() {
                 let key = step.path(&format!("patches[{nth}]"));
-                let (key, file, (text, content)) = match &patch.value {
+                let (key, file, (nodes, content)) = match &patch.value {
                     Either::Word(file) => {
                         let read = files.entry(file.as_str()).or_insert_with(|| {
                             let content = from_text(attachments, file.as_str());
                             let text =
                                 attachments.texts.get(file.as_str()).and_then(|text| text.as_deref().ok());
-                            (text.unwrap_or_default().into(), Arc::new(content))
+                            let nodes = text.and_then(|text| yaml::parse(text).ok()).unwrap_or_default();
+                            (nodes.into(), Arc::new(content))
                         });
                         (key, Some(file.to_string()), read.clone())
                     }
                     Either::Record(source) => {
                         let Some(inline) = source.inline.get() else { continue };
                         let value = document::from_any(inline);
-                        let text = emit::emit(&value).into();
-                        (format!("{key}.inline"), None, (text, Arc::new(judge(vec![value]))))
+                        let nodes = Arc::from([Node::from(inline)]);
+                        (format!("{key}.inline"), None, (nodes, Arc::new(judge(vec![value]))))
                     }
                 };
                 patches.by_place.insert(patch.place, patches.list.len());
-                patches.list.push(Patch { key, place: patch.place, file, text, content });
+                patches.list.push(Patch { key, place: patch.place, file, nodes, content });
             }
         }
         patches

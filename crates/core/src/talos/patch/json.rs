@@ -18,11 +18,15 @@ pub struct Operation {
 /// Reads a patch that is a list of operations, in JSON or YAML. No operation at all is a patch too.
 pub fn read(text: &str) -> Result<Vec<Operation>, String> {
     let mut documents = document::read(text).map_err(|error| error.to_string())?;
-    let list = match documents.len() {
-        0 => return Ok(Vec::new()),
-        1 => documents.remove(0),
-        _ => return Err("several documents, where a list of operations is wanted".to_owned()),
-    };
+    match documents.len() {
+        0 => Ok(Vec::new()),
+        1 => from_value(documents.remove(0)),
+        _ => Err("several documents, where a list of operations is wanted".to_owned()),
+    }
+}
+
+/// The operations of a list.
+pub fn from_value(list: Value) -> Result<Vec<Operation>, String> {
     let Value::Array(list) = list else {
         return Err("neither documents to merge nor a list of operations".to_owned());
     };

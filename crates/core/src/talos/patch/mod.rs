@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::config::{Config, Document};
 use super::load::{self, LoadError, LoadProblem, Loader};
 use super::types;
-use super::yaml;
+use super::yaml::{self, Node};
 use super::{document, encode};
-use crate::cluster::value::TalosVersion;
+use crate::cluster::value::{Any, TalosVersion};
 
 use delete::Selector;
 
@@ -72,6 +72,17 @@ impl Patch {
             }
             (Err(_), Some(error)) => Err(PatchError { patch: name.to_owned(), reason: error.to_string() }),
         }
+    }
+
+    /// Reads a patch that stands in the cluster file, its words as they are written there.
+    pub fn inline(name: &str, any: &Any, talos: &TalosVersion) -> Result<Self, PatchError> {
+        let refuse = |reason| PatchError { patch: name.to_owned(), reason };
+        if let Any::List(_) = any {
+            let operations = json::from_value(document::from_any(any)).map_err(refuse)?;
+            return Ok(Patch::new(name, Change::Json(operations)));
+        }
+        let edits = edits(vec![Node::from(any)], talos).map_err(|error| refuse(error.to_string()))?;
+        Ok(Patch::new(name, Change::Strategic(edits)))
     }
 
     /// A patch that merges documents.
@@ -150,15 +161,19 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
 }
 
 /// What a release does not understand in a patch of documents to merge.
-pub fn faults(text: &str, talos: &TalosVersion) -> Vec<LoadProblem> {
-    read_edits(text, talos).err().map_or_else(Vec::new, |error| error.problems)
+pub fn faults(documents: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+    edits(documents.to_vec(), talos).err().map_or_else(Vec::new, |error| error.problems)
 }
 
 fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
+    edits(yaml::parse(text)?, talos)
+}
+
+fn edits(documents: Vec<Node>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
     let mut edits = Vec::new();
     let mut loader = Loader::new(talos);
     let mut identities = Vec::new();
-    for mut node in yaml::parse(text)? {
+    for mut node in documents {
         let (selectors, rest) = delete::take(&mut node)?;
         edits.extend(selectors.into_iter().map(Edit::Delete));
         if !rest {
