@@ -9,10 +9,12 @@ use crate::cluster::value::TalosVersion;
 use super::config::{Config, Document};
 use super::types::{self, Field, Struct, Type, Types};
 
-/// The documents as a release writes them.
+/// The documents as a release writes them: the one with `machine` and `cluster` first.
 pub fn encode(config: &Config, talos: &TalosVersion) -> Vec<Value> {
     let encoder = Encoder { types: Types::get(), minor: types::minor(talos) };
-    config.documents.iter().map(|document| encoder.document(document)).collect()
+    let (machine, others): (Vec<_>, Vec<_>) =
+        config.documents.iter().partition(|document| document.kind.is_none());
+    machine.into_iter().chain(others).map(|document| encoder.document(document)).collect()
 }
 
 struct Encoder {

@@ -211,6 +211,19 @@ pub fn first(text: &str) -> Result<Option<Node>, SyntaxError> {
     Ok(Stream::read(text, 1)?.pop())
 }
 
+/// go-yaml knows one version of YAML, and one other directive.
+fn check_directives(text: &str) -> Result<(), SyntaxError> {
+    let head = text.lines().zip(1..).take_while(|(line, _)| line.is_empty() || line.starts_with(['#', '%']));
+    for (directive, line) in head.filter(|(line, _)| line.starts_with('%')) {
+        let mut words = directive.split_whitespace();
+        if !matches!((words.next(), words.next()), (Some("%YAML"), Some("1.1")) | (Some("%TAG"), _)) {
+            let reason = format!("the directive `{directive}`: Talos reads YAML 1.1, and `%TAG` beside it");
+            return Err(SyntaxError { line, reason });
+        }
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Stream {
     documents: Vec<Node>,
@@ -224,6 +237,8 @@ struct Open {
     line: u32,
     anchor: usize,
     is_map: bool,
+    /// Whether it stands in brackets, where indentation means nothing.
+    in_flow: bool,
     children: Vec<Node>,
 }
 
@@ -234,21 +249,34 @@ impl Stream {
         if text.len() > LONGEST {
             return Err(SyntaxError { line: 1, reason: format!("longer than {} MiB", LONGEST >> 20) });
         }
+        check_directives(text)?;
         let mut stream = Stream::default();
+        // Tabs in the indentation are looked for where there are tabs at all.
+        let lines: Vec<&str> = if text.contains('\t') { text.lines().collect() } else { Vec::new() };
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| SyntaxError {
                 line: u32::try_from(error.marker().line()).unwrap_or(u32::MAX),
                 reason: error.info().to_owned(),
             })?;
             let line = u32::try_from(span.start.line()).unwrap_or(u32::MAX);
+            let start = lines.get(span.start.line().saturating_sub(1)).map_or("", |line| *line);
+            let at = start.char_indices().nth(span.start.col()).map_or(start.len(), |(at, _)| at);
+            let in_flow = stream.open.last().is_some_and(|open| open.in_flow);
+            if !in_flow && start[..at].contains('\t') && start[..at].trim().is_empty() {
+                return Err(SyntaxError {
+                    line,
+                    reason: "a tab in the indentation: YAML wants spaces".to_owned(),
+                });
+            }
+            let in_flow = in_flow || start[at..].starts_with(['{', '[']);
             match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     let body = scalar(text.into_owned(), style, tag.as_deref(), line)?;
                     stream.add(Node { line, alias: false, body }, anchor);
                 }
                 Event::Alias(anchor) => stream.alias(anchor, line)?,
-                Event::SequenceStart(anchor, _) => stream.begin(anchor, false, line)?,
-                Event::MappingStart(anchor, _) => stream.begin(anchor, true, line)?,
+                Event::SequenceStart(anchor, _) => stream.begin(anchor, false, in_flow, line)?,
+                Event::MappingStart(anchor, _) => stream.begin(anchor, true, in_flow, line)?,
                 Event::SequenceEnd | Event::MappingEnd => stream.end(),
                 Event::DocumentStart(_) => stream.anchors.clear(),
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
@@ -286,11 +314,11 @@ impl Stream {
         Ok(())
     }
 
-    fn begin(&mut self, anchor: usize, is_map: bool, line: u32) -> Result<(), SyntaxError> {
+    fn begin(&mut self, anchor: usize, is_map: bool, in_flow: bool, line: u32) -> Result<(), SyntaxError> {
         if self.open.len() == DEEPEST {
             return Err(SyntaxError { line, reason: format!("nested deeper than {DEEPEST} levels") });
         }
-        self.open.push(Open { line, anchor, is_map, children: Vec::new() });
+        self.open.push(Open { line, anchor, is_map, in_flow, children: Vec::new() });
         Ok(())
     }
 
@@ -344,6 +372,16 @@ mod tests {
             bomb += &format!("a{nth}: &a{nth} [{before}]\n");
         }
         assert!(parse(&bomb).unwrap_err().reason.contains("aliases"));
+    }
+
+    #[test]
+    fn what_go_does_not_read_is_refused() {
+        for text in ["a:\n \tb: 1\n", "a:\n\tb: 1\n", "%YAML 1.2\n---\na: 1\n", "%FOO\n---\na: 1\n"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+        for text in ["a: {b: 1,\n  \tc: 2}\n", "a: |\n  x\n  \ty\n", "%YAML 1.1\n---\na: 1\n", "a: 1 \t# why\n"] {
+            assert!(parse(text).is_ok(), "{text:?}");
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
         found: Vec::new(),
     };
     let whole = finder.find(document, false)?;
-    let left = !whole && (finder.found.is_empty() || !says_nothing(document));
+    let left = !whole && !says_nothing(document);
     Ok((finder.found, left))
 }
 
@@ -191,7 +191,10 @@ impl Deletion<'_> {
             (Type::Optional(kind), value, path) => self.delete(value, kind, path),
             (Type::Struct(place), Value::Object(map), [Step::Key(key), rest @ ..]) => {
                 let structure = self.types.structure(*place);
-                let Some(field) = structure.field(key, self.minor) else { return Err(NOTHING.to_owned()) };
+                // Talos does not find the parts of a certificate.
+                let Some(field) = structure.field(key, self.minor).filter(|field| !field.always) else {
+                    return Err(NOTHING.to_owned());
+                };
                 if field.inlined && self.minor < 14 {
                     return Err("Talos does not find this field before 1.14".to_owned());
                 }
@@ -242,7 +245,12 @@ impl Deletion<'_> {
         let Some(field) = self.types.structure(*place).field(key, self.minor) else {
             return Err(NOTHING.to_owned());
         };
-        let compares = match field.kind {
+        let kind = match &field.kind {
+            Type::Optional(kind) if self.minor >= 14 => kind,
+            kind => kind,
+        };
+        let compares = match kind {
+            _ if field.always => false,
             Type::Scalar(Scalar::Text) => true,
             Type::Scalar(Scalar::Form(_) | Scalar::Word(_) | Scalar::Choice(_) | Scalar::RoutingTable) => {
                 self.minor >= 14

@@ -71,7 +71,7 @@ impl Operation {
                 add(document, &self.path, value)
             }
             "copy" => {
-                let value = find(document, from()?).cloned().ok_or("there is nothing at `from`")?;
+                let value = get(document, from()?)?.cloned().unwrap_or(Value::Null);
                 add(document, &self.path, value)
             }
             "test" => test(document, &self.path, &value()),
@@ -80,22 +80,35 @@ impl Operation {
     }
 }
 
-fn find<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
-    document.pointer(path)
+/// The path of the map or list that holds what a path leads to, and the last step. The library looks at no more than what
+/// stands between slashes, whatever is before the first.
+fn split(path: &str) -> Result<(String, String), String> {
+    let (_, below) = path.split_once('/').ok_or("not a path: it starts with `/`")?;
+    let (above, last) = below.rsplit_once('/').map_or(("", below), |(above, last)| (above, last));
+    let above = if above.is_empty() { String::new() } else { format!("/{above}") };
+    Ok((above, last.replace("~1", "/").replace("~0", "~")))
 }
 
-/// The map or list that holds what a path leads to, and the last step.
 fn holder<'v>(document: &'v mut Value, path: &str) -> Result<(&'v mut Value, String), String> {
-    let (above, last) = path.rsplit_once('/').ok_or("not a path: it starts with `/`")?;
-    let holder = document.pointer_mut(above).ok_or_else(|| format!("there is no `{above}`"))?;
-    Ok((holder, last.replace("~1", "/").replace("~0", "~")))
+    let (above, last) = split(path)?;
+    let holder = document.pointer_mut(&above).ok_or_else(|| format!("there is no `{above}`"))?;
+    Ok((holder, last))
+}
+
+/// What a path leads to: none where a map lacks the key, an error where what should hold it is missing.
+fn get<'v>(document: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
+    if path.is_empty() {
+        return Ok(Some(document));
+    }
+    let (above, last) = split(path)?;
+    match document.pointer(&above) {
+        Some(Value::Object(map)) => Ok(map.get(&last)),
+        Some(Value::Array(list)) => Ok(list.get(place(&last, list.len())?)),
+        _ => Err(format!("there is no `{above}`")),
+    }
 }
 
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
-    if path.is_empty() {
-        *document = value;
-        return Ok(());
-    }
     match holder(document, path)? {
         (Value::Object(map), key) => {
             map.insert(key, value);
@@ -134,9 +147,9 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String>
         return Ok(());
     }
     match holder(document, path)? {
+        // A key that is not there is replaced all the same.
         (Value::Object(map), key) => {
-            let old = map.get_mut(&key).ok_or("there is nothing to replace")?;
-            *old = value;
+            map.insert(key, value);
         }
         (Value::Array(list), step) => {
             let place = place(&step, list.len())?;
@@ -148,7 +161,7 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String>
 }
 
 fn test(document: &Value, path: &str, want: &Value) -> Result<(), String> {
-    match find(document, path) {
+    match get(document, path)? {
         Some(found) if same(found, want) => Ok(()),
         None if want.is_null() => Ok(()),
         Some(_) => Err("the value there is another one".to_owned()),

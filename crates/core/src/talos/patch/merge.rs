@@ -15,6 +15,12 @@ use crate::talos::types::{self, Field, Struct, Type, Types};
 pub fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), String> {
     let types = Types::get();
     let structure = types.structure(types.of_document(left.kind));
+    if types::minor(talos) == 13 && left.kind.is_some_and(|kind| kind.name == "RoutingRuleConfig") {
+        return Err(
+            "Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write it anew"
+                .to_owned(),
+        );
+    }
     let mut merger = Merger { types, minor: types::minor(talos), path: Vec::new() };
     let (Value::Object(left), Value::Object(right)) = (&mut left.value, &right.value) else { return Ok(()) };
     merger.fields(left, right, structure)
@@ -48,11 +54,19 @@ impl Merger {
         field: &Field,
     ) -> Result<(), String> {
         let Some(right) = right else { return self.without(left, field) };
-        let Some(old) = left.get_mut(field.name).filter(|old| !old.is_null()) else {
-            left.insert(field.name.to_owned(), right.clone());
-            return Ok(());
-        };
-        self.value(old, right, &field.kind, field)
+        match left.get_mut(field.name).filter(|old| !old.is_null()) {
+            Some(old) => self.value(old, right, &field.kind, field),
+            // Items with one key become one, also where there were none before.
+            None if !field.by.is_empty() => {
+                let old = left.entry(field.name).or_insert(Value::Null);
+                *old = Value::Array(Vec::new());
+                self.value(old, right, &field.kind, field)
+            }
+            None => {
+                left.insert(field.name.to_owned(), right.clone());
+                Ok(())
+            }
+        }
     }
 
     /// The patch does not speak of the field. Talos still looks into structs that are not optional, and loses what does not
@@ -77,7 +91,10 @@ impl Merger {
         match kind {
             Type::Optional(kind) => match &**kind {
                 Type::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
-                    *left = right.clone();
+                    // Talos 1.11 takes a zero for nothing here too.
+                    if self.minor >= 12 || *scalar == Scalar::Bool || !scalar.is_zero(right) {
+                        *left = right.clone();
+                    }
                     Ok(())
                 }
                 kind => self.value(left, right, kind, field),

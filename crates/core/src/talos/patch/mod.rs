@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::config::{Config, Document};
 use super::load::{self, LoadError, LoadProblem, Loader};
-use super::types;
+use super::types::{self, scalar};
 use super::yaml::{self, Node};
 use super::{document, encode};
 use crate::cluster::value::{Any, TalosVersion};
@@ -150,7 +150,10 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
     let base = |reason: String| PatchError { patch: "the configuration".to_owned(), reason };
     let mut state = match patches.first().map(|patch| &patch.change) {
         Some(Change::Json(_)) => {
-            State::Values(document::read(text).map_err(|error| base(error.to_string()))?)
+            let documents = yaml::parse(text).map_err(|error| base(error.to_string()))?;
+            // Empty ones count: with them there are several.
+            let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
+            State::Values(values.map_err(base)?)
         }
         _ => State::Config(load::load(text, talos).map_err(|error| base(error.to_string()))?),
     };
@@ -233,4 +236,91 @@ fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), St
 /// What Talos refuses in the result: two documents for one link, and the like.
 fn no_clash(config: &Config, talos: &TalosVersion) -> Result<(), String> {
     load::check_clashes(config, talos).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TALOS: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+
+    fn patched(base: &str, patch: &str, talos: &str) -> Result<Vec<Value>, PatchError> {
+        let talos = TalosVersion::parse(talos).unwrap();
+        apply(base, &[Patch::read("patch", patch, &talos)?], &talos)
+    }
+
+    #[test]
+    fn json_operations_do_what_the_library_of_talos_does() {
+        let base = "machine: {type: worker, sysctls: {a: b}}\n";
+        for (operation, want) in [
+            (
+                "{op: replace, path: /machine/token, value: x}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}, "token": "x"})),
+            ),
+            (
+                "{op: copy, from: /machine/none, path: /machine/env}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}, "env": null})),
+            ),
+            (
+                "{op: test, path: /machine/none, value: null}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}})),
+            ),
+            ("{op: test, path: /cluster/none, value: null}", None),
+            ("{op: add, path: \"\", value: {}}", None),
+            ("{op: remove, path: /machine/none}", None),
+        ] {
+            let got = patched(base, &format!("[{operation}]"), TALOS[1]).ok();
+            assert_eq!(got.map(|documents| documents[0]["machine"].clone()), want, "{operation}");
+        }
+        assert!(
+            patched("machine: {}\n---\n", "[{op: add, path: /machine/a, value: 1}]", TALOS[1]).is_err(),
+            "two documents"
+        );
+    }
+
+    #[test]
+    fn the_document_of_the_machine_comes_first_and_empty_ones_say_nothing() {
+        let base =
+            "{apiVersion: v1alpha1, kind: HostnameConfig, auto: stable}\n---\nmachine: {type: worker}\n";
+
+        let got = patched(base, "{}\n---\nmachine: {token: x}\n", TALOS[1]).unwrap();
+
+        assert_eq!(
+            (got.len(), &got[0]["machine"]["token"], &got[1]["kind"]),
+            (2, &json!("x"), &json!("HostnameConfig"))
+        );
+    }
+
+    #[test]
+    fn items_with_one_key_become_one_where_there_were_none() {
+        let patch =
+            "machine: {network: {interfaces: [{interface: eth0, mtu: 9000}, {interface: eth0, dhcp: true}]}}";
+
+        let got = patched("machine: {network: {}}", patch, TALOS[2]).unwrap();
+
+        let want = json!([{"interface": "eth0", "mtu": 9000, "dhcp": true}]);
+        assert_eq!(got[0]["machine"]["network"]["interfaces"], want);
+    }
+
+    #[test]
+    fn releases_differ_in_what_they_merge_and_find() {
+        let base = "machine: {network: {kubespan: {mtu: 1400}}}";
+        let mtu = |talos| {
+            patched(base, "machine: {network: {kubespan: {mtu: 0}}}", talos).unwrap()[0]["machine"]["network"]
+                ["kubespan"]["mtu"]
+                .clone()
+        };
+        assert_eq!((mtu(TALOS[0]), mtu(TALOS[1])), (json!(1400), json!(0)));
+
+        let rule = "{apiVersion: v1alpha1, kind: RoutingRuleConfig, name: \"10\", table: \"88\"}";
+        assert!(patched(rule, rule, TALOS[2]).is_err() && patched(rule, rule, TALOS[3]).is_ok());
+
+        let base = "machine: {ca: {crt: YQ==, key: Yg==}, logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", format: json_lines}]}}";
+        let key = "machine: {ca: {key: {$patch: delete}}}";
+        assert!(TALOS.iter().all(|talos| patched(base, key, talos).is_err()));
+        let item = "machine: {logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", $patch: delete}]}}";
+        assert!(patched(base, item, TALOS[2]).is_err() && patched(base, item, TALOS[3]).is_ok());
+    }
 }
