@@ -379,7 +379,9 @@ mod tests {
         for text in ["a:\n \tb: 1\n", "a:\n\tb: 1\n", "%YAML 1.2\n---\na: 1\n", "%FOO\n---\na: 1\n"] {
             assert!(parse(text).is_err(), "{text:?}");
         }
-        for text in ["a: {b: 1,\n  \tc: 2}\n", "a: |\n  x\n  \ty\n", "%YAML 1.1\n---\na: 1\n", "a: 1 \t# why\n"] {
+        for text in
+            ["a: {b: 1,\n  \tc: 2}\n", "a: |\n  x\n  \ty\n", "%YAML 1.1\n---\na: 1\n", "a: 1 \t# why\n"]
+        {
             assert!(parse(text).is_ok(), "{text:?}");
         }
     }
