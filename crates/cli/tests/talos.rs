@@ -67,3 +67,21 @@ fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
         (&false.into(), &3.into(), &"persist".into())
     );
 }
+
+#[test]
+fn a_release_that_is_not_known_judges_nothing() {
+    let folder = folder(&[("base.yaml", BASE), ("one.yaml", "machine: {sysctls: {a: b}}\n")]);
+    for words in ["talos validate base.yaml", "talos patch base.yaml one.yaml"] {
+        for talos in ["1.15", "1.9", "v1.10.3", "2.12"] {
+            let run = ichor(folder.path(), &format!("{words} --talos {talos}"));
+
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words} {talos}");
+            assert!(run.stderr.contains("the rules of Talos 1.11 to 1.14"), "{}", run.stderr);
+        }
+        for talos in ["1.12", "v1.12.99", "v1.13.0-alpha.1"] {
+            let run = ichor(folder.path(), &format!("{words} --talos {talos}"));
+
+            assert_eq!(run.code, 0, "{words} {talos}: {}", run.all());
+        }
+    }
+}

@@ -8,6 +8,9 @@ mod validate;
 use std::io::Write;
 use std::process::ExitCode;
 
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::release;
+
 use crate::style;
 
 /// Write, patch and judge Talos' own formats, without a cluster file
@@ -34,6 +37,16 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Command::Patch(args) => patch::run(args, out),
         Command::Validate(args) => validate::run(args, out),
     }
+}
+
+/// A release whose rules are known: judging by those of another would be a wrong answer.
+fn known_release(text: &str) -> Result<TalosVersion, String> {
+    let talos = TalosVersion::parse(text)?;
+    if release::is_known(&talos) {
+        return Ok(talos);
+    }
+    let (oldest, newest) = release::known();
+    Err(format!("ichor knows the rules of Talos 1.{oldest} to 1.{newest}"))
 }
 
 /// Tells why the answer is no.

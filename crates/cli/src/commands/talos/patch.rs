@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(required = true)]
     patches: Vec<PathBuf>,
     /// Talos release whose rules count
-    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse, default_value = "1.12")]
+    #[arg(long, value_name = "VERSION", value_parser = super::known_release, default_value = "1.12")]
     talos: TalosVersion,
     /// File with age identities that open encrypted patches, in place of those SOPS would use
     #[arg(long, value_name = "FILE")]

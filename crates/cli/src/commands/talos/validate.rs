@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Talos release that is to run them
-    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse)]
+    #[arg(long, value_name = "VERSION", value_parser = super::known_release)]
     talos: TalosVersion,
     /// Where they are to run
     #[arg(long, value_enum, default_value_t = Place::Metal)]
