@@ -197,3 +197,21 @@ fn without_secrets_new_ones_are_made() {
     assert_eq!(control_plane["machine"]["ca"]["crt"], worker["machine"]["ca"]["crt"]);
     assert_eq!(read("talosconfig")["contexts"]["home"]["ca"], worker["machine"]["ca"]["crt"]);
 }
+
+#[test]
+fn a_kubernetes_that_is_a_guess_is_told() {
+    let (_, words) = solo();
+    let folder = folder(&[]);
+    let said = |talos: &str, more: &str| {
+        let words = words.replace("v1.12.4", talos);
+        let run = ichor(folder.path(), &format!("{words} -t worker -o - {more}"));
+        assert_eq!(run.code, 0, "{talos}: {}", run.stderr);
+        run.stderr
+    };
+
+    assert!(said("v1.14.0", "").contains("v1.37.0-rc.0 is a guess"), "{}", said("v1.14.0", ""));
+    assert!(said("v1.12.99", "").contains("is a guess; give --kubernetes-version"));
+    for (talos, more) in [("v1.14.0", "--kubernetes-version 1.37.0"), ("v1.14.0-rc.1", ""), ("v1.12.5", "")] {
+        assert!(!said(talos, more).contains("guess"), "{talos}: {}", said(talos, more));
+    }
+}

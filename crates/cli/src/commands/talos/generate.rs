@@ -194,9 +194,10 @@ fn install_image(args: &Args) -> anyhow::Result<String> {
 
 /// Says what is worth knowing and keeps nobody from going on.
 fn warn(args: &Args, input: &Input, bundle: &Bundle) {
-    let warning = |text: &str| {
-        style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
-    };
+fn warning(text: &str) {
+    style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
+}
+
     let talos = &args.talos_version;
     if input.contract > Contract::NEWEST {
         warning(&format!("{talos} is newer than what ichor knows; written as for {}", Contract::NEWEST));
@@ -211,6 +212,13 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     }
     if !input.persist {
         warning("Talos refuses a configuration with `persist: false`");
+    if let (None, Some(guess)) = (&args.kubernetes_version, &input.kubernetes)
+        && !generate::is_default_kubernetes_sure(talos)
+    {
+        warning(&format!(
+            "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
+        ));
+    }
     }
     for loss in generate::losses(input, bundle) {
         warning(&loss);
