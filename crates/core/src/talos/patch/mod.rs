@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::config::{Config, Document};
 use super::load::{self, LoadError, LoadProblem, Loader};
 use super::types;
-use super::yaml;
+use super::yaml::{self, Node};
 use super::{document, encode};
 use crate::cluster::value::TalosVersion;
 
@@ -103,8 +103,11 @@ impl Patch {
             Change::Json(operations) => {
                 let mut values = state.values(talos);
                 let [value] = &mut values[..] else {
-                    let reason = "a JSON patch cannot change a configuration of several documents: write it as documents \
-                                  to merge";
+                    let reason = if operations.is_empty() {
+                        "it is empty, which Talos takes for a configuration of one document only: leave it out"
+                    } else {
+                        "a JSON patch cannot change a configuration of several documents: write it as documents to merge"
+                    };
                     return Err(PatchError { patch: self.name.clone(), reason: reason.to_owned() });
                 };
                 self.told(json::apply(operations, value))?;
@@ -141,12 +144,24 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
         Some(Change::Json(_)) => {
             State::Values(document::read(text).map_err(|error| base(error.to_string()))?)
         }
-        _ => State::Config(load::load(text, talos).map_err(|error| base(error.to_string()))?),
+        _ => State::Config(load_whole(text, talos).map_err(|error| base(error.to_string()))?),
     };
     for patch in patches {
         state = patch.applied(state, talos)?;
     }
     Ok(state.values(talos))
+}
+
+/// Reads a configuration of which nothing is lost.
+fn load_whole(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
+    let config = load::load(text, talos)?;
+    nothing_lost(&yaml::parse(text)?, talos)?;
+    Ok(config)
+}
+
+fn nothing_lost(nodes: &[Node], talos: &TalosVersion) -> Result<(), LoadError> {
+    let problems = load::lost_keys(nodes, talos);
+    if problems.is_empty() { Ok(()) } else { Err(LoadError { problems }) }
 }
 
 /// What a release does not understand in a patch of documents to merge.
@@ -158,6 +173,7 @@ fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> 
     let mut edits = Vec::new();
     let mut loader = Loader::new(talos);
     let mut identities = Vec::new();
+    let mut merged = Vec::new();
     for mut node in yaml::parse(text)? {
         let (selectors, rest) = delete::take(&mut node)?;
         edits.extend(selectors.into_iter().map(Edit::Delete));
@@ -171,9 +187,12 @@ fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> 
             }
             identities.push(identity);
             edits.push(Edit::Merge(document));
+            merged.push(node);
         }
     }
-    loader.finish(edits)
+    let edits = loader.finish(edits)?;
+    nothing_lost(&merged, talos)?;
+    Ok(edits)
 }
 
 fn identity(document: &Document) -> (&'static str, String) {
@@ -218,4 +237,40 @@ fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), St
 /// What Talos refuses in the result: two documents for one link, and the like.
 fn no_clash(config: &Config, talos: &TalosVersion) -> Result<(), String> {
     load::check_clashes(config, talos).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "machine: {type: worker}\ncluster: {}\n";
+    const SEVERAL: &str =
+        "machine: {type: worker}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n";
+
+    fn patched(base: &str, patch: &str) -> Result<Vec<Value>, String> {
+        let talos = TalosVersion::parse("1.13").unwrap();
+        let patch = Patch::read("pe.yaml", patch, &talos).map_err(|error| error.to_string())?;
+        apply(base, &[patch], &talos).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_patch_is_called_empty() {
+        for empty in ["", "# nothing\n", "---\n"] {
+            assert!(patched(ONE, empty).is_ok(), "{empty:?}");
+            let error = patched(SEVERAL, empty).unwrap_err();
+            assert!(error.starts_with("pe.yaml: it is empty"), "{empty:?}: {error}");
+        }
+        let error = patched(SEVERAL, "[{op: remove, path: /machine}]").unwrap_err();
+        assert!(error.contains("a JSON patch cannot change"), "{error}");
+    }
+
+    #[test]
+    fn what_an_alias_hides_is_not_lost() {
+        let hidden = "machine: {sysctls: &args {typo: b}, kubelet: *args}\n";
+
+        for (base, patch) in [(ONE, hidden), (hidden, ONE)] {
+            let error = patched(base, patch).unwrap_err();
+            assert!(error.contains("machine.kubelet.typo: Talos 1.13 knows no such key"), "{error}");
+        }
+    }
 }
