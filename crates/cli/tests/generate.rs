@@ -54,6 +54,7 @@ fn every_case_is_written_as_talos_writes_it() {
         let run = ichor(folder.path(), &format!("{} -o out", words(&case)));
 
         assert_eq!(run.code, 0, "{}: {}", case.display(), run.stderr);
+        assert!(!run.stderr.contains(".yaml: "), "{}: {}", case.display(), run.stderr);
         assert_eq!(run.stdout, "out/controlplane.yaml\nout/worker.yaml\nout/talosconfig\n");
         let [got, want] = [folder.path().join("out"), case.clone()].map(|folder| {
             ["controlplane.yaml", "worker.yaml", "talosconfig"]
@@ -151,7 +152,9 @@ fn what_talos_will_not_take_is_a_warning() {
     );
 
     assert_eq!(run.code, 0, "{}", run.stderr);
-    for said in ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "`persist: false`"] {
+    for said in
+        ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "refuses worker.yaml: persist: "]
+    {
         assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
     }
 }
@@ -213,5 +216,25 @@ fn a_kubernetes_that_is_a_guess_is_told() {
     assert!(said("v1.12.99", "").contains("is a guess; give --kubernetes-version"));
     for (talos, more) in [("v1.14.0", "--kubernetes-version 1.37.0"), ("v1.14.0-rc.1", ""), ("v1.12.5", "")] {
         assert!(!said(talos, more).contains("guess"), "{talos}: {}", said(talos, more));
+    }
+}
+
+#[test]
+fn what_talos_refuses_of_what_is_written_is_a_warning() {
+    let (_, words) = solo();
+    let folder = folder(&[("name.yaml", "machine: {network: {hostname: x}}\n")]);
+    for (more, said) in [
+        ("--install-disk=", "v1.12.4 refuses worker.yaml: machine.install"),
+        ("--with-kubespan --with-cluster-discovery=false", "v1.12.4 refuses worker.yaml: "),
+        ("--config-patch-worker name.yaml", "v1.12.4 refuses worker.yaml: "),
+        ("--additional-sans a$b", "warning: worker.yaml: machine.certSANs[0]: "),
+    ] {
+        let words = words.replace("--install-disk=/dev/sda", "");
+
+        let run = ichor(folder.path(), &format!("{words} {more} -t worker -o -"));
+
+        assert_eq!(run.code, 0, "{more}: {}", run.stderr);
+        assert!(run.stdout.starts_with("version: v1alpha1\n"), "{}", run.stdout);
+        assert!(run.stderr.contains(said), "{more}: {}", run.stderr);
     }
 }

@@ -15,6 +15,7 @@ use ichor_core::talos::patch::{self, Patch};
 use ichor_core::talos::release;
 use ichor_core::talos::secrets::{Bundle, admin_certificate};
 use ichor_core::talos::talosconfig::talosconfig;
+use ichor_core::talos::validate::{Mode, Report, Weight};
 use rand_core::OsRng;
 use serde_json::Value;
 
@@ -141,6 +142,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     // All of them, before the first is written.
     let texts = target.outputs().into_iter().map(|output| render(args, output, &input, &bundle));
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
+    for (output, text) in target.outputs().into_iter().zip(&texts) {
+        judge(&args.talos_version, output, text);
+    }
     target.write(&texts, args.force, out)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -215,6 +219,11 @@ fn warning(text: &str) {
     if let (None, Some(guess)) = (&args.kubernetes_version, &input.kubernetes)
         && !generate::is_default_kubernetes_sure(talos)
     {
+    if args.switches.with_docs || args.switches.with_examples {
+        warning("ichor writes configurations without comments");
+    }
+    if !input.persist && !release::is_known(talos) {
+        warning("Talos refuses a configuration with `persist: false`");
         warning(&format!(
             "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
         ));
@@ -224,6 +233,24 @@ fn warning(text: &str) {
         warning(&loss);
     }
     for found in bundle.warnings(sealed::now()) {
+/// Says what Talos will hold against a configuration, where the rules of the release are known.
+fn judge(talos: &TalosVersion, output: Output, text: &str) {
+    if output == Output::Talosconfig || !release::is_known(talos) {
+        return;
+    }
+    let name = output.file_name();
+    for entry in Report::of(text, talos, Mode::Metal, false).entries {
+        let verdict = match entry.weight {
+            Weight::Error => format!("{talos} refuses {name}"),
+            Weight::Advice => name.to_owned(),
+            // It was asked for, and it works.
+            Weight::Warning => continue,
+        };
+        let path = if entry.path.is_empty() { String::new() } else { format!("{}: ", entry.path) };
+        warning(&format!("{verdict}: {path}{}", entry.message));
+    }
+}
+
         warning(&format!("{} {}", found.path, found.text));
     }
 }
