@@ -112,6 +112,13 @@ fn one_file_goes_to_standard_output_or_to_its_path() {
     assert_eq!(fs::read_to_string(folder.path().join("a/w.yaml")).unwrap(), want);
     assert_eq!(client.code, 0, "{}", client.stderr);
     assert!(client.stdout.starts_with("context: "), "{}", client.stdout);
+    let slashed = ichor(folder.path(), &format!("{words} -t worker -o new/folder/"));
+    assert_eq!(
+        (slashed.code, slashed.stdout.as_str()),
+        (0, "new/folder/worker.yaml\n"),
+        "{}",
+        slashed.stderr
+    );
     assert_eq!(several.code, 2);
     assert!(several.stderr.contains("--output-types controlplane"), "{}", several.stderr);
 }

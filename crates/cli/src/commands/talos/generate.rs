@@ -151,7 +151,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 fn target(args: &Args) -> anyhow::Result<Target> {
     let path = args.output_dir.as_deref().or(args.output.as_deref());
-    let is_folder = args.output_dir.is_some() || path.is_some_and(Path::is_dir);
+    let is_slashed = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_folder = args.output_dir.is_some() || path.is_some_and(|path| path.is_dir() || is_slashed(path));
     Target::new(&args.output_types, path, is_folder)
 }
 
@@ -196,12 +197,12 @@ fn install_image(args: &Args) -> anyhow::Result<String> {
     }
 }
 
-/// Says what is worth knowing and keeps nobody from going on.
-fn warn(args: &Args, input: &Input, bundle: &Bundle) {
 fn warning(text: &str) {
     style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
 }
 
+/// Says what is worth knowing and keeps nobody from going on.
+fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     let talos = &args.talos_version;
     if input.contract > Contract::NEWEST {
         warning(&format!("{talos} is newer than what ichor knows; written as for {}", Contract::NEWEST));
@@ -211,28 +212,27 @@ fn warning(text: &str) {
     {
         warning(&format!("{talos} does not run Kubernetes {kubernetes}"));
     }
-    if args.switches.with_docs || args.switches.with_examples {
-        warning("ichor writes configurations without comments");
-    }
-    if !input.persist {
-        warning("Talos refuses a configuration with `persist: false`");
     if let (None, Some(guess)) = (&args.kubernetes_version, &input.kubernetes)
         && !generate::is_default_kubernetes_sure(talos)
     {
+        warning(&format!(
+            "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
+        ));
+    }
     if args.switches.with_docs || args.switches.with_examples {
         warning("ichor writes configurations without comments");
     }
     if !input.persist && !release::is_known(talos) {
         warning("Talos refuses a configuration with `persist: false`");
-        warning(&format!(
-            "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
-        ));
-    }
     }
     for loss in generate::losses(input, bundle) {
         warning(&loss);
     }
     for found in bundle.warnings(sealed::now()) {
+        warning(&format!("{} {}", found.path, found.text));
+    }
+}
+
 /// Says what Talos will hold against a configuration, where the rules of the release are known.
 fn judge(talos: &TalosVersion, output: Output, text: &str) {
     if output == Output::Talosconfig || !release::is_known(talos) {
@@ -248,10 +248,6 @@ fn judge(talos: &TalosVersion, output: Output, text: &str) {
         };
         let path = if entry.path.is_empty() { String::new() } else { format!("{}: ", entry.path) };
         warning(&format!("{verdict}: {path}{}", entry.message));
-    }
-}
-
-        warning(&format!("{} {}", found.path, found.text));
     }
 }
 
