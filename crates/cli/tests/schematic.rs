@@ -333,3 +333,24 @@ fn meta_values_go_there_and_back() {
     assert_eq!((bad_key.code, bad_text.code), (1, 1));
     assert!(bad_key.stderr.contains("`256` is not a META key"), "{}", bad_key.stderr);
 }
+
+#[test]
+fn meta_values_that_talos_cannot_read_back_are_refused() {
+    let folder = folder(&[]);
+    let cut = ichor(folder.path(), "meta encode 10=a;b 12=c");
+    let twice = ichor(folder.path(), "meta encode 10=a 0xa=b");
+    let none = ichor(folder.path(), "meta encode");
+    let empty = ichor(folder.path(), "meta decode -");
+    let garbage = ichor(folder.path(), "meta decode hello.there");
+
+    assert_eq!((cut.code, cut.stdout.as_str()), (1, ""));
+    assert!(cut.stderr.contains("the value of key 0xa has a `;`"), "{}", cut.stderr);
+    assert_eq!((twice.code, twice.stdout.as_str()), (0, "MHhhPWE7MHhhPWI=\n"));
+    assert!(twice.stderr.contains("key 0xa stands more than once"), "{}", twice.stderr);
+    assert_eq!((none.code, none.stdout.as_str()), (0, "\n"));
+    assert!(none.stderr.contains("no values"), "{}", none.stderr);
+    assert_eq!((empty.code, empty.stdout.as_str()), (0, ""));
+    assert!(empty.stderr.contains("nothing to decode"), "{}", empty.stderr);
+    assert_eq!(garbage.code, 1);
+    assert!(garbage.stderr.contains("not base64: character 6 cannot stand there"), "{}", garbage.stderr);
+}
