@@ -266,7 +266,7 @@ fn what_is_no_image_is_never_kept() {
 
         assert_eq!(run.code, 1, "{want}: {}", run.stderr);
         assert!(run.stderr.contains(want), "{want}: {}", run.stderr);
-        assert!(!folder.path().join(kept()).exists(), "{want}");
+        assert!(!folder.path().join("cache").exists(), "{want}");
     }
 }
 
@@ -353,4 +353,35 @@ fn meta_values_that_talos_cannot_read_back_are_refused() {
     assert!(empty.stderr.contains("nothing to decode"), "{}", empty.stderr);
     assert_eq!(garbage.code, 1);
     assert!(garbage.stderr.contains("not base64: character 6 cannot stand there"), "{}", garbage.stderr);
+}
+
+#[test]
+fn what_was_there_stays_when_a_fetch_fails() {
+    let missing = Server::start(|_| answer("404 Not Found", "", b"schematic not found"));
+    let folder = folder(&[("s.yaml", TAILSCALE), ("cache/other", "kept")]);
+
+    let run = fetch(&missing, folder.path());
+
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let left: Vec<_> =
+        fs::read_dir(folder.path().join("cache")).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(left.iter().map(|entry| entry.file_name()).collect::<Vec<_>>(), ["other"]);
+}
+
+#[test]
+fn platforms_and_factories_that_cannot_be_are_refused() {
+    let folder = folder(&[("s.yaml", TAILSCALE)]);
+    for (words, said) in [
+        ("url s.yaml --talos v1.13.9 --platform foo", "metal, nocloud, akamai"),
+        ("url s.yaml --talos v1.13.9 --platform Metal", "want one of metal"),
+        ("url s.yaml --talos v1.13.9 --factory ftp://x", "http or https"),
+        ("url s.yaml --talos v1.13.9 --factory factory.sol", "such as https://"),
+        ("register s.yaml --factory https://", "http or https"),
+    ] {
+        let run = ichor(folder.path(), &format!("schematic {words}"));
+
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words}");
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+    }
+    assert_eq!(ichor(folder.path(), "schematic url s.yaml --talos v1.13.9 --platform vmware").code, 0);
 }
