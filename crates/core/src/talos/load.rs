@@ -395,9 +395,12 @@ impl Loader {
             };
             let (kind, name) = (document.kind.map_or("", |kind| kind.name), document.name());
             if let Some(before) = seen.insert((kind, name), nth) {
-                let what = if kind.is_empty() { "with `machine` and `cluster`" } else { kind };
-                let message = format!("a second document {what} {name}; {}", first(before));
-                self.problem(lines[nth], "", message.trim_end());
+                let what = match (kind, name) {
+                    ("", _) => "with `machine` and `cluster`".to_owned(),
+                    (kind, "") => kind.to_owned(),
+                    (kind, name) => format!("{kind} `{name}`"),
+                };
+                self.problem(lines[nth], "", &format!("a second document {what}; {}", first(before)));
                 continue;
             }
             for other in rivals(kind) {
