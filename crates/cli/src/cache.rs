@@ -70,7 +70,29 @@ impl Fetch<'_> {
     /// Makes sure that the asset is there.
     pub(crate) fn run(&self) -> Result<Fetched, FetchError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
+        let made: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
         fs::create_dir_all(folder).map_err(|source| unwritten(folder, source))?;
+        let fetched = self.fetched();
+        if !matches!(fetched, Ok(_) | Err(FetchError::Busy { .. })) {
+            self.tidy(&made);
+        }
+        fetched
+    }
+
+    /// Removes what a failed fetch made and what holds nothing: an empty file, empty folders.
+    fn tidy(&self, made: &[&Path]) {
+        let part = self.beside("part");
+        if !fs::metadata(&part).is_ok_and(|part| part.len() > 0) {
+            let _ = fs::remove_file(&part);
+            let _ = fs::remove_file(self.beside("part.etag"));
+        }
+        for folder in made {
+            // Fails where there is something in it, as it should.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    fn fetched(&self) -> Result<Fetched, FetchError> {
         let known = self.known();
         if let Some(known) = &known
             && let Some(fetched) = self.present(known)?

@@ -54,6 +54,7 @@ fn every_case_is_written_as_talos_writes_it() {
         let run = ichor(folder.path(), &format!("{} -o out", words(&case)));
 
         assert_eq!(run.code, 0, "{}: {}", case.display(), run.stderr);
+        assert!(!run.stderr.contains(".yaml: "), "{}: {}", case.display(), run.stderr);
         assert_eq!(run.stdout, "out/controlplane.yaml\nout/worker.yaml\nout/talosconfig\n");
         let [got, want] = [folder.path().join("out"), case.clone()].map(|folder| {
             ["controlplane.yaml", "worker.yaml", "talosconfig"]
@@ -111,6 +112,13 @@ fn one_file_goes_to_standard_output_or_to_its_path() {
     assert_eq!(fs::read_to_string(folder.path().join("a/w.yaml")).unwrap(), want);
     assert_eq!(client.code, 0, "{}", client.stderr);
     assert!(client.stdout.starts_with("context: "), "{}", client.stdout);
+    let slashed = ichor(folder.path(), &format!("{words} -t worker -o new/folder/"));
+    assert_eq!(
+        (slashed.code, slashed.stdout.as_str()),
+        (0, "new/folder/worker.yaml\n"),
+        "{}",
+        slashed.stderr
+    );
     assert_eq!(several.code, 2);
     assert!(several.stderr.contains("--output-types controlplane"), "{}", several.stderr);
 }
@@ -151,7 +159,9 @@ fn what_talos_will_not_take_is_a_warning() {
     );
 
     assert_eq!(run.code, 0, "{}", run.stderr);
-    for said in ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "`persist: false`"] {
+    for said in
+        ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "refuses worker.yaml: persist: "]
+    {
         assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
     }
 }
@@ -196,4 +206,42 @@ fn without_secrets_new_ones_are_made() {
     let (control_plane, worker) = (read("controlplane.yaml"), read("worker.yaml"));
     assert_eq!(control_plane["machine"]["ca"]["crt"], worker["machine"]["ca"]["crt"]);
     assert_eq!(read("talosconfig")["contexts"]["home"]["ca"], worker["machine"]["ca"]["crt"]);
+}
+
+#[test]
+fn a_kubernetes_that_is_a_guess_is_told() {
+    let (_, words) = solo();
+    let folder = folder(&[]);
+    let said = |talos: &str, more: &str| {
+        let words = words.replace("v1.12.4", talos);
+        let run = ichor(folder.path(), &format!("{words} -t worker -o - {more}"));
+        assert_eq!(run.code, 0, "{talos}: {}", run.stderr);
+        run.stderr
+    };
+
+    assert!(said("v1.14.0", "").contains("v1.37.0-rc.0 is a guess"), "{}", said("v1.14.0", ""));
+    assert!(said("v1.12.99", "").contains("is a guess; give --kubernetes-version"));
+    for (talos, more) in [("v1.14.0", "--kubernetes-version 1.37.0"), ("v1.14.0-rc.1", ""), ("v1.12.5", "")] {
+        assert!(!said(talos, more).contains("guess"), "{talos}: {}", said(talos, more));
+    }
+}
+
+#[test]
+fn what_talos_refuses_of_what_is_written_is_a_warning() {
+    let (_, words) = solo();
+    let folder = folder(&[("name.yaml", "machine: {network: {hostname: x}}\n")]);
+    for (more, said) in [
+        ("--install-disk=", "v1.12.4 refuses worker.yaml: machine.install"),
+        ("--with-kubespan --with-cluster-discovery=false", "v1.12.4 refuses worker.yaml: "),
+        ("--config-patch-worker name.yaml", "v1.12.4 refuses worker.yaml: "),
+        ("--additional-sans a$b", "warning: worker.yaml: machine.certSANs[0]: "),
+    ] {
+        let words = words.replace("--install-disk=/dev/sda", "");
+
+        let run = ichor(folder.path(), &format!("{words} {more} -t worker -o -"));
+
+        assert_eq!(run.code, 0, "{more}: {}", run.stderr);
+        assert!(run.stdout.starts_with("version: v1alpha1\n"), "{}", run.stdout);
+        assert!(run.stderr.contains(said), "{more}: {}", run.stderr);
+    }
 }

@@ -266,7 +266,7 @@ fn what_is_no_image_is_never_kept() {
 
         assert_eq!(run.code, 1, "{want}: {}", run.stderr);
         assert!(run.stderr.contains(want), "{want}: {}", run.stderr);
-        assert!(!folder.path().join(kept()).exists(), "{want}");
+        assert!(!folder.path().join("cache").exists(), "{want}");
     }
 }
 
@@ -332,4 +332,56 @@ fn meta_values_go_there_and_back() {
     assert_eq!(ichor(folder.path(), "meta decode MHhhPWZvbw== --json").json()[0]["key"], 10);
     assert_eq!((bad_key.code, bad_text.code), (1, 1));
     assert!(bad_key.stderr.contains("`256` is not a META key"), "{}", bad_key.stderr);
+}
+
+#[test]
+fn meta_values_that_talos_cannot_read_back_are_refused() {
+    let folder = folder(&[]);
+    let cut = ichor(folder.path(), "meta encode 10=a;b 12=c");
+    let twice = ichor(folder.path(), "meta encode 10=a 0xa=b");
+    let none = ichor(folder.path(), "meta encode");
+    let empty = ichor(folder.path(), "meta decode -");
+    let garbage = ichor(folder.path(), "meta decode hello.there");
+
+    assert_eq!((cut.code, cut.stdout.as_str()), (1, ""));
+    assert!(cut.stderr.contains("the value of key 0xa has a `;`"), "{}", cut.stderr);
+    assert_eq!((twice.code, twice.stdout.as_str()), (0, "MHhhPWE7MHhhPWI=\n"));
+    assert!(twice.stderr.contains("key 0xa stands more than once"), "{}", twice.stderr);
+    assert_eq!((none.code, none.stdout.as_str()), (0, "\n"));
+    assert!(none.stderr.contains("no values"), "{}", none.stderr);
+    assert_eq!((empty.code, empty.stdout.as_str()), (0, ""));
+    assert!(empty.stderr.contains("nothing to decode"), "{}", empty.stderr);
+    assert_eq!(garbage.code, 1);
+    assert!(garbage.stderr.contains("not base64: character 6 cannot stand there"), "{}", garbage.stderr);
+}
+
+#[test]
+fn what_was_there_stays_when_a_fetch_fails() {
+    let missing = Server::start(|_| answer("404 Not Found", "", b"schematic not found"));
+    let folder = folder(&[("s.yaml", TAILSCALE), ("cache/other", "kept")]);
+
+    let run = fetch(&missing, folder.path());
+
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let left: Vec<_> =
+        fs::read_dir(folder.path().join("cache")).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(left.iter().map(|entry| entry.file_name()).collect::<Vec<_>>(), ["other"]);
+}
+
+#[test]
+fn platforms_and_factories_that_cannot_be_are_refused() {
+    let folder = folder(&[("s.yaml", TAILSCALE)]);
+    for (words, said) in [
+        ("url s.yaml --talos v1.13.9 --platform foo", "metal, nocloud, akamai"),
+        ("url s.yaml --talos v1.13.9 --platform Metal", "want one of metal"),
+        ("url s.yaml --talos v1.13.9 --factory ftp://x", "http or https"),
+        ("url s.yaml --talos v1.13.9 --factory factory.sol", "such as https://"),
+        ("register s.yaml --factory https://", "http or https"),
+    ] {
+        let run = ichor(folder.path(), &format!("schematic {words}"));
+
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words}");
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+    }
+    assert_eq!(ichor(folder.path(), "schematic url s.yaml --talos v1.13.9 --platform vmware").code, 0);
 }

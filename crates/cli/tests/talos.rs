@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::fs;
+use std::process::Command;
+
 use common::{folder, ichor};
 
 const BASE: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/controlplane.yaml");
@@ -66,4 +69,64 @@ fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
         (&json["valid"], &json["problems"][0]["line"], &json["problems"][0]["path"]),
         (&false.into(), &3.into(), &"persist".into())
     );
+}
+
+#[test]
+fn a_release_that_is_not_known_judges_nothing() {
+    let folder = folder(&[("base.yaml", BASE), ("one.yaml", "machine: {sysctls: {a: b}}\n")]);
+    for words in ["talos validate base.yaml", "talos patch base.yaml one.yaml"] {
+        for talos in ["1.15", "1.9", "v1.10.3", "2.12"] {
+            let run = ichor(folder.path(), &format!("{words} --talos {talos}"));
+
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words} {talos}");
+            assert!(run.stderr.contains("the rules of Talos 1.11 to 1.14"), "{}", run.stderr);
+        }
+        for talos in ["1.12", "v1.12.99", "v1.13.0-alpha.1"] {
+            let run = ichor(folder.path(), &format!("{words} --talos {talos}"));
+
+            assert_eq!(run.code, 0, "{words} {talos}: {}", run.all());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_keeps_no_other_from_being_judged() {
+    let folder =
+        folder(&[("base.yaml", BASE), ("bad.yaml", &BASE.replace("persist: true", "persist: false"))]);
+
+    let json = ichor(folder.path(), "talos validate base.yaml nowhere.yaml bad.yaml --talos 1.12 --json");
+    let told = ichor(folder.path(), "talos validate nowhere.yaml bad.yaml --talos 1.12");
+    let one = ichor(folder.path(), "talos validate nowhere.yaml --talos 1.12 --json");
+
+    assert_eq!(json.code, 2);
+    let [base, nowhere, bad] = [0, 1, 2].map(|nth| json.json()[nth].clone());
+    assert_eq!(
+        (&base["valid"], &bad["valid"], &nowhere["valid"]),
+        (&true.into(), &false.into(), &false.into())
+    );
+    assert_eq!(nowhere["file"], "nowhere.yaml");
+    assert!(nowhere["unreadable"].as_str().unwrap().contains("no such file"), "{nowhere}");
+    assert_eq!(told.code, 2);
+    assert!(told.stdout.contains("bad.yaml:3: error: persist: "), "{}", told.all());
+    assert!(told.stderr.contains("error: cannot read nowhere.yaml"), "{}", told.all());
+    assert_eq!((one.code, one.json()["file"].as_str()), (2, Some("nowhere.yaml")));
+}
+
+#[test]
+fn a_configuration_comes_from_standard_input_too() {
+    let folder = folder(&[("base.yaml", BASE), ("one.yaml", "machine: {sysctls: {a: b}}\n")]);
+    let piped = |words: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ichor"))
+            .args(words.split_whitespace())
+            .current_dir(folder.path())
+            .stdin(fs::File::open(folder.path().join("base.yaml")).unwrap())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+
+    let (code, text) = piped("talos patch - one.yaml");
+    assert_eq!((code, text.contains("sysctls:")), (Some(0), true), "{text}");
+    assert_eq!(piped("talos validate - --talos 1.12").0, Some(0));
+    assert_eq!(piped("talos patch - -").0, Some(2));
 }

@@ -27,9 +27,11 @@ enum Verb {
 
 /// Encode values in base64
 ///
-/// Keys are numbers as Talos reads them: 10, 0xa and 012 are the same. Key 10 is the network of a machine on metal.
+/// Keys are numbers as Talos reads them: 10, 0xa and 012 are the same. Key 10 is the network of a machine on metal. A value
+/// has no `;`: Talos would cut it there.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ichor meta encode 0xa=foo 12=rack-7\n  \
+#[command(after_help = "Exit status: 0 encoded, 1 a value that cannot be.\n\n\
+                        Examples:\n  ichor meta encode 0xa=foo 12=rack-7\n  \
                         ichor meta encode --gzip --env \"10=$(cat meta-10.yaml)\"")]
 struct Encode {
     /// Values
@@ -48,10 +50,10 @@ struct Encode {
 
 /// Decode values, one KEY=VALUE per line
 ///
-/// Takes what `encode` prints, with --env and --kernel too.
+/// Takes what `encode` prints, with --env and --kernel too, or a whole kernel command line with that in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 decoded, 1 not META values, 2 could not be read.\n\n\
-                        Examples:\n  ichor meta decode MHhhPWZvbw==\n  tr ' ' '\\n' </proc/cmdline | grep META | ichor meta decode -")]
+                        Examples:\n  ichor meta decode MHhhPWZvbw==\n  ichor meta decode - </proc/cmdline")]
 struct Decode {
     /// What to decode; standard input when left out or -
     text: Option<String>,
@@ -72,13 +74,18 @@ fn encode(args: &Encode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         args.values.iter().enumerate().map(|(nth, text)| Value::parse(text, nth + 1)).collect();
     let values = match parsed {
         Ok(values) => values,
-        Err(error) => return Ok(refuse(&error)),
+        Err(error) => return Ok(refuse([error.to_string()])),
     };
-    for key in meta::cut(&values) {
-        let (colour, reset) = (style::WARNING, style::WARNING.render_reset());
-        style::say(&format!(
-            "{colour}warning:{reset} the value of key {key:#x} has a `;`, at which Talos will cut it"
-        ));
+    let cut: Vec<_> = meta::cut(&values).collect();
+    if !cut.is_empty() {
+        let told = |key| format!("the value of key {key:#x} has a `;`, at which Talos would cut it");
+        return Ok(refuse(cut.into_iter().map(told)));
+    }
+    for key in meta::repeated(&values) {
+        warn(&format!("key {key:#x} stands more than once, and a node keeps one value of it"));
+    }
+    if values.is_empty() {
+        warn("no values, and so nothing is encoded; want KEY=VALUE, such as 0xa=text");
     }
     let encoded = meta::encode(&values, args.gzip);
     let printed = match (args.env, args.kernel) {
@@ -101,8 +108,11 @@ fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     };
     let values = match meta::decode(meta::encoded_part(&text)) {
         Ok(values) => values,
-        Err(error) => return Ok(refuse(&error)),
+        Err(error) => return Ok(refuse([error.to_string()])),
     };
+    if values.is_empty() {
+        warn("there is nothing to decode");
+    }
     if args.json {
         let all: Vec<_> =
             values.iter().map(|value| json!({"key": value.key, "value": value.value})).collect();
@@ -115,7 +125,13 @@ fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn refuse(error: &meta::MetaError) -> ExitCode {
-    style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
+fn warn(text: &str) {
+    style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
+}
+
+fn refuse(reasons: impl IntoIterator<Item = String>) -> ExitCode {
+    for reason in reasons {
+        style::say(&format!("{}error:{} {reason}", style::ERROR, style::ERROR.render_reset()));
+    }
     ExitCode::FAILURE
 }

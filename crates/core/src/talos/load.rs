@@ -83,6 +83,17 @@ pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
     loader.finish(config)
 }
 
+/// The keys behind aliases that a release does not know and drops without a word, in documents it can read.
+pub fn lost_keys(nodes: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+    let mut loader = Loader::new(talos);
+    loader.behind_aliases = true;
+    for node in nodes.iter().filter(|node| !node.is_null()) {
+        loader.document(node);
+        loader.document += 1;
+    }
+    loader.problems
+}
+
 /// Reads a configuration from values as Talos writes them.
 pub fn load_values(values: &[Value], talos: &TalosVersion) -> Result<Config, LoadError> {
     let mut loader = Loader::new(talos);
@@ -109,6 +120,8 @@ pub struct Loader {
     types: &'static Types,
     minor: u16,
     leniency: Leniency,
+    /// Whether unknown keys are looked for behind aliases alone. Talos does not look there, and loses them.
+    behind_aliases: bool,
     document: usize,
     path: KeyPath,
     problems: Vec<LoadProblem>,
@@ -122,6 +135,7 @@ impl Loader {
             types: Types::get(),
             minor,
             leniency: Leniency::of(minor),
+            behind_aliases: false,
             document: 0,
             path: KeyPath::default(),
             problems: Vec::new(),
@@ -217,9 +231,8 @@ impl Loader {
                 continue;
             }
             let Some(field) = structure.field(name, self.minor) else {
-                // Talos does not look behind aliases.
-                if !node.alias {
-                    self.unknown_key(key.line, name, structure);
+                if self.behind_aliases == node.alias {
+                    self.unknown_key(if node.alias { node.line } else { key.line }, name, structure);
                 }
                 continue;
             };
@@ -249,7 +262,12 @@ impl Loader {
     fn unknown_key(&mut self, line: u32, name: &str, structure: &Struct) {
         let near = nearest(name, structure.fields(self.minor).map(|field| field.name));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        self.problem(line, name, &format!("Talos 1.{} knows no such key{near}", self.minor));
+        let lost = if self.behind_aliases {
+            ", and drops it without a word where an alias stands for it"
+        } else {
+            ""
+        };
+        self.problem(line, name, &format!("Talos 1.{} knows no such key{lost}{near}", self.minor));
     }
 
     /// What a node means for a type; none where it is null or wrong.
@@ -377,9 +395,12 @@ impl Loader {
             };
             let (kind, name) = (document.kind.map_or("", |kind| kind.name), document.name());
             if let Some(before) = seen.insert((kind, name), nth) {
-                let what = if kind.is_empty() { "with `machine` and `cluster`" } else { kind };
-                let message = format!("a second document {what} {name}; {}", first(before));
-                self.problem(lines[nth], "", message.trim_end());
+                let what = match (kind, name) {
+                    ("", _) => "with `machine` and `cluster`".to_owned(),
+                    (kind, "") => kind.to_owned(),
+                    (kind, name) => format!("{kind} `{name}`"),
+                };
+                self.problem(lines[nth], "", &format!("a second document {what}; {}", first(before)));
                 continue;
             }
             for other in rivals(kind) {

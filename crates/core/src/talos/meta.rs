@@ -5,9 +5,11 @@
 //!
 //! Not here: the META partition.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Read, Write};
 
+use ::base64::DecodeError;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -48,7 +50,7 @@ pub enum MetaError {
     #[error("`{0}` is not a META key; want a number from 0 to 255, such as 10 or 0xa")]
     Key(String),
     /// It is not base64.
-    #[error("not base64: {0}")]
+    #[error("not base64: {0}; is some of it missing, or is it something else?")]
     Base64(String),
     /// It is gzipped, but not to the end.
     #[error("cannot unpack it: {0}")]
@@ -103,6 +105,12 @@ pub fn encode(values: &[Value], gzip: bool) -> String {
     base64::encode(bytes)
 }
 
+/// The keys that stand more than once, each once.
+pub fn repeated(values: &[Value]) -> BTreeSet<u8> {
+    let mut seen = BTreeSet::new();
+    values.iter().map(|value| value.key).filter(|key| !seen.insert(*key)).collect()
+}
+
 /// The keys whose values Talos will not read back: it cuts the list at every `;`.
 pub fn cut(values: &[Value]) -> impl Iterator<Item = u8> {
     values.iter().filter(|value| value.value.contains(';')).map(|value| value.key)
@@ -115,8 +123,7 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 /// The values out of base64.
 pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
-    let mut bytes =
-        base64::decode(text).map_err(|error| MetaError::Base64(error.to_string().to_lowercase()))?;
+    let mut bytes = base64::decode(text).map_err(|error| MetaError::Base64(told(&error)))?;
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,6 +132,18 @@ pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
     }
     let text = String::from_utf8(bytes).map_err(|_| MetaError::Utf8)?;
     text.split(';').enumerate().map(|(nth, part)| Value::parse(part, nth + 1)).collect()
+}
+
+fn told(error: &DecodeError) -> String {
+    match error {
+        DecodeError::InvalidByte(place, _) => {
+            format!("character {} cannot stand there", place.saturating_add(1))
+        }
+        DecodeError::InvalidLength(length) => format!("it stops short after {length} characters"),
+        DecodeError::InvalidLastSymbol { .. } | DecodeError::InvalidPadding => {
+            "it does not end with as many `=` as it should".to_owned()
+        }
+    }
 }
 
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, MetaError> {
@@ -150,11 +169,12 @@ pub fn kernel_argument(encoded: &str) -> String {
     format!("talos.environment={}", environment(encoded))
 }
 
-/// The encoded values, out of a variable or a kernel argument or by themselves.
+/// The encoded values, out of a variable, a kernel argument or a whole kernel command line, or by themselves.
 pub fn encoded_part(text: &str) -> &str {
     let text = text.trim();
-    let text = text.strip_prefix("talos.environment=").unwrap_or(text);
-    text.strip_prefix(VARIABLE).and_then(|rest| rest.strip_prefix('=')).unwrap_or(text)
+    // Where it is set twice, the last counts. Line breaks are part of base64, blanks end an argument.
+    let Some((_, rest)) = text.rsplit_once(&format!("{VARIABLE}=")) else { return text };
+    rest.split([' ', '\t', '"']).next().unwrap_or(rest)
 }
 
 #[cfg(test)]
@@ -196,9 +216,29 @@ mod tests {
             "MHhhPWZvbw==",
             "INSTALLER_META_BASE64=MHhhPWZvbw==\n",
             "talos.environment=INSTALLER_META_BASE64=MHhhPWZvbw==",
+            "BOOT_IMAGE=/a console=ttyS0 talos.environment=INSTALLER_META_BASE64=MHhhPWZvbw== talos.platform=metal\n",
+            "a=b \"talos.environment=INSTALLER_META_BASE64=MHhhPWZvbw==\" c=d",
+            "INSTALLER_META_BASE64=old INSTALLER_META_BASE64=MHhhPWZvbw==",
         ] {
             assert_eq!(encoded_part(text), "MHhhPWZvbw==");
         }
+    }
+
+    #[test]
+    fn what_is_not_base64_is_told_by_its_place() {
+        for (text, said) in [("MHhhP.Zv", "character 6"), ("MHhhPWZvb", "base64"), ("MHhhPWZvbw=", "base64")]
+        {
+            let error = decode(text).unwrap_err().to_string();
+
+            assert!(error.contains(said) && !error.contains("symbol"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_found() {
+        let values = [10, 12, 10, 10].map(|key| Value { key, value: String::new() });
+
+        assert_eq!(repeated(&values).into_iter().collect::<Vec<_>>(), [10]);
     }
 
     #[test]

@@ -62,6 +62,16 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
     Ok(Schematic::read(&text))
 }
 
+/// The URL of a factory, which is asked over HTTP.
+fn web_url(text: &str) -> Result<String, String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let is_web = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    if is_web && !rest.is_empty() && !rest.starts_with('/') {
+        return Ok(text.to_owned());
+    }
+    Err("want a URL with http or https, such as https://factory.talos.dev".to_owned())
+}
+
 /// Says that the answer is no, and why.
 fn refuse(name: &str, reason: &str) {
     let (colour, reset) = (style::ERROR, style::ERROR.render_reset());

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     node: Option<String>,
     /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = super::web_url)]
     factory: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use ichor_core::cluster::section::{BootFrom, ImageSource};
+use ichor_core::cluster::section::{BootFrom, ImageSource, Platform};
 use ichor_core::cluster::value::TalosVersion;
 use ichor_core::plan::{ImagePlan, NodePlan};
 use ichor_core::render;
@@ -29,7 +29,7 @@ pub(super) struct Which {
     #[arg(long, value_name = "VERSION")]
     talos: Option<String>,
     /// What Talos runs on; a node's own when left out, else metal
-    #[arg(long)]
+    #[arg(long, value_parser = known_platform)]
     platform: Option<String>,
     /// Architecture: amd64 or arm64; a node's own when left out, else amd64
     #[arg(long, value_parser = ["amd64", "arm64"])]
@@ -41,7 +41,7 @@ pub(super) struct Which {
     #[arg(long)]
     format: Option<String>,
     /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = super::web_url)]
     factory: Option<String>,
 }
 
@@ -123,12 +123,14 @@ impl Target {
     }
 }
 
-/// A word that may stand in a URL.
-fn checked_platform(word: &str) -> anyhow::Result<String> {
-    if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-        bail!("`{word}` is not a platform; want one such as metal, nocloud or aws");
+/// A platform that Talos has.
+fn known_platform(word: &str) -> Result<String, String> {
+    let mut known = Platform::ALL.iter().map(|platform| platform.word());
+    if known.any(|known| known == word) {
+        return Ok(word.to_owned());
     }
-    Ok(word.to_owned())
+    let known: Vec<_> = Platform::ALL.iter().map(|platform| platform.word()).collect();
+    Err(format!("Talos has no such platform; want one of {}", known.join(", ")))
 }
 
 impl Which {
@@ -161,9 +163,8 @@ impl Which {
     pub(super) fn targets(&self) -> anyhow::Result<Option<Vec<Target>>> {
         let talos = self.talos()?;
         let format = self.format.as_deref().map(Asset::disk).transpose()?;
-        let platform = self.platform.as_deref().map(checked_platform).transpose()?;
         let Some(path) = &self.schematic else {
-            return self.nodes(talos.as_ref(), platform.as_deref(), format.as_ref());
+            return self.nodes(talos.as_ref(), self.platform.as_deref(), format.as_ref());
         };
         let name = path.display().to_string();
         let schematic = match super::read(path)? {
@@ -178,7 +179,7 @@ impl Which {
             id: schematic.id(),
             schematic,
             talos: talos.context("which Talos? want --talos VERSION, such as --talos v1.13.9")?,
-            platform: platform.unwrap_or_else(|| "metal".to_owned()),
+            platform: self.platform.clone().unwrap_or_else(|| "metal".to_owned()),
             arch: self.arch.clone().unwrap_or_else(|| "amd64".to_owned()),
             secure_boot: self.secureboot,
             format,

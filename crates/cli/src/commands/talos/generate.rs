@@ -15,6 +15,7 @@ use ichor_core::talos::patch::{self, Patch};
 use ichor_core::talos::release;
 use ichor_core::talos::secrets::{Bundle, admin_certificate};
 use ichor_core::talos::talosconfig::talosconfig;
+use ichor_core::talos::validate::{Mode, Report, Weight};
 use rand_core::OsRng;
 use serde_json::Value;
 
@@ -141,13 +142,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     // All of them, before the first is written.
     let texts = target.outputs().into_iter().map(|output| render(args, output, &input, &bundle));
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
+    for (output, text) in target.outputs().into_iter().zip(&texts) {
+        judge(&args.talos_version, output, text);
+    }
     target.write(&texts, args.force, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn target(args: &Args) -> anyhow::Result<Target> {
     let path = args.output_dir.as_deref().or(args.output.as_deref());
-    let is_folder = args.output_dir.is_some() || path.is_some_and(Path::is_dir);
+    let is_slashed = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_folder = args.output_dir.is_some() || path.is_some_and(|path| path.is_dir() || is_slashed(path));
     Target::new(&args.output_types, path, is_folder)
 }
 
@@ -192,11 +197,12 @@ fn install_image(args: &Args) -> anyhow::Result<String> {
     }
 }
 
+fn warning(text: &str) {
+    style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
+}
+
 /// Says what is worth knowing and keeps nobody from going on.
 fn warn(args: &Args, input: &Input, bundle: &Bundle) {
-    let warning = |text: &str| {
-        style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
-    };
     let talos = &args.talos_version;
     if input.contract > Contract::NEWEST {
         warning(&format!("{talos} is newer than what ichor knows; written as for {}", Contract::NEWEST));
@@ -206,10 +212,17 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     {
         warning(&format!("{talos} does not run Kubernetes {kubernetes}"));
     }
+    if let (None, Some(guess)) = (&args.kubernetes_version, &input.kubernetes)
+        && !generate::is_default_kubernetes_sure(talos)
+    {
+        warning(&format!(
+            "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
+        ));
+    }
     if args.switches.with_docs || args.switches.with_examples {
         warning("ichor writes configurations without comments");
     }
-    if !input.persist {
+    if !input.persist && !release::is_known(talos) {
         warning("Talos refuses a configuration with `persist: false`");
     }
     for loss in generate::losses(input, bundle) {
@@ -217,6 +230,24 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     }
     for found in bundle.warnings(sealed::now()) {
         warning(&format!("{} {}", found.path, found.text));
+    }
+}
+
+/// Says what Talos will hold against a configuration, where the rules of the release are known.
+fn judge(talos: &TalosVersion, output: Output, text: &str) {
+    if output == Output::Talosconfig || !release::is_known(talos) {
+        return;
+    }
+    let name = output.file_name();
+    for entry in Report::of(text, talos, Mode::Metal, false).entries {
+        let verdict = match entry.weight {
+            Weight::Error => format!("{talos} refuses {name}"),
+            Weight::Advice => name.to_owned(),
+            // It was asked for, and it works.
+            Weight::Warning => continue,
+        };
+        let path = if entry.path.is_empty() { String::new() } else { format!("{}: ", entry.path) };
+        warning(&format!("{verdict}: {path}{}", entry.message));
     }
 }
 

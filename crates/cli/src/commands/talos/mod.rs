@@ -6,8 +6,14 @@ mod target;
 mod validate;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::release;
+
+use crate::sealed::{self, OpenError};
 use crate::style;
 
 /// Write, patch and judge Talos' own formats, without a cluster file
@@ -34,6 +40,31 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Command::Patch(args) => patch::run(args, out),
         Command::Validate(args) => validate::run(args, out),
     }
+}
+
+/// A release whose rules are known: judging by those of another would be a wrong answer.
+fn known_release(text: &str) -> Result<TalosVersion, String> {
+    let talos = TalosVersion::parse(text)?;
+    if release::is_known(&talos) {
+        return Ok(talos);
+    }
+    let (oldest, newest) = release::known();
+    Err(format!("ichor knows the rules of Talos 1.{oldest} to 1.{newest}"))
+}
+
+/// The text of a file in the clear; `-` is standard input.
+fn open(path: &Path, identity: Option<&Path>) -> Result<String, OpenError> {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    sealed::open(path, identity).map(|opened| opened.text)
+}
+
+/// Standard input is there once.
+fn refuse_second_input<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyhow::Result<()> {
+    let inputs = paths.into_iter().filter(|path| path.as_path() == Path::new("-"));
+    if inputs.count() > 1 {
+        bail!("standard input can be read once, and `-` stands for it more than once");
+    }
+    Ok(())
 }
 
 /// Tells why the answer is no.

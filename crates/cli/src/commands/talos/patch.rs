@@ -8,8 +8,8 @@ use ichor_core::cluster::value::TalosVersion;
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::patch::{self, Patch};
 
-use super::reported;
-use crate::{disk, sealed};
+use super::{open, refuse_second_input, reported};
+use crate::disk;
 
 /// Print a machine configuration with patches applied
 ///
@@ -21,24 +21,25 @@ use crate::{disk, sealed};
     ichor talos patch controlplane.yaml vip.yaml\n  \
     ichor talos patch worker.yaml disk.yaml labels.yaml --talos 1.13 -o worker-7.yaml")]
 pub(crate) struct Args {
-    /// Machine configuration
+    /// Machine configuration, - for standard input
     file: PathBuf,
-    /// Patches, in the order they are applied
+    /// Patches, in the order they are applied, - for standard input
     #[arg(required = true)]
     patches: Vec<PathBuf>,
     /// Talos release whose rules count
-    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse, default_value = "1.12")]
+    #[arg(long, value_name = "VERSION", value_parser = super::known_release, default_value = "1.12")]
     talos: TalosVersion,
     /// File with age identities that open encrypted patches, in place of those SOPS would use
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
-    /// File to write, for nobody else to read; standard output when left out
+    /// File to write, for nobody else to read, in the place of one that exists; standard output when left out
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let read = |path: &Path| sealed::open(path, args.identity.as_deref()).map(|opened| opened.text);
+    refuse_second_input(std::iter::once(&args.file).chain(&args.patches))?;
+    let read = |path: &Path| open(path, args.identity.as_deref());
     let base = read(&args.file)?;
     let mut patches = Vec::new();
     let mut refused = Vec::new();

@@ -19,7 +19,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    fn file_name(self) -> &'static str {
+    pub(super) fn file_name(self) -> &'static str {
         match self {
             Self::Controlplane => "controlplane.yaml",
             Self::Worker => "worker.yaml",

@@ -8,23 +8,25 @@ use ichor_core::cluster::value::TalosVersion;
 use ichor_core::talos::validate::{Mode, Report, Weight};
 use serde_json::{Value, json};
 
-use crate::{sealed, style};
+use super::{open, refuse_second_input, reported};
+use crate::style;
 
 /// Say what Talos would say of machine configurations, before a node does
 ///
 /// Unknown keys at any depth, values of the wrong type, documents a release does not have or that do not go together, and
 /// every rule of Talos' own validation. What Talos lets pass although it cannot be meant so is told as well, and never makes
-/// a configuration invalid. Exits with 1 where one is not valid.
+/// a configuration invalid.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = "Exit status: 0 all are valid, 1 one is not, 2 one could not be read.\n\n\
+    Examples:\n  \
     ichor talos validate controlplane.yaml worker.yaml --talos v1.13.9\n  \
     ichor talos validate boot.yaml --talos 1.12 --mode cloud --strict --json")]
 pub(crate) struct Args {
-    /// Machine configurations
+    /// Machine configurations, - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Talos release that is to run them
-    #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse)]
+    #[arg(long, value_name = "VERSION", value_parser = super::known_release)]
     talos: TalosVersion,
     /// Where they are to run
     #[arg(long, value_enum, default_value_t = Place::Metal)]
@@ -32,7 +34,7 @@ pub(crate) struct Args {
     /// Take Talos' warnings for errors, as talosctl does with the same flag
     #[arg(long)]
     strict: bool,
-    /// Print one object per file, for programs
+    /// Print JSON: an object for one file, a list of them for several
     #[arg(long)]
     json: bool,
 }
@@ -54,22 +56,38 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Place::Cloud => Mode::Cloud,
         Place::Container => Mode::Container,
     };
-    let mut reports = Vec::new();
-    for path in &args.files {
-        let text = sealed::open(path, None)?.text;
-        reports.push((path.display().to_string(), Report::of(&text, &args.talos, mode, args.strict)));
-    }
+    refuse_second_input(&args.files)?;
+    let judged = args.files.iter().map(|path| {
+        let report = open(path, None).map(|text| Report::of(&text, &args.talos, mode, args.strict));
+        // What keeps one file from being read keeps no other from being judged.
+        (path.display().to_string(), report.map_err(|error| format!("{:#}", anyhow::Error::from(error))))
+    });
+    let judged: Vec<Judged> = judged.collect();
     if args.json {
-        let mut values: Vec<_> = reports.iter().map(|(file, report)| value(file, report)).collect();
+        let mut values: Vec<_> = judged.iter().map(value).collect();
         let value = if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
         writeln!(out, "{value:#}")?;
-    } else {
-        for (file, report) in &reports {
-            tell(out, file, report, &args.talos)?;
+    }
+    for (file, report) in &judged {
+        match report {
+            Ok(report) if !args.json => tell(out, file, report, &args.talos)?,
+            Ok(_) => {}
+            Err(reason) => drop(reported([reason.clone()])),
         }
     }
-    let valid = reports.iter().all(|(_, report)| report.valid);
-    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit(&judged))
+}
+
+/// A file, and what the release says of it or why it could not be read.
+type Judged = (String, Result<Report, String>);
+
+fn exit(judged: &[Judged]) -> ExitCode {
+    let reports = || judged.iter().map(|(_, report)| report);
+    if reports().any(Result::is_err) {
+        return ExitCode::from(2);
+    }
+    let valid = reports().flatten().all(|report| report.valid);
+    if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) -> std::io::Result<()> {
@@ -90,7 +108,11 @@ fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) 
     Ok(())
 }
 
-fn value(file: &str, report: &Report) -> Value {
+fn value((file, report): &Judged) -> Value {
+    let report = match report {
+        Ok(report) => report,
+        Err(reason) => return json!({"file": file, "valid": false, "unreadable": reason}),
+    };
     let entries = report.entries.iter().map(|entry| {
         json!({
             "severity": match entry.weight {

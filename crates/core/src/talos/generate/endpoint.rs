@@ -99,12 +99,28 @@ impl fmt::Display for Endpoint {
 /// What somebody who left out or mistook the scheme probably meant.
 fn better(rest: &str) -> String {
     let rest = rest.trim_end_matches('/');
-    let authority = if rest.parse::<Ipv6Addr>().is_ok() { format!("[{rest}]") } else { rest.to_owned() };
+    if !rest.starts_with('[') && !rest.contains('/') && rest.matches(':').count() > 1 {
+        return bracketed(rest);
+    }
+    let authority = rest;
     let has_port = authority.rsplit(']').next().is_some_and(|after| after.contains(':'));
-    match authority.as_str() {
+    match authority {
         "" => "https://HOST:6443".to_owned(),
         _ if has_port || authority.contains('/') => format!("https://{authority}"),
         _ => format!("https://{authority}:6443"),
+    }
+}
+
+/// An IPv6 address without brackets, in them. What its last group is, only its writer knows: both are offered.
+fn bracketed(text: &str) -> String {
+    let whole = text.parse::<Ipv6Addr>().ok().map(|_| format!("https://[{text}]:6443"));
+    let with_port = text
+        .rsplit_once(':')
+        .filter(|(address, port)| address.parse::<Ipv6Addr>().is_ok() && hostport::is_port(port));
+    let with_port = with_port.map(|(address, port)| format!("https://[{address}]:{port}"));
+    match (with_port, whole) {
+        (Some(with_port), Some(whole)) => format!("{with_port} or {whole}"),
+        (one, other) => one.or(other).unwrap_or_else(|| "https://[ADDRESS]:6443".to_owned()),
     }
 }
 
@@ -166,6 +182,12 @@ mod tests {
             ("fd00::1", "try https://[fd00::1]:6443"),
             ("[fd00::1]:6443", "try https://[fd00::1]:6443"),
             ("https://fd00::1", "try https://[fd00::1]:6443"),
+            ("https://fd00::20:6443", "try https://[fd00::20]:6443 or https://[fd00::20:6443]:6443"),
+            ("fd00::20:6443", "try https://[fd00::20]:6443 or https://[fd00::20:6443]:6443"),
+            ("https://fd00::20:16443", "try https://[fd00::20]:16443"),
+            ("https://fd00::20:fffe", "try https://[fd00::20:fffe]:6443"),
+            ("https://1:2:3:4:5:6:7:8:6443", "try https://[1:2:3:4:5:6:7:8]:6443"),
+            ("https://a:b:c", "try https://[ADDRESS]:6443"),
             ("https://", "want https://HOST:6443"),
             ("https://:6443", "want https://HOST:6443"),
             ("", "try https://HOST:6443"),

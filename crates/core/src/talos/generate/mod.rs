@@ -14,6 +14,7 @@ mod install;
 mod kubernetes;
 mod machine;
 mod network;
+mod sure;
 mod system;
 
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ pub use contract::Contract;
 pub use endpoint::{Endpoint, EndpointError};
 pub use input::{Cni, Input, Registry};
 pub use install::installer_image;
+pub use sure::is_default_kubernetes_sure;
 
 use super::secrets::{Bundle, Pair};
 use contract::Trait;

@@ -114,8 +114,11 @@ impl Patch {
             Change::Json(operations) => {
                 let mut values = state.values(talos);
                 let [value] = &mut values[..] else {
-                    let reason = "a JSON patch cannot change a configuration of several documents: write it as documents \
-                                  to merge";
+                    let reason = if operations.is_empty() {
+                        "it is empty, which Talos takes for a configuration of one document only: leave it out"
+                    } else {
+                        "a JSON patch cannot change a configuration of several documents: write it as documents to merge"
+                    };
                     return Err(PatchError { patch: self.name.clone(), reason: reason.to_owned() });
                 };
                 self.told(json::apply(operations, value))?;
@@ -155,12 +158,24 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
             let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
             State::Values(values.map_err(base)?)
         }
-        _ => State::Config(load::load(text, talos).map_err(|error| base(error.to_string()))?),
+        _ => State::Config(load_whole(text, talos).map_err(|error| base(error.to_string()))?),
     };
     for patch in patches {
         state = patch.applied(state, talos)?;
     }
     Ok(state.values(talos))
+}
+
+/// Reads a configuration of which nothing is lost.
+fn load_whole(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
+    let config = load::load(text, talos)?;
+    nothing_lost(&yaml::parse(text)?, talos)?;
+    Ok(config)
+}
+
+fn nothing_lost(nodes: &[Node], talos: &TalosVersion) -> Result<(), LoadError> {
+    let problems = load::lost_keys(nodes, talos);
+    if problems.is_empty() { Ok(()) } else { Err(LoadError { problems }) }
 }
 
 /// What a release does not understand in a patch of documents to merge.
@@ -176,6 +191,7 @@ fn edits(documents: Vec<Node>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadEr
     let mut edits = Vec::new();
     let mut loader = Loader::new(talos);
     let mut identities = Vec::new();
+    let mut merged = Vec::new();
     for mut node in documents {
         let (selectors, rest) = delete::take(&mut node)?;
         edits.extend(selectors.into_iter().map(Edit::Delete));
@@ -189,9 +205,12 @@ fn edits(documents: Vec<Node>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadEr
             }
             identities.push(identity);
             edits.push(Edit::Merge(document));
+            merged.push(node);
         }
     }
-    loader.finish(edits)
+    let edits = loader.finish(edits)?;
+    nothing_lost(&merged, talos)?;
+    Ok(edits)
 }
 
 fn identity(document: &Document) -> (&'static str, String) {
@@ -322,5 +341,30 @@ mod tests {
         assert!(TALOS.iter().all(|talos| patched(base, key, talos).is_err()));
         let item = "machine: {logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", $patch: delete}]}}";
         assert!(patched(base, item, TALOS[2]).is_err() && patched(base, item, TALOS[3]).is_ok());
+    }
+
+    const ONE: &str = "machine: {type: worker}\ncluster: {}\n";
+    const SEVERAL: &str =
+        "machine: {type: worker}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n";
+
+    #[test]
+    fn an_empty_patch_is_called_empty() {
+        for empty in ["", "# nothing\n", "---\n"] {
+            assert!(patched(ONE, empty, TALOS[2]).is_ok(), "{empty:?}");
+            let error = patched(SEVERAL, empty, TALOS[2]).unwrap_err().to_string();
+            assert!(error.starts_with("patch: it is empty"), "{empty:?}: {error}");
+        }
+        let error = patched(SEVERAL, "[{op: remove, path: /machine}]", TALOS[2]).unwrap_err().to_string();
+        assert!(error.contains("a JSON patch cannot change"), "{error}");
+    }
+
+    #[test]
+    fn what_an_alias_hides_is_not_lost() {
+        let hidden = "machine: {sysctls: &args {typo: b}, kubelet: *args}\n";
+
+        for (base, patch) in [(ONE, hidden), (hidden, ONE)] {
+            let error = patched(base, patch, TALOS[2]).unwrap_err().to_string();
+            assert!(error.contains("machine.kubelet.typo: Talos 1.13 knows no such key"), "{error}");
+        }
     }
 }

@@ -7,12 +7,14 @@
 //! Not here: whether the text can be read at all ([`load`](super::load)).
 
 mod document;
+mod endpoint;
 pub mod field;
 mod image;
 mod kubelet;
 mod machine;
 mod report;
 mod runtime_spec;
+mod subnet;
 mod together;
 #[cfg(test)]
 mod trial;

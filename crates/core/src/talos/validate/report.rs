@@ -44,6 +44,12 @@ impl Report {
             }
             Ok(config) => {
                 let nodes = yaml::parse(text).unwrap_or_default();
+                let lost = load::lost_keys(&nodes, talos).into_iter().map(|problem| Entry {
+                    weight: Weight::Advice,
+                    line: problem.line,
+                    path: problem.path,
+                    message: problem.message,
+                });
                 let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
                 let flaws = validate(&config, Setting { talos, mode });
                 let valid = !is_refused(&config, &flaws, strict);
@@ -55,10 +61,34 @@ impl Report {
                         path: flaw.path,
                         message: flaw.message,
                     })
+                    .chain(lost)
                     .collect();
                 entries.sort_by_key(|entry| entry.line);
                 Report { load_error: false, entries, valid }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_an_alias_hides_is_told_but_not_held_against_it() {
+        let text = "\
+machine:
+  type: worker
+  ca: {crt: aGk=}
+  install: {disk: /dev/sda}
+  sysctls: &args {typo: b}
+  kubelet: *args
+cluster: {controlPlane: {endpoint: 'https://a:6443'}}
+";
+        let report = Report::of(text, &TalosVersion::parse("1.13").unwrap(), Mode::Cloud, false);
+
+        let found = report.entries.iter().find(|entry| entry.path == "machine.kubelet.typo").expect("told");
+        assert_eq!((found.weight, found.line), (Weight::Advice, 6));
+        assert!(!report.load_error);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::talos::go::{endpoint, netip, url};
 use crate::talos::label;
-use crate::talos::validate::Flaws;
 use crate::talos::validate::field::Field;
+use crate::talos::validate::{self, Flaws, subnet};
 
 /// Looks at every address of the document that Talos does not judge.
 pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
@@ -14,7 +14,9 @@ pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
         network.get("nameservers").items().chain(machine.at(["kubelet", "clusterDNS"]).items()).chain(hosts);
     judge(addresses, netip::is_address, "is not an address: want one such as 10.0.0.53", flaws);
     network.get("interfaces").items().for_each(|interface| of_vlans(&interface.get("vlans"), flaws));
-    let subnets = ["podSubnets", "serviceSubnets"].map(|key| cluster.at(["network", key]));
+    let [pods, services] = ["podSubnets", "serviceSubnets"].map(|key| cluster.at(["network", key]));
+    subnet::advise(&pods, &services, flaws);
+    let subnets = [pods, services];
     let subnets = subnets.iter().flat_map(Field::items);
     judge(subnets, netip::is_prefix, "is not a prefix: want one such as 10.244.0.0/16", flaws);
     let names = [machine.get("certSANs"), cluster.at(["apiServer", "certSANs"])];
@@ -28,6 +30,7 @@ pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
         flaws,
     );
     let endpoint = cluster.at(["controlPlane", "endpoint"]);
+    validate::endpoint::advise(&endpoint, flaws);
     judge([endpoint].into_iter(), has_host, "has a host that is neither an address nor a DNS name", flaws);
     let mirrors = machine.at(["registries", "mirrors"]).entries().map(|(_, mirror)| mirror.get("endpoints"));
     let urls =

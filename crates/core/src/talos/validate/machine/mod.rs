@@ -27,6 +27,7 @@ mod node;
 mod registries;
 mod role;
 mod route;
+mod token;
 mod vlan;
 mod wireguard;
 
@@ -55,6 +56,7 @@ pub fn validate(value: &Value, setting: Setting<'_>, flaws: &mut Flaws) {
     part(&machine, &cluster, role, setting, flaws);
     address::advise(&document, flaws);
     certificate::advise(&document, flaws);
+    token::advise(&cluster, flaws);
 }
 
 /// The parts of `machine`.

@@ -7,8 +7,8 @@ mod object;
 
 use super::{certificate, required};
 use crate::talos::go::endpoint;
-use crate::talos::validate::Flaws;
 use crate::talos::validate::field::Field;
+use crate::talos::validate::{self, Flaws};
 
 /// What authorizes requests to the API server.
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
@@ -110,6 +110,7 @@ fn cluster(document: &Field<'_>, flaws: &mut Flaws) {
     {
         flaws.error(&field, reason);
     }
+    validate::endpoint::advise(&field, flaws);
 }
 
 fn prism(document: &Field<'_>, flaws: &mut Flaws) {
@@ -131,6 +132,7 @@ mod tests {
                 ("clusterName: a\nendpoint: https://10.0.0.1:6443", &[]),
                 ("clusterName: a\nendpoint: https://10.0.0.1:0", &["!endpoint"]),
                 ("clusterName: a\nendpoint: 10.0.0.1", &["!endpoint"]),
+                ("clusterName: a\nendpoint: http://10.0.0.1:6443", &["~endpoint"]),
                 ("", &["!clusterName", "!endpoint"]),
             ],
         );

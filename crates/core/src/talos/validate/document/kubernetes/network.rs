@@ -3,8 +3,8 @@
 use ipnet::IpNet;
 
 use super::super::required;
-use crate::talos::validate::Flaws;
 use crate::talos::validate::field::Field;
+use crate::talos::validate::{Flaws, subnet};
 
 /// How many bits the addresses in a subnet have at least.
 const LEAST_BITS: u8 = 4;
@@ -35,6 +35,7 @@ pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
     if pods.items().count() != services.items().count() {
         flaws.error(&services, "there have to be as many subnets for services as for pods");
     }
+    subnet::advise(&pods, &services, flaws);
 }
 
 fn is_ipv6(subnet: &IpNet) -> bool {
@@ -111,11 +112,11 @@ mod tests {
                 (&of("[10.244.0.0/16]", "[10.96.0.0/12, 'fd00:11::/112']"), &["!serviceSubnets"]),
                 (&of("[10.244.0.1/16]", "[10.96.0.0/29]"), &["!podSubnets[0]", "!serviceSubnets[0]"]),
                 (&of("[10.244.0.0/25]", "[10.0.0.0/11]"), &["!podSubnets[0]", "!serviceSubnets[0]"]),
-                (&of("[10.0.0.0/7]", "[10.96.0.0/12]"), &["!podSubnets[0]"]),
+                (&of("[10.0.0.0/7]", "[10.96.0.0/12]"), &["!podSubnets[0]", "~serviceSubnets[0]"]),
                 (&of("[10.244.0.0/16, 10.245.0.0/16]", "[10.96.0.0/12, 'fd00::/112']"), &["!podSubnets[1]"]),
                 (
                     &of("['fd00::/48', 'fd01::/47', 'fd02::/47']", "['fd01::/112']"),
-                    &["!podSubnets", "!serviceSubnets"],
+                    &["!podSubnets", "!serviceSubnets", "~serviceSubnets[0]"],
                 ),
             ],
         );
