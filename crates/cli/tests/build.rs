@@ -127,6 +127,17 @@ fn what_talos_would_refuse_is_not_written() {
 }
 
 #[test]
+fn a_patch_that_is_named_as_encrypted_has_to_be() {
+    let text = CLUSTER.replace("[patch.yaml]", "[{sops: patch.yaml}]");
+    let folder = cluster(&[("ichor.yaml", &text)]);
+
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format");
+    let silenced = format!("{text}silence: [{{rule: patch-not-encrypted, why: a test}}]\n");
+    fs::write(folder.path().join("ichor.yaml"), silenced).unwrap();
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format: encrypt it");
+}
+
+#[test]
 fn secrets_that_are_missing_are_named_and_never_told() {
     let folder = folder(&[("ichor.yaml", CLUSTER), ("patch.yaml", "machine: {}\n")]);
     refused(&ichor(folder.path(), "build"), &folder, 2, "ichor secrets new");

@@ -299,4 +299,6 @@ fn a_reference_into_a_sops_file_is_tried() {
     assert_eq!(resolve(IDENTITY, "apps.ports.1"), "[]");
     assert!(resolve(IDENTITY, "apps.nothing").contains("has no text at apps.nothing"));
     assert!(resolve(OTHER_IDENTITY, "apps.token").contains("none of them fits"));
+    fs::write(folder.path().join("values.sops.yaml"), "apps: {token: hunter2}\n").unwrap();
+    assert!(resolve(IDENTITY, "apps.token").contains("is not in the SOPS format: encrypt it"));
 }

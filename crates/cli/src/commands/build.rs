@@ -154,8 +154,8 @@ fn render(
     let attachments = project.attachments();
     let mut patches = PatchTexts::new();
     for path in sealed_patches(&project.cluster) {
-        let opened = sealed::open(Path::new(&beside(project.name(), &path)), identity);
-        patches.insert(path, opened.map(|opened| opened.text).map_err(|error| error.to_string()));
+        let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
+        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
     }
     let vault = Vault { from: project.name(), known: Mutex::default() };
     let ground = Ground {
