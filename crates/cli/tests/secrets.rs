@@ -217,6 +217,21 @@ fn renewing_changes_the_administrator_and_nothing_else() {
 }
 
 #[test]
+fn the_administrator_of_another_cluster_is_told() {
+    let (folder, other) = (imported(), folder(&[("cp.yaml", CONFIG)]));
+    let taken = run(other.path(), &format!("secrets import --from-config cp.yaml --age {RECIPIENT}"));
+    assert_eq!(taken.code, 0, "{}", taken.stderr);
+    fs::copy(other.path().join("admin.sops.yaml"), folder.path().join("admin.sops.yaml")).unwrap();
+
+    let check = run(folder.path(), "secrets check");
+
+    assert_eq!(check.code, 0, "{}", check.all());
+    assert!(check.stdout.contains("admin.crt is of another cluster"), "{}", check.stdout);
+    assert_eq!(run(folder.path(), "secrets renew").code, 0);
+    assert_eq!(run(folder.path(), "secrets check").stdout, "secrets.sops.yaml: nothing wrong\n");
+}
+
+#[test]
 fn the_verdict_of_talos_is_the_exit_status() {
     let cases = common::root().join("crates/core/tests/talos/secrets-check");
     let verdicts = fs::read_to_string(cases.join("verdicts.json")).unwrap();

@@ -17,7 +17,7 @@ use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sea
 use ichor_core::render::{platform_network, schematic};
 use ichor_core::rules::{self, Severity};
 use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::{Bundle, Pair, read_admin};
+use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
 use ichor_core::talos::talosconfig::talosconfig;
 
 use super::secrets::place;
@@ -113,7 +113,28 @@ fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle
     }
     let text = sealed::open(&path, identity)?.text;
     let admin = read_admin(&text).with_context(|| path.display().to_string())?;
+    judge_admin(&path, &admin, &bundle)?;
     Ok((bundle, admin))
+}
+
+/// Refuses an administrator's certificate that would not open the cluster, and warns of one that soon will not.
+fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()> {
+    let now = sealed::now();
+    let faults: Vec<_> = admin_faults(admin, &bundle.os, now).iter().map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        bail!(
+            "the administrator's certificate in {} {}; make a new one with `ichor secrets renew`",
+            path.display(),
+            faults.join(" and ")
+        );
+    }
+    for caution in admin_cautions(admin, now) {
+        let (colour, path) = (style::WARNING, path.display());
+        style::say(&format!(
+            "{colour}warning:{colour:#} the administrator's certificate in {path} {caution}; see `ichor secrets renew`"
+        ));
+    }
+    Ok(())
 }
 
 fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ichor_core::talos::secrets::{Bundle, Warning, pair_warnings, read_admin};
+use ichor_core::talos::secrets::{
+    AdminCaution, AdminFault, Bundle, Warning, admin_cautions, admin_faults, pair_warnings, read_admin,
+};
 use serde_json::json;
 
 use super::Key;
@@ -57,23 +59,39 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
     let opened = sealed::open(file, identity)?;
     let mut verdict = Verdict::default();
-    match Bundle::read(&opened.text) {
+    let read = Bundle::read(&opened.text);
+    match &read {
         Ok(bundle) => verdict.warnings = bundle.warnings(sealed::now()),
         Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
     }
     let admin = place::admin_file(file);
     if admin.exists() {
-        verdict.warnings.extend(judge_admin(&admin, identity)?);
+        verdict.warnings.extend(judge_admin(&admin, read.ok().as_ref(), identity)?);
     }
     Ok(verdict)
 }
 
-fn judge_admin(path: &Path, identity: Option<&Path>) -> anyhow::Result<Vec<Warning>> {
-    let name = path.display().to_string();
-    Ok(match read_admin(&sealed::open(path, identity)?.text) {
-        Ok(admin) => pair_warnings(&format!("{name}: admin"), &admin, sealed::now()),
-        Err(problems) => vec![Warning { path: name, text: problems.to_string() }],
-    })
+fn judge_admin(
+    path: &Path,
+    bundle: Option<&Bundle>,
+    identity: Option<&Path>,
+) -> anyhow::Result<Vec<Warning>> {
+    let (name, now) = (path.display().to_string(), sealed::now());
+    let admin = match read_admin(&sealed::open(path, identity)?.text) {
+        Ok(admin) => admin,
+        Err(problems) => return Ok(vec![Warning { path: name, text: problems.to_string() }]),
+    };
+    let mut warnings = pair_warnings(&format!("{name}: admin"), &admin, now);
+    // What is left to say: keys and dates were looked at already.
+    let mut say = |text: String| warnings.push(Warning { path: format!("{name}: admin.crt"), text });
+    let faults = bundle.map(|bundle| admin_faults(&admin, &bundle.os, now)).unwrap_or_default();
+    if faults.contains(&AdminFault::Foreign) {
+        say(format!("{}; make a new one with `ichor secrets renew`", AdminFault::Foreign));
+    }
+    for caution in admin_cautions(&admin, now).iter().filter(|it| matches!(it, AdminCaution::Roles(_))) {
+        say(caution.to_string());
+    }
+    Ok(warnings)
 }
 
 fn print(file: &Path, verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<()> {
