@@ -212,8 +212,30 @@ fn renewing_changes_the_administrator_and_nothing_else() {
     let answer = check.json();
     assert_eq!(answer["valid"], true);
     assert_eq!(answer["warnings"][0]["path"], "admin.sops.yaml: admin.crt");
-    let role = run(folder.path(), "secrets renew --role root");
+    let role = run(folder.path(), "secrets renew --role root -o root.yaml");
     assert!(role.stderr.contains("`root` is not a role"), "{}", role.stderr);
+}
+
+#[test]
+fn somebody_who_is_no_administrator_does_not_replace_the_administrator() {
+    let folder = imported();
+    let admin = || fs::read_to_string(folder.path().join("admin.sops.yaml")).unwrap();
+    let before = admin();
+
+    for words in ["", " -o admin.sops.yaml", " -o ./admin.sops.yaml"] {
+        let refused = run(folder.path(), &format!("secrets renew --role os:reader{words}"));
+        assert_eq!(refused.code, 2, "{words}");
+        assert!(refused.stderr.contains("name another file with -o"), "{}", refused.stderr);
+    }
+    let reader = "secrets renew --role os:reader -o reader.sops.yaml";
+    assert_eq!(run(folder.path(), reader).stdout, "reader.sops.yaml\n");
+    assert!(run(folder.path(), reader).stderr.contains("exists already"));
+
+    assert_eq!(admin(), before);
+    assert_eq!(mode(folder.path().join("reader.sops.yaml")), 0o600);
+    fs::rename(folder.path().join("reader.sops.yaml"), folder.path().join("admin.sops.yaml")).unwrap();
+    let check = run(folder.path(), "secrets check");
+    assert!(check.stdout.contains("admin.crt allows os:reader and not os:admin"), "{}", check.stdout);
 }
 
 #[test]

@@ -4,8 +4,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
-
 use super::Key;
 use super::place;
 use crate::{disk, style};
@@ -32,12 +30,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         out.write_all(bundle.write().as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if args.output.symlink_metadata().is_ok() {
-        bail!(
-            "{} exists already, and secrets are never overwritten; name another file",
-            args.output.display()
-        );
-    }
+    place::refuse_existing(&args.output)?;
     disk::create_private(&args.output, bundle.write().as_bytes())?;
     writeln!(out, "{}", args.output.display())?;
     style::say("in the clear, for your eyes only (mode 0600): remove it when it is no longer needed");

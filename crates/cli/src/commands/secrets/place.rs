@@ -132,12 +132,7 @@ impl Keeping {
         let bundle = named.or(cluster.file.as_ref()).cloned().unwrap_or(default);
         let admin = admin_file(&bundle);
         for path in [&bundle, &admin] {
-            if path.symlink_metadata().is_ok() {
-                bail!(
-                    "{} exists already, and secrets are never overwritten; name another file",
-                    path.display()
-                );
-            }
+            refuse_existing(path)?;
         }
         let recipients = if self.plain {
             None
@@ -200,6 +195,21 @@ pub(in crate::commands) fn open(
 /// Writes the administrator's certificate over the one before it.
 pub(super) fn keep_admin(path: &Path, admin: &Pair, recipients: Option<&Recipients>) -> anyhow::Result<()> {
     disk::replace_private(path, closed(&write_admin(admin), recipients)?.as_bytes())?;
+    Ok(())
+}
+
+/// Writes somebody else's certificate to a file that is not there yet.
+pub(super) fn add_client(path: &Path, client: &Pair, recipients: Option<&Recipients>) -> anyhow::Result<()> {
+    refuse_existing(path)?;
+    disk::create_private(path, closed(&write_admin(client), recipients)?.as_bytes())?;
+    Ok(())
+}
+
+/// Secrets are never overwritten.
+pub(super) fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        bail!("{} exists already, and secrets are never overwritten; name another file", path.display());
+    }
     Ok(())
 }
 

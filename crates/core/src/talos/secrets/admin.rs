@@ -95,9 +95,9 @@ mod tests {
 
     use rand_core::SeedableRng as _;
 
+    use super::super::Bundle;
     use super::super::certificate::{authority, client_certificate};
     use super::super::key::KeyKind;
-    use super::super::Bundle;
     use super::*;
 
     #[test]
@@ -125,10 +125,7 @@ mod tests {
             assert_eq!(admin_faults(&mixed, &os, now), [AdminFault::Key]);
             let roles = AdminCaution::Roles(vec!["os:reader".to_owned()]);
             assert_eq!(admin_cautions(&admin, now), [roles.clone()]);
-            assert_eq!(
-                admin_cautions(&admin, later(80)),
-                [AdminCaution::EndsSoon(later(100), 20), roles]
-            );
+            assert_eq!(admin_cautions(&admin, later(80)), [AdminCaution::EndsSoon(later(100), 20), roles]);
         }
     }
 }
