@@ -59,6 +59,11 @@ impl Identities {
         Ok(found)
     }
 
+    /// Whether nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     fn add_file(&mut self, path: &Path) -> Result<(), IdentityError> {
         let unreadable = |reason| IdentityError::Unreadable { path: path.to_owned(), reason };
         let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;

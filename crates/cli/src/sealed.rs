@@ -25,6 +25,12 @@ pub(crate) enum OpenError {
     Sealed { path: PathBuf, source: SopsError },
     #[error("cannot open {} with the age identities of {}", path.display(), places.join(", "))]
     WrongKey { path: PathBuf, places: Vec<String>, source: SopsError },
+    #[error(
+        "cannot open {}: there is no age identity in {}; name a file with --identity, or make one with \
+         `age-keygen -o ~/.config/sops/age/keys.txt` and have the file encrypted for it (it is for {})",
+        path.display(), places.join(", "), recipients.join(", ")
+    )]
+    NoIdentity { path: PathBuf, places: Vec<String>, recipients: Vec<String> },
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
@@ -80,6 +86,9 @@ fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Valu
     let identities = Identities::load(identity)?;
     match sealed.open(&identities) {
         Ok(documents) => Ok((documents, sealed.recipients())),
+        Err(SopsError::WrongKey(recipients)) if identities.is_empty() => {
+            Err(OpenError::NoIdentity { path, places: identities.places, recipients })
+        }
         Err(source @ SopsError::WrongKey(_)) => {
             Err(OpenError::WrongKey { path, places: identities.places, source })
         }

@@ -309,7 +309,10 @@ fn identities_are_found_where_sops_finds_them() {
     fs::create_dir_all(folder.path().join("sops/age")).unwrap();
     fs::write(folder.path().join("keys.txt"), &keys).unwrap();
 
-    assert_eq!(run_as("", folder.path(), "secrets check").code, 2);
+    let nothing = run_as("", folder.path(), "secrets check");
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.stderr.contains("there is no age identity in SOPS_AGE_KEY, "), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("age-keygen -o") && !nothing.stderr.contains("none of them fits"));
     assert_eq!(run_as("", folder.path(), "secrets check --identity keys.txt").code, 0);
     fs::write(folder.path().join("sops/age/keys.txt"), &keys).unwrap();
     assert_eq!(run_as("", folder.path(), "secrets check").code, 0);
