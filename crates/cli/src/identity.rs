@@ -94,6 +94,11 @@ impl Ring for Identities {
         reader.take(LARGEST).read_to_end(&mut plain).ok()?;
         Some(plain)
     }
+
+    fn is_damaged(&self, recipient: &str, armored: &str) -> bool {
+        Decryptor::new_buffered(ArmoredReader::new(armored.as_bytes())).is_err()
+            || self.keys.iter().any(|key| key.to_public().to_string() == recipient)
+    }
 }
 
 fn default_file() -> Option<PathBuf> {

@@ -189,6 +189,18 @@ fn a_wrong_key_a_tampered_value_and_a_tampered_mac_each_have_their_error() {
     fs::write(&path, good.replace(line, "    lastmodified: \"2020-01-01T00:00:00Z\"")).unwrap();
     let mac = run(folder.path(), "secrets export -o out.yaml");
     assert!(mac.stderr.contains("sops.mac or sops.lastmodified was changed"), "{}", mac.stderr);
+
+    let armored = |changed: &dyn Fn(&str) -> String| {
+        let lines: Vec<_> = good.lines().map(changed).collect();
+        fs::write(&path, lines.join("\n")).unwrap();
+        run(folder.path(), "secrets export -o out.yaml").stderr
+    };
+    let garbled = armored(&|line| line.replace("YWdlLWVuY3J5cHRpb24ub3Jn", "YWdlLWVuY3J5cHRpb24ub3Jm"));
+    assert!(garbled.contains("the data key for age1rgvu05"), "{garbled}");
+    let cut = good.split_once("sops:\n").unwrap().0;
+    fs::write(&path, cut).unwrap();
+    let cut = run(folder.path(), "secrets export -o out.yaml");
+    assert!(cut.stderr.contains("the section `sops` is missing"), "{}", cut.stderr);
     assert!(!folder.path().join("out.yaml").exists());
 }
 
