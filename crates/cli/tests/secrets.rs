@@ -115,7 +115,11 @@ fn secrets_are_kept_in_the_clear_only_when_asked_and_for_one_pair_of_eyes() {
     assert!(made.stderr.contains("in the clear"), "{}", made.stderr);
     assert_eq!(mode(folder.path().join("secrets.yaml")), 0o600);
     assert_eq!(mode(folder.path().join("admin.yaml")), 0o600);
-    assert_eq!(run(folder.path(), "secrets check").code, 0);
+    assert_eq!(run(folder.path(), "secrets check").stdout, "secrets.yaml: nothing wrong\n");
+    fs::set_permissions(folder.path().join("secrets.yaml"), fs::Permissions::from_mode(0o640)).unwrap();
+    let open = run(folder.path(), "secrets check");
+    assert_eq!(open.code, 0);
+    assert!(open.stdout.contains("secrets.yaml is in the clear, and others can read it (mode 0640)"));
     assert!(openssl_verifies(
         folder.path(),
         &Bundle::read(BUNDLE).unwrap(),

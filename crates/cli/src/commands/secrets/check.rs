@@ -1,6 +1,7 @@
 //! `secrets check`: what Talos would say of a bundle, and what it would not.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +12,8 @@ use serde_json::json;
 
 use super::Key;
 use super::place;
-use crate::{sealed, style};
+use crate::sealed::{self, Opened};
+use crate::style;
 
 /// Say what Talos would refuse in a bundle, and what it lets pass although it is wrong
 ///
@@ -68,7 +70,17 @@ fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
     if admin.exists() {
         verdict.warnings.extend(judge_admin(&admin, read.ok().as_ref(), identity)?);
     }
+    verdict.warnings.extend(exposed(file, &opened));
     Ok(verdict)
+}
+
+/// A file in the clear that is not for one pair of eyes.
+fn exposed(path: &Path, opened: &Opened) -> Option<Warning> {
+    let mode = path.metadata().ok()?.permissions().mode() & 0o777;
+    (opened.recipients.is_none() && mode & 0o077 != 0).then(|| Warning {
+        path: path.display().to_string(),
+        text: format!("is in the clear, and others can read it (mode {mode:04o}); want 0600"),
+    })
 }
 
 fn judge_admin(
@@ -77,11 +89,16 @@ fn judge_admin(
     identity: Option<&Path>,
 ) -> anyhow::Result<Vec<Warning>> {
     let (name, now) = (path.display().to_string(), sealed::now());
-    let admin = match read_admin(&sealed::open(path, identity)?.text) {
+    let opened = sealed::open(path, identity)?;
+    let mut warnings = Vec::from_iter(exposed(path, &opened));
+    let admin = match read_admin(&opened.text) {
         Ok(admin) => admin,
-        Err(problems) => return Ok(vec![Warning { path: name, text: problems.to_string() }]),
+        Err(problems) => {
+            warnings.push(Warning { path: name, text: problems.to_string() });
+            return Ok(warnings);
+        }
     };
-    let mut warnings = pair_warnings(&format!("{name}: admin"), &admin, now);
+    warnings.extend(pair_warnings(&format!("{name}: admin"), &admin, now));
     // What is left to say: keys and dates were looked at already.
     let mut say = |text: String| warnings.push(Warning { path: format!("{name}: admin.crt"), text });
     let faults = bundle.map(|bundle| admin_faults(&admin, &bundle.os, now)).unwrap_or_default();
