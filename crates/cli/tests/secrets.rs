@@ -304,6 +304,20 @@ fn the_cluster_file_says_where_and_for_whom() {
 }
 
 #[test]
+fn a_cluster_file_that_nothing_is_asked_of_is_not_read() {
+    let folder = folder(&[("ichor.yaml", "cluster: 1\n"), ("talos.yaml", BUNDLE)]);
+    let import = format!("secrets import talos.yaml --age {RECIPIENT}");
+
+    let asked = run(folder.path(), &import);
+    assert!(asked.stderr.contains("ichor.yaml has problems"), "{}", asked.stderr);
+    let named = run(folder.path(), &format!("{import} -o secrets.sops.yaml"));
+    assert_eq!(named.code, 0, "{}", named.stderr);
+    // The key of the next one is not made: its file is there already.
+    let new = run(folder.path(), &format!("secrets new secrets.sops.yaml --talos v1.13 --age {RECIPIENT}"));
+    assert!(new.stderr.contains("exists already"), "{}", new.stderr);
+}
+
+#[test]
 fn the_rules_of_sops_say_for_whom() {
     let rules = format!(
         "creation_rules:\n  - path_regex: other\n    age: {IDENTITY}\n  - path_regex: sops\\.yaml$\n    age: >-\n      {RECIPIENT}\n"

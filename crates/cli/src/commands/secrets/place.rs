@@ -126,6 +126,15 @@ pub(super) struct Ready {
 }
 
 impl Keeping {
+    /// The cluster in the working folder, which is not read where everything was said.
+    pub(super) fn cluster(&self, all_named: bool) -> anyhow::Result<Cluster> {
+        if all_named && (self.plain || !self.age.is_empty()) {
+            Ok(Cluster::default())
+        } else {
+            Cluster::here()
+        }
+    }
+
     /// Finds everything out that can go wrong before a key is made.
     pub(super) fn ready(&self, named: Option<&PathBuf>, cluster: &Cluster) -> anyhow::Result<Ready> {
         let default = PathBuf::from(if self.plain { PLAIN } else { SEALED });
