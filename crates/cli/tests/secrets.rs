@@ -140,6 +140,23 @@ fn what_is_imported_is_exported_the_same() {
 }
 
 #[test]
+fn a_bundle_that_nobody_took_was_not_exported() {
+    let folder = imported();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+
+    let status = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(["secrets", "export", "-o", "-"])
+        .current_dir(folder.path())
+        .env("SOPS_AGE_KEY", IDENTITY)
+        .stdout(writer)
+        .stderr(std::process::Stdio::null())
+        .status();
+
+    assert_eq!(status.unwrap().code(), Some(2));
+}
+
+#[test]
 fn a_control_plane_gives_its_secrets_back() {
     let folder = folder(&[("cp.yaml", CONFIG), ("worker.yaml", "machine: {type: worker}\ncluster: {}\n")]);
 

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use super::Key;
 use super::place;
 use crate::{disk, style};
@@ -27,7 +29,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let file = place::named_or_here(args.file.as_deref())?;
     let (bundle, _) = place::open(&file, args.key.identity.as_deref())?;
     if args.output == Path::new("-") {
-        out.write_all(bundle.write().as_bytes())?;
+        // Elsewhere a reader who stops reading has seen enough; half a bundle is none.
+        let written = out.write_all(bundle.write().as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = written {
+            bail!("the bundle was not delivered: standard output: {}", disk::reason(&error));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     place::refuse_existing(&args.output)?;
