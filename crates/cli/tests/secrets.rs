@@ -245,6 +245,8 @@ fn renewing_changes_the_administrator_and_nothing_else() {
     let answer = check.json();
     assert_eq!(answer["valid"], true);
     assert_eq!(answer["warnings"][0]["path"], "admin.sops.yaml: admin.crt");
+    let life = run(folder.path(), "secrets renew --ttl 1x");
+    assert_eq!(life.stderr, "error: --ttl 1x: not a duration; want one such as 8760h or 365d\n");
     let role = run(folder.path(), "secrets renew --role root -o root.yaml");
     assert!(role.stderr.contains("`root` is not a role"), "{}", role.stderr);
 }

@@ -97,9 +97,11 @@ pub(super) struct Life {
 impl Life {
     pub(super) fn get(&self) -> anyhow::Result<Duration> {
         let Some(text) = &self.ttl else { return Ok(YEAR) };
-        let life = value::Duration::parse(text).map_err(anyhow::Error::msg).context("--ttl")?;
+        let Ok(life) = value::Duration::parse(text) else {
+            bail!("--ttl {text}: not a duration; want one such as 8760h or 365d");
+        };
         let life = Duration::from_secs(life.0);
-        anyhow::ensure!(!life.is_zero(), "--ttl: a certificate that lasts no time is of no use");
+        anyhow::ensure!(!life.is_zero(), "--ttl {text}: a certificate that lasts no time is of no use");
         Ok(life)
     }
 }
