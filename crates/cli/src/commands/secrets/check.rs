@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Bundle to read, in the clear or encrypted [default: `secrets` of ichor.yaml, else secrets.sops.yaml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print JSON
+    /// Print JSON: `valid`, `problems` as texts, `warnings` as objects with `path` and `message`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
