@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{Run, folder, ichor, ichor_with};
 use tempfile::TempDir;
 
-const OTHER_SECRETS: &str = include_str!("../../core/tests/talos/secrets-check/001-ok.yaml");
+const OTHER_SECRETS: &str = include_str!("../../core/tests/talos/clusters/ha-v1.12/secrets.yaml");
 const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = "
