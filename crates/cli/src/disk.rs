@@ -1,7 +1,7 @@
 //! The files a cluster is made of, on disk.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -51,10 +51,24 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", path.display())]
+#[error("cannot write {}: {reason}", path.display())]
 pub(crate) struct WriteError {
     path: PathBuf,
-    source: std::io::Error,
+    reason: String,
+}
+
+impl WriteError {
+    fn new(path: &Path, error: &std::io::Error) -> Self {
+        let folder = folder_of(path);
+        let reason = if error.kind() == ErrorKind::NotFound && !folder.exists() {
+            format!("there is no folder {}", folder.display())
+        } else {
+            // What is written has a name of its own until it is whole, which means nothing to anybody.
+            let inner = error.get_ref().and_then(|wrapped| wrapped.source());
+            reason(inner.and_then(|inner| inner.downcast_ref()).unwrap_or(error))
+        };
+        Self { path: path.to_owned(), reason }
+    }
 }
 
 /// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
@@ -73,7 +87,7 @@ pub(crate) fn refresh(path: &Path, contents: &[u8], mode: u32) -> Result<(), Wri
         let temp = draft(path, contents, mode)?;
         temp.persist(path).map(drop).map_err(|error| error.error)
     };
-    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+    attempt().map_err(|error| WriteError::new(path, &error))
 }
 
 /// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
@@ -92,16 +106,19 @@ fn put(
         temp.as_file().sync_all()?;
         persist(temp)
     };
-    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+    attempt().map_err(|error| WriteError::new(path, &error))
 }
 
 /// The contents beside `path`, under a name of their own.
 fn draft(path: &Path, contents: &[u8], mode: u32) -> std::io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temp = NamedTempFile::new_in(folder)?;
+    let mut temp = NamedTempFile::new_in(folder_of(path))?;
     temp.write_all(contents)?;
     temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     Ok(temp)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -130,5 +147,22 @@ mod tests {
         assert!(second.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_named_and_nothing_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("p");
+
+        let failed = create_private(&missing.join("secrets.yaml"), b"secret").unwrap_err().to_string();
+
+        let file = missing.join("secrets.yaml");
+        assert_eq!(
+            failed,
+            format!("cannot write {}: there is no folder {}", file.display(), missing.display())
+        );
+        fs::write(&missing, "a file").unwrap();
+        let failed = create_private(&file, b"secret").unwrap_err().to_string();
+        assert_eq!(failed, format!("cannot write {}: not a directory", file.display()));
     }
 }

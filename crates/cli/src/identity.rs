@@ -59,6 +59,11 @@ impl Identities {
         Ok(found)
     }
 
+    /// Whether nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     fn add_file(&mut self, path: &Path) -> Result<(), IdentityError> {
         let unreadable = |reason| IdentityError::Unreadable { path: path.to_owned(), reason };
         let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
@@ -88,6 +93,11 @@ impl Ring for Identities {
         let mut plain = Vec::new();
         reader.take(LARGEST).read_to_end(&mut plain).ok()?;
         Some(plain)
+    }
+
+    fn is_damaged(&self, recipient: &str, armored: &str) -> bool {
+        Decryptor::new_buffered(ArmoredReader::new(armored.as_bytes())).is_err()
+            || self.keys.iter().any(|key| key.to_public().to_string() == recipient)
     }
 }
 

@@ -30,6 +30,10 @@ pub(crate) enum RecipientError {
     Rules { path: PathBuf, reason: String },
 }
 
+/// What a rule or a group of its keys may name beside age.
+const OTHERS: [&str; 8] =
+    ["pgp", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "hc_vault", "merge"];
+
 /// Recipients, as they are written.
 #[derive(Debug)]
 pub(crate) struct Recipients(Vec<String>);
@@ -117,18 +121,46 @@ fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, String> {
                 continue;
             }
         }
-        let others =
-            ["pgp", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "key_groups"];
-        if let Some(other) = others.iter().find(|key| rule.get(**key).is_some_and(|value| !value.is_null())) {
+        // Where there are groups, SOPS does not look at the keys beside them.
+        let keys = match rule.get("key_groups").and_then(Value::as_array).map(Vec::as_slice) {
+            None | Some([]) => rule,
+            Some([group]) => group,
+            Some(_) => {
+                return Err(format!(
+                    "the rule for {path} names several key groups, and ichor encrypts for one; use --age"
+                ));
+            }
+        };
+        let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if let Some(other) = OTHERS.iter().find(|key| keys.get(**key).is_some_and(|value| !is_empty(value))) {
             return Err(format!(
                 "the rule for {path} names `{other}`, and ichor encrypts for age alone; use --age"
             ));
         }
-        return Ok(match rule.get("age") {
+        return Ok(match keys.get("age") {
             Some(Value::String(text)) => split(text),
             Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).flat_map(split).collect(),
             _ => Vec::new(),
         });
     }
     Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_group_of_age_recipients_is_as_good_as_none() {
+        let named = |groups: Value| {
+            recipients_for(&json!({"creation_rules": [{"key_groups": groups}]}), "secrets.sops.yaml")
+        };
+
+        assert_eq!(named(json!([{"age": ["age1a", "age1b"], "pgp": []}])).unwrap(), ["age1a", "age1b"]);
+        assert!(named(json!([{"age": ["age1a"], "pgp": ["85D7"]}])).unwrap_err().contains("names `pgp`"));
+        let two = named(json!([{"age": ["age1a"]}, {"age": ["age1b"]}]));
+        assert!(two.unwrap_err().contains("several key groups"));
+    }
 }

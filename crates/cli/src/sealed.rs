@@ -19,10 +19,18 @@ use crate::recipient::Recipients;
 pub(crate) enum OpenError {
     #[error("cannot read {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    #[error("{} is not in the SOPS format: encrypt it", path.display())]
+    Plain { path: PathBuf },
     #[error("cannot open {}", path.display())]
     Sealed { path: PathBuf, source: SopsError },
     #[error("cannot open {} with the age identities of {}", path.display(), places.join(", "))]
     WrongKey { path: PathBuf, places: Vec<String>, source: SopsError },
+    #[error(
+        "cannot open {}: there is no age identity in {}; name a file with --identity, or make one with \
+         `age-keygen -o ~/.config/sops/age/keys.txt` and have the file encrypted for it (it is for {})",
+        path.display(), places.join(", "), recipients.join(", ")
+    )]
+    NoIdentity { path: PathBuf, places: Vec<String>, recipients: Vec<String> },
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
@@ -42,14 +50,23 @@ pub(crate) fn open(path: &Path, identity: Option<&Path>) -> Result<Opened, OpenE
         return Ok(Opened { text, recipients: None });
     }
     let (documents, recipients) = decrypt(path, &text, identity)?;
-    let lines: Vec<_> = documents.iter().map(document::one_line).collect();
-    Ok(Opened { text: lines.join("\n---\n"), recipients: Some(recipients) })
+    Ok(Opened { text: stream(&documents), recipients: Some(recipients) })
 }
 
 /// Reads a file that has to be encrypted.
 pub(crate) fn open_sealed(path: &Path, identity: Option<&Path>) -> Result<Vec<Value>, OpenError> {
     let text = read(path)?;
     decrypt(path, &text, identity).map(|(documents, _)| documents)
+}
+
+/// The text of a file that has to be encrypted.
+pub(crate) fn open_sealed_text(path: &Path, identity: Option<&Path>) -> Result<String, OpenError> {
+    open_sealed(path, identity).map(|documents| stream(&documents))
+}
+
+fn stream(documents: &[Value]) -> String {
+    let lines: Vec<_> = documents.iter().map(document::one_line).collect();
+    lines.join("\n---\n")
 }
 
 fn read(path: &Path) -> Result<String, OpenError> {
@@ -63,11 +80,15 @@ fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Valu
     let path = path.to_owned();
     let sealed = match Sealed::read(text) {
         Ok(sealed) => sealed,
+        Err(SopsError::NotSealed) => return Err(OpenError::Plain { path }),
         Err(source) => return Err(OpenError::Sealed { path, source }),
     };
     let identities = Identities::load(identity)?;
     match sealed.open(&identities) {
         Ok(documents) => Ok((documents, sealed.recipients())),
+        Err(SopsError::WrongKey(recipients)) if identities.is_empty() => {
+            Err(OpenError::NoIdentity { path, places: identities.places, recipients })
+        }
         Err(source @ SopsError::WrongKey(_)) => {
             Err(OpenError::WrongKey { path, places: identities.places, source })
         }

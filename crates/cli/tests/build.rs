@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use common::{Run, folder, ichor, ichor_with};
 use tempfile::TempDir;
 
+const OTHER_SECRETS: &str = include_str!("../../core/tests/talos/clusters/ha-v1.12/secrets.yaml");
 const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = "
@@ -125,6 +128,37 @@ fn what_talos_would_refuse_is_not_written() {
     let folder = cluster(&[("patch.yaml", "machine: {sysctl: {a: b}}\n")]);
     let run = ichor(folder.path(), "build");
     refused(&run, &folder, 1, "did you mean `sysctls`?");
+}
+
+#[test]
+fn a_patch_that_is_named_as_encrypted_has_to_be() {
+    let text = CLUSTER.replace("[patch.yaml]", "[{sops: patch.yaml}]");
+    let folder = cluster(&[("ichor.yaml", &text)]);
+
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format");
+    let silenced = format!("{text}silence: [{{rule: patch-not-encrypted, why: a test}}]\n");
+    fs::write(folder.path().join("ichor.yaml"), silenced).unwrap();
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format: encrypt it");
+}
+
+#[test]
+fn an_administrator_that_cannot_get_in_is_no_administrator() {
+    let folder = cluster(&[("other/talosctl.yaml", OTHER_SECRETS)]);
+    let imported = ichor(folder.path(), "secrets import other/talosctl.yaml --plain -o other/secrets.yaml");
+    assert_eq!(imported.code, 0, "{}", imported.all());
+    fs::copy(folder.path().join("other/admin.yaml"), folder.path().join("admin.yaml")).unwrap();
+    refused(&ichor(folder.path(), "build"), &folder, 2, "is of another cluster");
+
+    assert_eq!(ichor(folder.path(), "secrets renew --ttl 1s").code, 0);
+    thread::sleep(Duration::from_millis(2_100));
+    let expired = ichor(folder.path(), "build");
+    refused(&expired, &folder, 2, "expired on ");
+    assert!(expired.stderr.contains("`ichor secrets renew`"), "{}", expired.stderr);
+
+    assert_eq!(ichor(folder.path(), "secrets renew --ttl 49h").code, 0);
+    let soon = ichor(folder.path(), "build");
+    assert_eq!(soon.code, 0, "{}", soon.all());
+    assert!(soon.stderr.contains("in 2 days; see `ichor secrets renew`"), "{}", soon.stderr);
 }
 
 #[test]

@@ -115,7 +115,11 @@ fn secrets_are_kept_in_the_clear_only_when_asked_and_for_one_pair_of_eyes() {
     assert!(made.stderr.contains("in the clear"), "{}", made.stderr);
     assert_eq!(mode(folder.path().join("secrets.yaml")), 0o600);
     assert_eq!(mode(folder.path().join("admin.yaml")), 0o600);
-    assert_eq!(run(folder.path(), "secrets check").code, 0);
+    assert_eq!(run(folder.path(), "secrets check").stdout, "secrets.yaml: nothing wrong\n");
+    fs::set_permissions(folder.path().join("secrets.yaml"), fs::Permissions::from_mode(0o640)).unwrap();
+    let open = run(folder.path(), "secrets check");
+    assert_eq!(open.code, 0);
+    assert!(open.stdout.contains("secrets.yaml is in the clear, and others can read it (mode 0640)"));
     assert!(openssl_verifies(
         folder.path(),
         &Bundle::read(BUNDLE).unwrap(),
@@ -133,6 +137,23 @@ fn what_is_imported_is_exported_the_same() {
     let out = fs::read_to_string(folder.path().join("out.yaml")).unwrap();
     assert_eq!(Bundle::read(&out).unwrap(), Bundle::read(BUNDLE).unwrap());
     assert_eq!(mode(folder.path().join("out.yaml")), 0o600);
+}
+
+#[test]
+fn a_bundle_that_nobody_took_was_not_exported() {
+    let folder = imported();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+
+    let status = Command::new(env!("CARGO_BIN_EXE_ichor"))
+        .args(["secrets", "export", "-o", "-"])
+        .current_dir(folder.path())
+        .env("SOPS_AGE_KEY", IDENTITY)
+        .stdout(writer)
+        .stderr(std::process::Stdio::null())
+        .status();
+
+    assert_eq!(status.unwrap().code(), Some(2));
 }
 
 #[test]
@@ -189,6 +210,18 @@ fn a_wrong_key_a_tampered_value_and_a_tampered_mac_each_have_their_error() {
     fs::write(&path, good.replace(line, "    lastmodified: \"2020-01-01T00:00:00Z\"")).unwrap();
     let mac = run(folder.path(), "secrets export -o out.yaml");
     assert!(mac.stderr.contains("sops.mac or sops.lastmodified was changed"), "{}", mac.stderr);
+
+    let armored = |changed: &dyn Fn(&str) -> String| {
+        let lines: Vec<_> = good.lines().map(changed).collect();
+        fs::write(&path, lines.join("\n")).unwrap();
+        run(folder.path(), "secrets export -o out.yaml").stderr
+    };
+    let garbled = armored(&|line| line.replace("YWdlLWVuY3J5cHRpb24ub3Jn", "YWdlLWVuY3J5cHRpb24ub3Jm"));
+    assert!(garbled.contains("the data key for age1rgvu05"), "{garbled}");
+    let cut = good.split_once("sops:\n").unwrap().0;
+    fs::write(&path, cut).unwrap();
+    let cut = run(folder.path(), "secrets export -o out.yaml");
+    assert!(cut.stderr.contains("the section `sops` is missing"), "{}", cut.stderr);
     assert!(!folder.path().join("out.yaml").exists());
 }
 
@@ -212,8 +245,47 @@ fn renewing_changes_the_administrator_and_nothing_else() {
     let answer = check.json();
     assert_eq!(answer["valid"], true);
     assert_eq!(answer["warnings"][0]["path"], "admin.sops.yaml: admin.crt");
-    let role = run(folder.path(), "secrets renew --role root");
+    let life = run(folder.path(), "secrets renew --ttl 1x");
+    assert_eq!(life.stderr, "error: --ttl 1x: not a duration; want one such as 8760h or 365d\n");
+    let role = run(folder.path(), "secrets renew --role root -o root.yaml");
     assert!(role.stderr.contains("`root` is not a role"), "{}", role.stderr);
+}
+
+#[test]
+fn somebody_who_is_no_administrator_does_not_replace_the_administrator() {
+    let folder = imported();
+    let admin = || fs::read_to_string(folder.path().join("admin.sops.yaml")).unwrap();
+    let before = admin();
+
+    for words in ["", " -o admin.sops.yaml", " -o ./admin.sops.yaml"] {
+        let refused = run(folder.path(), &format!("secrets renew --role os:reader{words}"));
+        assert_eq!(refused.code, 2, "{words}");
+        assert!(refused.stderr.contains("name another file with -o"), "{}", refused.stderr);
+    }
+    let reader = "secrets renew --role os:reader -o reader.sops.yaml";
+    assert_eq!(run(folder.path(), reader).stdout, "reader.sops.yaml\n");
+    assert!(run(folder.path(), reader).stderr.contains("exists already"));
+
+    assert_eq!(admin(), before);
+    assert_eq!(mode(folder.path().join("reader.sops.yaml")), 0o600);
+    fs::rename(folder.path().join("reader.sops.yaml"), folder.path().join("admin.sops.yaml")).unwrap();
+    let check = run(folder.path(), "secrets check");
+    assert!(check.stdout.contains("admin.crt allows os:reader and not os:admin"), "{}", check.stdout);
+}
+
+#[test]
+fn the_administrator_of_another_cluster_is_told() {
+    let (folder, other) = (imported(), folder(&[("cp.yaml", CONFIG)]));
+    let taken = run(other.path(), &format!("secrets import --from-config cp.yaml --age {RECIPIENT}"));
+    assert_eq!(taken.code, 0, "{}", taken.stderr);
+    fs::copy(other.path().join("admin.sops.yaml"), folder.path().join("admin.sops.yaml")).unwrap();
+
+    let check = run(folder.path(), "secrets check");
+
+    assert_eq!(check.code, 0, "{}", check.all());
+    assert!(check.stdout.contains("admin.crt is of another cluster"), "{}", check.stdout);
+    assert_eq!(run(folder.path(), "secrets renew").code, 0);
+    assert_eq!(run(folder.path(), "secrets check").stdout, "secrets.sops.yaml: nothing wrong\n");
 }
 
 #[test]
@@ -251,6 +323,20 @@ fn the_cluster_file_says_where_and_for_whom() {
 }
 
 #[test]
+fn a_cluster_file_that_nothing_is_asked_of_is_not_read() {
+    let folder = folder(&[("ichor.yaml", "cluster: 1\n"), ("talos.yaml", BUNDLE)]);
+    let import = format!("secrets import talos.yaml --age {RECIPIENT}");
+
+    let asked = run(folder.path(), &import);
+    assert!(asked.stderr.contains("ichor.yaml has problems"), "{}", asked.stderr);
+    let named = run(folder.path(), &format!("{import} -o secrets.sops.yaml"));
+    assert_eq!(named.code, 0, "{}", named.stderr);
+    // The key of the next one is not made: its file is there already.
+    let new = run(folder.path(), &format!("secrets new secrets.sops.yaml --talos v1.13 --age {RECIPIENT}"));
+    assert!(new.stderr.contains("exists already"), "{}", new.stderr);
+}
+
+#[test]
 fn the_rules_of_sops_say_for_whom() {
     let rules = format!(
         "creation_rules:\n  - path_regex: other\n    age: {IDENTITY}\n  - path_regex: sops\\.yaml$\n    age: >-\n      {RECIPIENT}\n"
@@ -272,7 +358,10 @@ fn identities_are_found_where_sops_finds_them() {
     fs::create_dir_all(folder.path().join("sops/age")).unwrap();
     fs::write(folder.path().join("keys.txt"), &keys).unwrap();
 
-    assert_eq!(run_as("", folder.path(), "secrets check").code, 2);
+    let nothing = run_as("", folder.path(), "secrets check");
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.stderr.contains("there is no age identity in SOPS_AGE_KEY, "), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("age-keygen -o") && !nothing.stderr.contains("none of them fits"));
     assert_eq!(run_as("", folder.path(), "secrets check --identity keys.txt").code, 0);
     fs::write(folder.path().join("sops/age/keys.txt"), &keys).unwrap();
     assert_eq!(run_as("", folder.path(), "secrets check").code, 0);
@@ -299,4 +388,6 @@ fn a_reference_into_a_sops_file_is_tried() {
     assert_eq!(resolve(IDENTITY, "apps.ports.1"), "[]");
     assert!(resolve(IDENTITY, "apps.nothing").contains("has no text at apps.nothing"));
     assert!(resolve(OTHER_IDENTITY, "apps.token").contains("none of them fits"));
+    fs::write(folder.path().join("values.sops.yaml"), "apps: {token: hunter2}\n").unwrap();
+    assert!(resolve(IDENTITY, "apps.token").contains("is not in the SOPS format: encrypt it"));
 }

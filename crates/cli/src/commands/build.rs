@@ -18,7 +18,7 @@ use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sea
 use ichor_core::render::{platform_network, schematic};
 use ichor_core::rules::{self, Finding, Severity};
 use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::{Bundle, Pair, read_admin};
+use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
 use ichor_core::talos::talosconfig::talosconfig;
 
 use super::secrets::place;
@@ -165,7 +165,28 @@ fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle
     }
     let text = sealed::open(&path, identity)?.text;
     let admin = read_admin(&text).with_context(|| path.display().to_string())?;
+    judge_admin(&path, &admin, &bundle)?;
     Ok((bundle, admin))
+}
+
+/// Refuses an administrator's certificate that would not open the cluster, and warns of one that soon will not.
+fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()> {
+    let now = sealed::now();
+    let faults: Vec<_> = admin_faults(admin, &bundle.os, now).iter().map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        bail!(
+            "the administrator's certificate in {} {}; make a new one with `ichor secrets renew`",
+            path.display(),
+            faults.join(" and ")
+        );
+    }
+    for caution in admin_cautions(admin, now) {
+        let (colour, path) = (style::WARNING, path.display());
+        style::say(&format!(
+            "{colour}warning:{colour:#} the administrator's certificate in {path} {caution}; see `ichor secrets renew`"
+        ));
+    }
+    Ok(())
 }
 
 fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
@@ -216,8 +237,8 @@ fn render(
     let attachments = project.attachments();
     let mut patches = PatchTexts::new();
     for path in sealed_patches(&project.cluster) {
-        let opened = sealed::open(Path::new(&beside(project.name(), &path)), identity);
-        patches.insert(path, opened.map(|opened| opened.text).map_err(|error| error.to_string()));
+        let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
+        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
     }
     let vault = Vault { from: project.name(), known: Mutex::default() };
     let ground = Ground {

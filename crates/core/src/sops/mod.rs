@@ -24,6 +24,11 @@ pub use seal::{Envelope, seal};
 pub trait Ring {
     /// Opens an armored age file with whichever identity fits; none where none does.
     fn open(&self, armored: &str) -> Option<Vec<u8>>;
+
+    /// Whether an armored age file for `recipient` that did not open is at fault itself, and not the choice of identities.
+    fn is_damaged(&self, _recipient: &str, _armored: &str) -> bool {
+        false
+    }
 }
 
 /// Why a file is not given out. No value of the file is repeated.
@@ -35,6 +40,11 @@ pub enum SopsError {
     /// A file in the clear.
     #[error("it is not encrypted: the section `sops` is missing")]
     NotSealed,
+    /// Encrypted values without what it takes to open them.
+    #[error(
+        "its values are encrypted, but the section `sops` is missing; take it from an older version of the file"
+    )]
+    NoSection,
     /// Its own description cannot be understood.
     #[error("sops.{key} {reason}")]
     Metadata {
@@ -46,6 +56,12 @@ pub enum SopsError {
     /// Keys that ichor has no use for.
     #[error("it is encrypted for {0} only, and ichor opens age; add an age recipient with sops")]
     NoAge(String),
+    /// No keys at all.
+    #[error("it is encrypted for nobody: the section `sops` names no key")]
+    Nobody,
+    /// An age file that is none, or not the one that was written.
+    #[error("the data key for {0} in sops.age is damaged, or was put there from elsewhere")]
+    DamagedKey(String),
     /// No identity fits.
     #[error("none of them fits; it is encrypted for {}", .0.join(", "))]
     WrongKey(Vec<String>),

@@ -26,7 +26,11 @@ impl Sealed {
         let mut documents = document::read(text)?;
         let sections = documents.iter_mut().filter_map(|it| it.as_object_mut()?.shift_remove("sops"));
         let sections: Vec<_> = sections.collect();
-        let metadata = Metadata::read(sections.first().ok_or(SopsError::NotSealed)?)?;
+        let Some(section) = sections.first() else {
+            let encrypted = documents.iter().any(holds_encrypted);
+            return Err(if encrypted { SopsError::NoSection } else { SopsError::NotSealed });
+        };
+        let metadata = Metadata::read(section)?;
         Ok(Self { documents, metadata })
     }
 
@@ -51,22 +55,44 @@ impl Sealed {
         let groups = &self.metadata.groups;
         if groups.iter().all(|group| group.age.is_empty()) {
             let others: Vec<_> = groups.iter().flat_map(|group| group.others.clone()).collect();
-            let others = if others.is_empty() { "nobody".to_owned() } else { others.join(", ") };
-            return Err(SopsError::NoAge(others));
+            return Err(if others.is_empty() {
+                SopsError::Nobody
+            } else {
+                SopsError::NoAge(others.join(", "))
+            });
         }
         let parts: Vec<_> = groups.iter().filter_map(|group| part(group, ring)).collect();
+        let mut members = groups.iter().flat_map(|group| &group.age);
+        if parts.len() < self.needed()
+            && let Some((recipient, _)) =
+                members.find(|(name, armored)| ring.open(armored).is_none() && ring.is_damaged(name, armored))
+        {
+            return Err(SopsError::DamagedKey(recipient.clone()));
+        }
         let key = match parts.as_slice() {
             [] => return Err(SopsError::WrongKey(self.recipients())),
             [only] if groups.len() == 1 => Some(only.clone()),
-            parts if parts.len() < self.metadata.threshold.max(2) => {
-                return Err(SopsError::TooFewGroups {
-                    needed: self.metadata.threshold.max(2),
-                    opened: parts.len(),
-                });
+            parts if parts.len() < self.needed() => {
+                return Err(SopsError::TooFewGroups { needed: self.needed(), opened: parts.len() });
             }
             parts => shamir::combine(parts),
         };
         key.and_then(|key| key.try_into().ok()).ok_or(SopsError::BadDataKey)
+    }
+
+    /// How many groups have to be opened: of several at least two, as each holds a part of the key.
+    fn needed(&self) -> usize {
+        if self.metadata.groups.len() == 1 { 1 } else { self.metadata.threshold.max(2) }
+    }
+}
+
+/// Whether a value of this format is somewhere in a tree.
+fn holds_encrypted(value: &Value) -> bool {
+    match value {
+        Value::Object(entries) => entries.values().any(holds_encrypted),
+        Value::Array(items) => items.iter().any(holds_encrypted),
+        Value::String(text) => scalar::is_encrypted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -238,6 +264,18 @@ mod tests {
         assert_eq!(open(&file, &mine()), Ok(entries));
         file["sops"]["age"] = json!([]);
         assert_eq!(open(&file, &mine()), Err(SopsError::NoAge("PGP".to_owned())));
+        file["sops"]["pgp"] = json!([]);
+        assert_eq!(open(&file, &mine()), Err(SopsError::Nobody));
+    }
+
+    #[test]
+    fn encrypted_values_without_the_section_are_not_taken_for_plain_ones() {
+        let mut file = file(&json!({"hidden": "secret"}), RULES[0], false, &json!({}));
+        file.as_object_mut().unwrap().remove("sops");
+
+        assert_eq!(open(&file, &mine()), Err(SopsError::NoSection));
+        assert!(is_sealed(&file.to_string()));
+        assert!(!is_sealed("a: b\n"));
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! `secrets check`: what Talos would say of a bundle, and what it would not.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ichor_core::talos::secrets::{Bundle, Warning, pair_warnings, read_admin};
+use ichor_core::talos::secrets::{
+    AdminCaution, AdminFault, Bundle, Warning, admin_cautions, admin_faults, pair_warnings, read_admin,
+};
 use serde_json::json;
 
 use super::Key;
 use super::place;
-use crate::{sealed, style};
+use crate::sealed::{self, Opened};
+use crate::style;
 
 /// Say what Talos would refuse in a bundle, and what it lets pass although it is wrong
 ///
@@ -24,7 +28,7 @@ pub(super) struct Args {
     /// Bundle to read, in the clear or encrypted [default: `secrets` of ichor.yaml, else secrets.sops.yaml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print JSON
+    /// Print JSON: `valid`, `problems` as texts, `warnings` as objects with `path` and `message`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -57,23 +61,54 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
     let opened = sealed::open(file, identity)?;
     let mut verdict = Verdict::default();
-    match Bundle::read(&opened.text) {
+    let read = Bundle::read(&opened.text);
+    match &read {
         Ok(bundle) => verdict.warnings = bundle.warnings(sealed::now()),
         Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
     }
     let admin = place::admin_file(file);
     if admin.exists() {
-        verdict.warnings.extend(judge_admin(&admin, identity)?);
+        verdict.warnings.extend(judge_admin(&admin, read.ok().as_ref(), identity)?);
     }
+    verdict.warnings.extend(exposed(file, &opened));
     Ok(verdict)
 }
 
-fn judge_admin(path: &Path, identity: Option<&Path>) -> anyhow::Result<Vec<Warning>> {
-    let name = path.display().to_string();
-    Ok(match read_admin(&sealed::open(path, identity)?.text) {
-        Ok(admin) => pair_warnings(&format!("{name}: admin"), &admin, sealed::now()),
-        Err(problems) => vec![Warning { path: name, text: problems.to_string() }],
+/// A file in the clear that is not for one pair of eyes.
+fn exposed(path: &Path, opened: &Opened) -> Option<Warning> {
+    let mode = path.metadata().ok()?.permissions().mode() & 0o777;
+    (opened.recipients.is_none() && mode & 0o077 != 0).then(|| Warning {
+        path: path.display().to_string(),
+        text: format!("is in the clear, and others can read it (mode {mode:04o}); want 0600"),
     })
+}
+
+fn judge_admin(
+    path: &Path,
+    bundle: Option<&Bundle>,
+    identity: Option<&Path>,
+) -> anyhow::Result<Vec<Warning>> {
+    let (name, now) = (path.display().to_string(), sealed::now());
+    let opened = sealed::open(path, identity)?;
+    let mut warnings = Vec::from_iter(exposed(path, &opened));
+    let admin = match read_admin(&opened.text) {
+        Ok(admin) => admin,
+        Err(problems) => {
+            warnings.push(Warning { path: name, text: problems.to_string() });
+            return Ok(warnings);
+        }
+    };
+    warnings.extend(pair_warnings(&format!("{name}: admin"), &admin, now));
+    // What is left to say: keys and dates were looked at already.
+    let mut say = |text: String| warnings.push(Warning { path: format!("{name}: admin.crt"), text });
+    let faults = bundle.map(|bundle| admin_faults(&admin, &bundle.os, now)).unwrap_or_default();
+    if faults.contains(&AdminFault::Foreign) {
+        say(format!("{}; make a new one with `ichor secrets renew`", AdminFault::Foreign));
+    }
+    for caution in admin_cautions(&admin, now).iter().filter(|it| matches!(it, AdminCaution::Roles(_))) {
+        say(caution.to_string());
+    }
+    Ok(warnings)
 }
 
 fn print(file: &Path, verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -29,15 +29,14 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let file = place::named_or_here(args.file.as_deref())?;
     let (bundle, _) = place::open(&file, args.key.identity.as_deref())?;
     if args.output == Path::new("-") {
-        out.write_all(bundle.write().as_bytes())?;
+        // Elsewhere a reader who stops reading has seen enough; half a bundle is none.
+        let written = out.write_all(bundle.write().as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = written {
+            bail!("the bundle was not delivered: standard output: {}", disk::reason(&error));
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    if args.output.symlink_metadata().is_ok() {
-        bail!(
-            "{} exists already, and secrets are never overwritten; name another file",
-            args.output.display()
-        );
-    }
+    place::refuse_existing(&args.output)?;
     disk::create_private(&args.output, bundle.write().as_bytes())?;
     writeln!(out, "{}", args.output.display())?;
     style::say("in the clear, for your eyes only (mode 0600): remove it when it is no longer needed");

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use ichor_core::talos::secrets::{Bundle, from_config};
 
 use super::Key;
-use super::place::{self, Cluster, Keeping};
+use super::place::{self, Keeping};
 use crate::{sealed, style};
 
 /// Take over the secrets of a cluster that exists
@@ -35,7 +35,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let ready = args.keeping.ready(args.output.as_ref(), &Cluster::here()?)?;
+    let cluster = args.keeping.cluster(args.output.is_some())?;
+    let ready = args.keeping.ready(args.output.as_ref(), &cluster)?;
     let identity = args.key.identity.as_deref();
     let bundle = match &args.file {
         Some(file) => place::open(file, identity)?.0,

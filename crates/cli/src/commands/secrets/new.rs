@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let cluster = Cluster::here()?;
+    let cluster = args.keeping.cluster(args.file.is_some() && args.talos.is_some())?;
     let contract = contract(args.talos.as_deref(), &cluster)?;
     let ready = args.keeping.ready(args.file.as_ref(), &cluster)?;
     let progress = Progress::start("making keys, one of them RSA with 4096 bits");

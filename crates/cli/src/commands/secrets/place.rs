@@ -97,9 +97,11 @@ pub(super) struct Life {
 impl Life {
     pub(super) fn get(&self) -> anyhow::Result<Duration> {
         let Some(text) = &self.ttl else { return Ok(YEAR) };
-        let life = value::Duration::parse(text).map_err(anyhow::Error::msg).context("--ttl")?;
+        let Ok(life) = value::Duration::parse(text) else {
+            bail!("--ttl {text}: not a duration; want one such as 8760h or 365d");
+        };
         let life = Duration::from_secs(life.0);
-        anyhow::ensure!(!life.is_zero(), "--ttl: a certificate that lasts no time is of no use");
+        anyhow::ensure!(!life.is_zero(), "--ttl {text}: a certificate that lasts no time is of no use");
         Ok(life)
     }
 }
@@ -126,18 +128,22 @@ pub(super) struct Ready {
 }
 
 impl Keeping {
+    /// The cluster in the working folder, which is not read where everything was said.
+    pub(super) fn cluster(&self, all_named: bool) -> anyhow::Result<Cluster> {
+        if all_named && (self.plain || !self.age.is_empty()) {
+            Ok(Cluster::default())
+        } else {
+            Cluster::here()
+        }
+    }
+
     /// Finds everything out that can go wrong before a key is made.
     pub(super) fn ready(&self, named: Option<&PathBuf>, cluster: &Cluster) -> anyhow::Result<Ready> {
         let default = PathBuf::from(if self.plain { PLAIN } else { SEALED });
         let bundle = named.or(cluster.file.as_ref()).cloned().unwrap_or(default);
         let admin = admin_file(&bundle);
         for path in [&bundle, &admin] {
-            if path.symlink_metadata().is_ok() {
-                bail!(
-                    "{} exists already, and secrets are never overwritten; name another file",
-                    path.display()
-                );
-            }
+            refuse_existing(path)?;
         }
         let recipients = if self.plain {
             None
@@ -200,6 +206,21 @@ pub(in crate::commands) fn open(
 /// Writes the administrator's certificate over the one before it.
 pub(super) fn keep_admin(path: &Path, admin: &Pair, recipients: Option<&Recipients>) -> anyhow::Result<()> {
     disk::replace_private(path, closed(&write_admin(admin), recipients)?.as_bytes())?;
+    Ok(())
+}
+
+/// Writes somebody else's certificate to a file that is not there yet.
+pub(super) fn add_client(path: &Path, client: &Pair, recipients: Option<&Recipients>) -> anyhow::Result<()> {
+    refuse_existing(path)?;
+    disk::create_private(path, closed(&write_admin(client), recipients)?.as_bytes())?;
+    Ok(())
+}
+
+/// Secrets are never overwritten.
+pub(super) fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        bail!("{} exists already, and secrets are never overwritten; name another file", path.display());
+    }
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::certificate::{CertificateInner, TbsCertificateInner, Version};
 use x509_cert::der::asn1::{Any, BitString, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec};
 use x509_cert::der::oid::AssociatedOid;
-use x509_cert::der::{Decode as _, Encode};
+use x509_cert::der::{Decode as _, Encode, Header, Reader as _, SliceReader};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::{
     AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, SubjectKeyIdentifier,
@@ -20,6 +20,7 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::SubjectPublicKeyInfoOwned;
 use x509_cert::time::Validity;
 
+use super::admin::ADMIN_ROLE;
 use super::bundle::Pair;
 use super::key::{KeyError, KeyKind, PrivateKey};
 use super::pem::Pem;
@@ -64,40 +65,66 @@ pub enum IssueError {
 }
 
 /// A certificate that was read.
-pub(super) struct Certificate(CertificateInner);
+pub(super) struct Certificate {
+    inner: CertificateInner,
+    /// The part that is signed, byte for byte.
+    signed: Vec<u8>,
+}
 
 impl Certificate {
     pub(super) fn read(pem: &Pem) -> Result<Self, CertificateError> {
         let (_, der) = pem.block().ok_or(CertificateError::NotPem)?;
-        CertificateInner::from_der(&der).map(Self).map_err(|_| CertificateError::NotX509)
+        let inner = CertificateInner::from_der(&der).map_err(|_| CertificateError::NotX509)?;
+        let signed = signed_part(&der).ok_or(CertificateError::NotX509)?;
+        Ok(Self { inner, signed })
     }
 
     /// From when and until when it is valid.
     pub(super) fn validity(&self) -> (Moment, Moment) {
-        let validity = self.0.tbs_certificate.validity;
+        let validity = self.inner.tbs_certificate.validity;
         (Moment::from_x509(validity.not_before), Moment::from_x509(validity.not_after))
     }
 
     /// Whether it may sign other certificates.
     pub(super) fn is_authority(&self) -> bool {
-        let found = self.0.tbs_certificate.get::<BasicConstraints>();
+        let found = self.inner.tbs_certificate.get::<BasicConstraints>();
         matches!(found, Ok(Some((_, constraints))) if constraints.ca)
     }
 
     /// Whether `key` is the private half of its key; true where the public half is not known.
     pub(super) fn belongs_to(&self, key: &PrivateKey) -> bool {
-        let bits = self.0.tbs_certificate.subject_public_key_info.subject_public_key.raw_bytes();
+        let bits = self.inner.tbs_certificate.subject_public_key_info.subject_public_key.raw_bytes();
         key.public().is_none_or(|public| public == bits)
     }
 
+    /// Whether the authority with this certificate and key signed it; true where the kind of key cannot be told.
+    pub(super) fn is_signed_by(&self, authority: &Self, key: &PrivateKey) -> bool {
+        let algorithm = self.inner.signature_algorithm.oid;
+        self.inner.tbs_certificate.issuer == *authority.subject()
+            && key.verifies(algorithm, &self.signed, self.inner.signature.raw_bytes()).unwrap_or(true)
+    }
+
+    /// What it allows at Talos' API: the organizations of its name.
+    pub(super) fn roles(&self) -> Vec<String> {
+        let attributes = self.subject().0.iter().flat_map(|set| set.0.iter());
+        let roles = attributes.filter(|it| it.oid == ORGANIZATION);
+        roles.map(|it| String::from_utf8_lossy(it.value.value()).into_owned()).collect()
+    }
+
     fn subject(&self) -> &Name {
-        &self.0.tbs_certificate.subject
+        &self.inner.tbs_certificate.subject
     }
 
     fn subject_key_id(&self) -> Option<Vec<u8>> {
-        let found = self.0.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
+        let found = self.inner.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
         Some(found.1.0.as_bytes().to_vec())
     }
+}
+
+fn signed_part(der: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = SliceReader::new(der).ok()?;
+    Header::decode(&mut reader).ok()?;
+    reader.tlv_bytes().ok().map(<[u8]>::to_vec)
 }
 
 /// Makes a certificate authority of its own; without an organization its name is empty.
@@ -176,7 +203,7 @@ pub fn admin_certificate(
     now: Moment,
     life: Duration,
 ) -> Result<Pair, IssueError> {
-    client_certificate(os, &["os:admin"], rng, now, life)
+    client_certificate(os, &[ADMIN_ROLE], rng, now, life)
 }
 
 fn is_role(role: &str) -> bool {

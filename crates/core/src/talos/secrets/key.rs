@@ -5,14 +5,15 @@
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::{KeypairBytes, PrivateKeyInfo};
 use p256::ecdsa;
+use p256::ecdsa::signature::Verifier as _;
 use p256::elliptic_curve::sec1::ToEncodedPoint as _;
 use rand_core::CryptoRngCore;
-use rsa::RsaPrivateKey;
 use rsa::pkcs1::{DecodeRsaPrivateKey as _, EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _};
 use rsa::signature::SignatureEncoding as _;
 use rsa::traits::PublicKeyParts as _;
+use rsa::{Pkcs1v15Sign, RsaPrivateKey};
 use sec1::{EcParameters, EcPrivateKey};
-use sha2::Sha512;
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use x509_cert::der::asn1::{Any, BitString, Null, ObjectIdentifier};
 use x509_cert::der::{Decode as _, Encode as _};
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
@@ -20,6 +21,8 @@ use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 use super::pem::Pem;
 
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const SHA256_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
+const SHA384_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.12");
 const SHA512_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.13");
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const ECDSA_WITH_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
@@ -189,6 +192,39 @@ impl PrivateKey {
             }
             Self::Other(_) => return Err(KeyError::CannotSign),
         })
+    }
+
+    /// Whether this key signed a message in the way `algorithm` names; none for a way that is not known here.
+    pub(super) fn verifies(
+        &self,
+        algorithm: ObjectIdentifier,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Option<bool> {
+        match self {
+            Self::Ed25519(key) => {
+                let signature = ed25519_dalek::Signature::from_slice(signature);
+                Some(signature.is_ok_and(|signature| key.verify(message, &signature).is_ok()))
+            }
+            Self::P256(key) => {
+                if algorithm != ECDSA_WITH_SHA256 {
+                    return None;
+                }
+                let public = ecdsa::VerifyingKey::from(key.public_key());
+                let signature = ecdsa::Signature::from_der(signature);
+                Some(signature.is_ok_and(|signature| public.verify(message, &signature).is_ok()))
+            }
+            Self::Rsa(key) => {
+                let (scheme, digest) = match algorithm {
+                    SHA256_WITH_RSA => (Pkcs1v15Sign::new::<Sha256>(), Sha256::digest(message).to_vec()),
+                    SHA384_WITH_RSA => (Pkcs1v15Sign::new::<Sha384>(), Sha384::digest(message).to_vec()),
+                    SHA512_WITH_RSA => (Pkcs1v15Sign::new::<Sha512>(), Sha512::digest(message).to_vec()),
+                    _ => return None,
+                };
+                Some(key.to_public_key().verify(scheme, &digest, signature).is_ok())
+            }
+            Self::Other(_) => None,
+        }
     }
 }
 

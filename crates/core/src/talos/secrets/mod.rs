@@ -16,7 +16,9 @@ mod key;
 mod make;
 mod pem;
 
-pub use admin::{read_admin, write_admin};
+pub use admin::{
+    ADMIN_ROLE, AdminCaution, AdminFault, admin_cautions, admin_faults, read_admin, write_admin,
+};
 pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
 pub use certificate::{CertificateError, IssueError, admin_certificate, client_certificate};
 pub use check::{Warning, pair_warnings};
