@@ -214,7 +214,7 @@ fn an_inline_patch_keeps_its_words_and_a_clash_names_its_patch() {
         assert!(machine.contains(line), "{line}: {machine}");
     }
 
-    let inline = "patches: [{inline: {machine: {network: {hostname: twice}}}}]";
+    let inline = "patches: [{inline: {persist: false}}]";
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
     let run = ichor(folder.path(), "build");
     refused(&run, &folder, 1, "defaults.patches[0]");
