@@ -485,3 +485,26 @@ fn zero(kind: &Type) -> Value {
         Type::Optional(_) | Type::List(_) | Type::Map(_) | Type::Arguments => Value::Null,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_stands_twice_is_called_by_its_kind_and_name() {
+        let talos = TalosVersion::parse("1.13").unwrap();
+        for (document, said) in [
+            (
+                "kind: HostnameConfig\nauto: stable\n",
+                "a second document HostnameConfig; the first is on line 1",
+            ),
+            ("kind: LinkConfig\nname: eth0\n", "a second document LinkConfig `eth0`; the first is on line 1"),
+        ] {
+            let document = format!("apiVersion: v1alpha1\n{document}");
+
+            let error = load(&format!("{document}---\n{document}"), &talos).unwrap_err();
+
+            assert_eq!(error.problems[0].message, said);
+        }
+    }
+}
