@@ -209,6 +209,7 @@ fn a_password_cannot_add_lines_and_is_not_told() {
 
 /// What FRR itself says. It must be installed: `scripts/tools frr`.
 mod lab {
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::PathBuf;
     use std::process::{Command, Output};
@@ -302,5 +303,56 @@ mod lab {
         let output = Conf::new("bad-bgpd", text).fed_to("/usr/lib/frr/bgpd");
 
         assert!(!said(&output).is_empty());
+    }
+
+    /// Each line with the lines it stands below.
+    fn lines(conf: &str) -> BTreeSet<String> {
+        let mut above: Vec<(usize, &str)> = Vec::new();
+        let mut found = BTreeSet::new();
+        for line in conf.lines().filter(|line| !line.trim_start().starts_with('!') && !line.is_empty()) {
+            let text = line.trim_start();
+            let depth = line.len() - text.len();
+            above.retain(|(other, _)| *other < depth);
+            above.push((depth, text));
+            if !text.starts_with("exit") {
+                found.insert(above.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" / "));
+            }
+        }
+        found
+    }
+
+    /// What FRR does anyway and therefore does not repeat; a port is a name without dots and colons.
+    fn goes_without_saying(line: &str) -> bool {
+        let unnumbered = |text: &str| {
+            let port = text
+                .split_once(" / neighbor ")
+                .and_then(|(_, rest)| rest.strip_suffix(" capability extended-nexthop"));
+            port.is_some_and(|port| {
+                !port.contains([':', '.']) && port.chars().any(|c| c.is_ascii_lowercase())
+            })
+        };
+        let defaults = ["/ detect-multiplier 3", "/ receive-interval 300", "/ transmit-interval 300"];
+        line.starts_with("hostname ")
+            || unnumbered(line)
+            || defaults.iter().any(|default| line.ends_with(default))
+    }
+
+    /// Grammar is not enough: a daemon can refuse a line or take it for another. Needs root.
+    #[test]
+    fn running_daemons_have_every_line() {
+        let script = super::common::folder("lab/frr-running");
+        for (name, conf) in files() {
+            let file = Conf::new(&format!("{name}-running"), &conf);
+            let output = Command::new(&script).arg(&file.0).output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{name}: {errors}; this test needs root, and `scripts/tools frr`"
+            );
+            let running = lines(&String::from_utf8_lossy(&output.stdout));
+            let meant = lines(&conf);
+            let lost: Vec<_> = meant.difference(&running).filter(|line| !goes_without_saying(line)).collect();
+            assert!(lost.is_empty(), "{name}: {lost:#?}\n{errors}");
+        }
     }
 }
