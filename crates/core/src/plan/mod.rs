@@ -11,6 +11,7 @@ mod cluster;
 pub mod derive;
 mod kind;
 pub mod link;
+pub mod matrix;
 mod node;
 pub mod port_name;
 mod route;
