@@ -17,11 +17,12 @@ demo: ## Build ichor and show what it does, on an example cluster
 	cargo build --release --locked --package ichor
 	@scripts/demo
 
-test: check ## Run everything: check, tests, doc tests, fuzz targets
-	@scripts/tools cc nextest openssl
+test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
+	@scripts/tools cc nextest openssl frr
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked
+	cargo nextest run --workspace --locked --profile lab
 
 check: ## Look quickly: format, lints, docs, licences, house rules
 	@scripts/tools cc fmt clippy deny

@@ -229,3 +229,26 @@ fn a_release_that_is_not_known_is_refused() {
     assert!(run.all().contains("1.11 to 1.14"), "{}", run.all());
     assert_eq!(ichor(folder.path(), "build nowhere.yaml").code, 2);
 }
+
+#[test]
+fn a_node_that_runs_frr_has_its_files_too() {
+    let routing = "routing: {backend: frr, neighbors: [{link: eth0, password: {env: BGP_PW}}]}\nimage: {registry: ghcr.io/example}\nnodes:";
+    let text = CLUSTER.replace("loopback: null", "api: null").replace("nodes:", routing);
+    let folder = cluster(&[("ichor.yaml", &text)]);
+
+    let missing = ichor(folder.path(), "build");
+    refused(&missing, &folder, 1, "BGP_PW is not set");
+    let run = ichor_with(folder.path(), "build", &[("BGP_PW", "hunter2-hunter2")]);
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(!run.all().contains("hunter2"));
+    let root = folder.path().join("build/sol/nodes/solwk01");
+    let mode = |name: &str| fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777;
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    assert_eq!((mode("frr.conf"), mode("boot.yaml"), mode("daemons")), (0o600, 0o600, 0o644));
+    assert!(read("frr.conf").contains(" neighbor eth0 password hunter2-hunter2\n"));
+    assert!(
+        read("boot.yaml").contains("hunter2-hunter2") && read("machine.yaml").contains("hunter2-hunter2")
+    );
+    assert!(!read("schematic.yaml").contains("hunter2") && !read("daemons").contains("hunter2"));
+}

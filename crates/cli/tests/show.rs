@@ -92,7 +92,7 @@ fn a_view_that_does_not_exist_is_named() {
     let run = ichor(folder.path(), "show nods ichor.yaml");
 
     assert_eq!(run.code, 2);
-    assert_eq!(run.stderr, "error: no view `nods`; there are nodes, bgp, boot, vms, file\n");
+    assert_eq!(run.stderr, "error: no view `nods`; there are nodes, bgp, boot, vms, file, backends\n");
 }
 
 #[test]
@@ -138,4 +138,20 @@ fn what_nobody_can_be_told_is_no_reason_to_fail() {
         .unwrap();
 
     assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn backends_are_compared_without_a_cluster_file() {
+    let folder = folder(&[]);
+
+    let table = ichor(folder.path(), "show backends");
+    let json = ichor(folder.path(), "show backends --json").json();
+
+    assert_eq!(table.code, 0, "{}", table.stderr);
+    let line = |start: &str| table.stdout.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
+    let words: Vec<String> = line("session passwords").split_whitespace().map(ToOwned::to_owned).collect();
+    assert_eq!(words[2..], ["no", "yes", "yes", "yes", "yes", "yes", "yes"]);
+    assert!(table.stdout.contains("  session passwords, native: BGPInstanceConfig has no such field\n"));
+    assert!(table.stdout.lines().take(22).all(|line| line.chars().count() <= 100), "{}", table.stdout);
+    assert_eq!(json[0]["ways"][5]["can"], false);
 }

@@ -123,3 +123,59 @@ fn a_worker_holds_no_key_of_the_cluster() {
         }
     }
 }
+
+#[test]
+fn a_node_that_runs_frr_is_given_its_files_before_and_after_the_installation() {
+    for release in RELEASES {
+        for (name, _, boot, machine) in
+            rendered(&common::folder("../../../examples/metallb"), release).unwrap()
+        {
+            for text in [boot, machine] {
+                let (_, service) = text.split_once("kind: ExtensionServiceConfig\nname: frr\n").unwrap();
+                let paths =
+                    ["frr.conf", "daemons"].map(|file| format!("mountPath: /usr/local/etc/frr/{file}"));
+                assert!(paths.iter().all(|path| service.contains(path)), "{name} {release}: {service}");
+                assert!(service.contains("router bgp 650"), "{name} {release}: {service}");
+            }
+        }
+    }
+}
+
+/// What the only node of a text has before the installation, or why not.
+fn boot_of(text: &str) -> String {
+    let (cluster, plan) = common::planned(common::load_text(text));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
+    let ground = Ground {
+        cluster: &cluster,
+        plan: &plan,
+        bundle: &Bundle::read(SECRETS).unwrap(),
+        attachments: &attachments,
+        patches: &PatchTexts::new(),
+        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
+    };
+    let Ok(renderer) = Renderer::new(ground) else { panic!("what the nodes share cannot be made") };
+    match renderer.boot(&plan.nodes[0]) {
+        Ok(rendered) => emit_all(&rendered.documents),
+        Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[test]
+fn a_password_is_not_put_into_an_image() {
+    let text = |from: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}}\n\
+             routing: {{backend: frr, service: bgp, neighbors: [{{link: eth0, password: {{env: PW}}}}]}}\n\
+             nodes: [{{name: a, role: controlplane, index: 1, boot: {{from: {from}}}}}]"
+        )
+    };
+
+    let embedded = boot_of(&text("embedded"));
+    let applied = boot_of(&text("apply"));
+
+    assert!(embedded.starts_with("nodes.a.boot.from: the image carries"), "{embedded}");
+    assert!(
+        applied.contains("name: bgp\n") && applied.contains("password a-secret-of-the-file"),
+        "{applied}"
+    );
+}

@@ -31,9 +31,9 @@ use crate::{report, sealed, secret, style};
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
 /// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; meta-10.yaml where it starts with META; and network-config, which nocloud wants beside it.
-/// Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the list in
-/// manifest.json.
+/// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where FRR
+/// routes, the frr.conf and daemons that machine.yaml brings it. Files that did not change are left alone; those of an
+/// earlier build that no longer belong are removed, by the list in manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {
@@ -284,6 +284,10 @@ fn files(renderer: &Renderer<'_>, node: &NodePlan) -> Result<Vec<Artifact>, Vec<
     let mut made = vec![Artifact::private(at("machine.yaml"), emit_all(&machine.documents))];
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
+    }
+    if let Some(files) = renderer.frr(node)? {
+        made.push(Artifact::private(at("frr.conf"), files.conf));
+        made.push(Artifact::public(at("daemons"), files.daemons));
     }
     if node.platform.value == Platform::Nocloud {
         made.push(Artifact::public(at("network-config"), network_config(node, Stage::Boot)));

@@ -180,7 +180,7 @@ impl Lacks {
     fn native(&mut self, ask: &Ask<'_>) {
         let old = !release::at_least(ask.talos, 14);
         self.kind(LackKind::Release, old, "backend", "BGP by Talos itself", "Talos has it from 1.14 on");
-        let password = ask.neighbors.iter().any(|neighbor| neighbor.password);
+        let password = ask.neighbors.iter().any(|neighbor| neighbor.password.is_some());
         let why = "BGPInstanceConfig has no such field";
         self.kind(LackKind::Password, password, "neighbors", "a session password", why);
         self.bfd_with_range(ask);

@@ -11,6 +11,7 @@ mod cluster;
 pub mod derive;
 mod kind;
 pub mod link;
+pub mod matrix;
 mod node;
 pub mod port_name;
 mod route;
@@ -30,7 +31,7 @@ use crate::cluster::section::{
     Machine, MetallbMode, Platform, Role, Rung, Speaker,
 };
 use crate::cluster::value::{
-    Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Size, TalosVersion, VlanId, Word,
+    Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Secret, Size, TalosVersion, VlanId, Word,
 };
 use crate::model::Cluster;
 use crate::talos::release;
@@ -369,8 +370,8 @@ pub struct NeighborPlan {
     pub timers: (u16, u16),
     /// Whether the neighbour connects.
     pub passive: bool,
-    /// Whether there is a password.
-    pub password: bool,
+    /// Where the session's password can be had, if it has one.
+    pub password: Option<Secret>,
 }
 
 /// How a neighbour is found.

@@ -84,7 +84,7 @@ fn neighbor_plan(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
         ),
         timers: neighbor.timers.get().map_or(TIMERS, |timers| (timers.0.value, timers.1.value)),
         passive: neighbor.passive.value().unwrap_or(false),
-        password: neighbor.password.is_set() || router.is_some_and(|router| router.password.is_set()),
+        password: neighbor.password.get().or_else(|| router?.password.get()).cloned(),
     })
 }
 
@@ -117,7 +117,7 @@ fn from_fabric(cluster: &Cluster, ports: &[Port]) -> Vec<NeighborPlan> {
         asn: router.value.asn.value(),
         timers: TIMERS,
         passive: false,
-        password: router.value.password.is_set(),
+        password: router.value.password.get().cloned(),
     };
     let leafs = of_role(RouterRole::Leaf).zip(ports).map(|((nth, router), port)| {
         let address = router.value.addresses.get().and_then(|list| list.values().next().copied());

@@ -1,9 +1,11 @@
 //! What a plan is turned into: text and pictures, as bytes that depend on nothing else.
 //!
 //! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from,
-//! [`platform_network`] the network a machine has before it has a configuration.
+//! [`platform_network`] the network a machine has before it has a configuration, [`routing`] what
+//! routing daemons read.
 
 pub mod machine;
 pub mod platform_network;
+pub mod routing;
 pub mod schematic;
 pub mod topology;

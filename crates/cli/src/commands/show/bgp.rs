@@ -77,7 +77,7 @@ fn session(neighbor: &NeighborPlan) -> [String; 5] {
         Peer::Address(address) => address.to_string(),
     };
     let bfd = neighbor.bfd.map(|(interval, multiplier)| format!("{interval} ms × {multiplier}"));
-    let notes = [("passive", neighbor.passive), ("password", neighbor.password)];
+    let notes = [("passive", neighbor.passive), ("password", neighbor.password.is_some())];
     let notes: Vec<_> = notes.into_iter().filter(|(_, is)| *is).map(|(word, _)| word).collect();
     [
         [text(neighbor.router.as_ref()), peer].join(" ").trim_start().to_owned(),
@@ -125,7 +125,7 @@ fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
                 "bfd": neighbor.bfd.map(|(interval, multiplier)| json!({"interval": interval, "multiplier": multiplier})),
                 "timers": [neighbor.timers.0, neighbor.timers.1],
                 "passive": neighbor.passive,
-                "password": neighbor.password,
+                "password": neighbor.password.is_some(),
             })
         })
         .collect();

@@ -1,5 +1,6 @@
 //! `show`: the plan as tables, JSON or a picture.
 
+mod backends;
 mod bgp;
 mod boot;
 mod nodes;
@@ -32,11 +33,12 @@ use crate::{disk, report, style};
         bgp    who peers with whom, and the link to the service speaker\n  \
         boot   what each machine boots, from where, and where it installs\n  \
         vms    virtual machines\n  \
-        file   the cluster file as one, with all includes and tables\n\n\
+        file   the cluster file as one, with all includes and tables\n  \
+        backends  what every BGP backend can do; needs no cluster file\n\n\
         Examples:\n  ichor show\n  ichor show bgp sites/berlin.yaml\n  ichor show nodes --json\n  \
         ichor show --why nodes.solcp01.routing.asn\n  ichor show --svg topology.svg")]
 pub(crate) struct Args {
-    /// What to show (nodes, bgp, boot, vms, file; everything in short when left out) and the cluster file
+    /// What to show (nodes, bgp, boot, vms, file, backends; everything in short when left out) and the cluster file
     #[arg(value_name = "VIEW | FILE", num_args = 0..=2)]
     view_and_file: Vec<String>,
     /// Say where a value came from, such as nodes.solcp01.routing.asn
@@ -57,9 +59,10 @@ enum View {
     Boot,
     Vms,
     File,
+    Backends,
 }
 
-const VIEWS: [&str; 5] = ["nodes", "bgp", "boot", "vms", "file"];
+const VIEWS: [&str; 6] = ["nodes", "bgp", "boot", "vms", "file", "backends"];
 
 impl Args {
     /// The view, where the first word is one, and the file.
@@ -86,6 +89,11 @@ impl Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let (view, path) = args.view_and_file()?;
+    // The only view that is not of a cluster.
+    if let Some(View::Backends) = view {
+        backends::print(args.json, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let project = match project::open(&path)? {
         Ok(project) => project,
         Err(Refused { sources, problems }) => {
@@ -110,7 +118,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         }
     }
     match view {
-        None => overview::print(&project, args.json, out),
+        None | Some(View::Backends) => overview::print(&project, args.json, out),
         Some(View::Nodes) => nodes::print(&project, args.json, out),
         Some(View::Bgp) => bgp::print(&project, args.json, out),
         Some(View::Boot) => boot::print(&project, args.json, out),

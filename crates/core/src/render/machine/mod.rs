@@ -1,7 +1,7 @@
 //! The Talos configuration of a node, from the plan.
 //!
 //! A [`Renderer`] makes what all nodes of a role share once (`cluster`, on top of what Talos' own generator writes), and adds
-//! to it for each node: [`network`], `install`, `node` and `overlay`. The patches of the file come last
+//! to it for each node: [`network`], `install`, `node`, `overlay` and `routing`. The patches of the file come last
 //! (`patches`), and everything that comes out is judged as the node's release would.
 //!
 //! Not here: text ([`talos::emit`](crate::talos::emit)) and files.
@@ -14,6 +14,7 @@ pub mod network;
 mod node;
 mod overlay;
 mod patches;
+mod routing;
 
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ use crate::cluster::section::{Platform, Role};
 use crate::cluster::value::Secret;
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan, Stage};
+use crate::render::routing::frr;
+use crate::routing::Protected;
 use crate::rules::attachment::Attachments;
 use crate::talos::config::Config;
 use crate::talos::generate::Contract;
@@ -86,6 +89,7 @@ pub struct Renderer<'a> {
     control_plane: Config,
     worker: Config,
     patches: patches::Patches,
+    protected: Protected,
 }
 
 impl<'a> Renderer<'a> {
@@ -112,7 +116,8 @@ impl<'a> Renderer<'a> {
         errors.dedup();
         match (control_plane, worker) {
             (Some(control_plane), Some(worker)) if errors.is_empty() => {
-                Ok(Self { ground, contract, control_plane, worker, patches })
+                let protected = Protected::of(ground.plan);
+                Ok(Self { ground, contract, control_plane, worker, patches, protected })
             }
             _ => Err(errors),
         }
@@ -156,6 +161,7 @@ impl<'a> Renderer<'a> {
         install::add(&mut draft, node, errors);
         node::add(&mut draft, ground, node);
         overlay::add(&mut draft, ground, node, errors);
+        routing::add(&mut draft, ground, &self.protected, node, Stage::Final, errors);
         let mut config = match node.role {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
@@ -187,17 +193,25 @@ impl<'a> Renderer<'a> {
         errors
     }
 
+    /// What FRR reads on a node; none where ichor's extension does not bring it.
+    pub fn frr(&self, node: &NodePlan) -> Result<Option<frr::Files>, Vec<RenderError>> {
+        routing::files(self.ground, &self.protected, node)
+    }
+
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
+    /// Passwords of its BGP sessions are in it: without them it would have no network.
     pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
         let mut draft = Draft::new(self.contract, node.role);
         if self.contract.has(Trait::NetworkDocuments) {
             self.add_network(&mut draft, node, Stage::Boot);
         }
+        let mut errors = Vec::new();
+        routing::add(&mut draft, self.ground, &self.protected, node, Stage::Boot, &mut errors);
         let mut config = Config::default();
-        match draft.merge_into(&mut config, self.ground, &node.path("")) {
-            Ok(()) => self.judged(node, &config, Vec::new()),
-            Err(error) => Err(vec![error]),
+        if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path("")) {
+            errors.push(error);
         }
+        if errors.is_empty() { self.judged(node, &config, errors) } else { Err(errors) }
     }
 
     fn add_network(&self, draft: &mut Draft, node: &NodePlan, stage: Stage) {

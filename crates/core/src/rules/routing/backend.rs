@@ -96,7 +96,7 @@ fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) 
 /// Where the first session stands that asks for it.
 fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
     let asks = |neighbor: &&NeighborPlan| match kind {
-        LackKind::Password => neighbor.password,
+        LackKind::Password => neighbor.password.is_some(),
         LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
         _ => true,
     };

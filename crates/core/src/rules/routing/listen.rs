@@ -43,7 +43,8 @@ fn source(node: &NodePlan, peer: IpAddr) -> Option<IpNet> {
 fn wide(context: &Context<'_>, found: &mut Found) {
     let routers: Vec<_> = context.cluster.routers().collect();
     let mut networks: Vec<BTreeSet<IpNet>> = vec![BTreeSet::new(); routers.len()];
-    for session in sessions(context).filter(|session| !session.neighbor.password && range(session).is_some())
+    for session in
+        sessions(context).filter(|session| session.neighbor.password.is_none() && range(session).is_some())
     {
         if let (Some(nth), Some(peer)) = (session.neighbor.router_nth, session.address()) {
             let sources = session.nodes.iter().filter_map(|&node| source(&context.plan.nodes[node], peer));

@@ -57,6 +57,6 @@ fn session(node: &NodePlan, link: &Link<'_>) -> String {
     ];
     words.extend(neighbor.bfd.map(|(interval, times)| format!("BFD {interval} ms × {times}")));
     words.extend(neighbor.passive.then(|| "passive".to_owned()));
-    words.extend(neighbor.password.then(|| "with password".to_owned()));
+    words.extend(neighbor.password.is_some().then(|| "with password".to_owned()));
     list(words)
 }

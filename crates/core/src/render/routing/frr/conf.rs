@@ -1,0 +1,423 @@
+//! `frr.conf`.
+//!
+//! The order matters: lists before the maps that use them, and the speaker's instance before the one that imports it. FRR 8.4
+//! would else make the instance itself when it reads `import vrf`, and refuse the real one.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::cluster::section::{Advertise, Speaker};
+use crate::cluster::value::Community;
+use crate::routing::fabric::{Found, Neighbor};
+use crate::routing::{Bfd, Domain, Family, Filter, Model, Term, Workload};
+
+/// The file. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
+pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAddr>) -> String {
+    let mut conf = Conf(String::new());
+    conf.head(model);
+    conf.bfd_profiles(model);
+    conf.ports(model);
+    conf.own_addresses(model);
+    conf.fabric_policy(model);
+    if let Some(workload) = &model.workload {
+        conf.speaker_policy(workload, gateway);
+    }
+    conf.sources(model);
+    if let Some(workload) = &model.workload {
+        conf.workload(model, workload);
+    }
+    conf.fabric(model, passwords);
+    conf.source_maps(model);
+    conf.0
+}
+
+/// The first neighbour that has an address of the family of the link to the speaker.
+pub fn gateway(model: &Model) -> Option<IpAddr> {
+    let link = model.workload.as_ref()?.theirs.address;
+    model.fabric.neighbors.iter().find_map(|neighbor| match neighbor.found {
+        Found::Address { address, .. } if address.is_ipv4() == link.is_ipv4() => Some(address),
+        _ => None,
+    })
+}
+
+/// FRR's words for a family: in commands, in `address-family`, and at the end of names.
+fn words(family: Family) -> (&'static str, &'static str, &'static str) {
+    match family {
+        Family::V4 => ("ip", "ipv4 unicast", "v4"),
+        Family::V6 => ("ipv6", "ipv6 unicast", "v6"),
+    }
+}
+
+/// The speaker in names of lists and maps.
+fn capitals(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::Cilium => "CILIUM",
+        Speaker::Metallb | Speaker::None => "METALLB",
+    }
+}
+
+/// The list of own addresses of a kind.
+fn list_of(kind: Advertise) -> &'static str {
+    match kind {
+        Advertise::Loopback => "LOOPBACK-self",
+        Advertise::Dummy => "DUMMY-self",
+        Advertise::Anycast => "ANYCAST",
+    }
+}
+
+fn profile(bfd: Bfd) -> String {
+    format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
+}
+
+struct Conf(String);
+
+impl Conf {
+    fn line(&mut self, line: impl std::fmt::Display) {
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    /// A section: its head, its lines one deeper, its end.
+    fn section(&mut self, head: impl std::fmt::Display, lines: &[String]) {
+        self.line(head);
+        for line in lines {
+            self.line(format_args!(" {line}"));
+        }
+        self.line("exit");
+    }
+
+    fn head(&mut self, model: &Model) {
+        self.line(format_args!("! {}: written by ichor", model.name));
+        for neighbor in &model.fabric.neighbors {
+            if let Found::Port { name, mac: Some(mac) } = &neighbor.found {
+                self.line(format_args!("! {name} is the port with the MAC address {mac}"));
+            }
+        }
+        self.line("frr defaults datacenter");
+        self.line(format_args!("hostname {}", model.name));
+        // bgpd refuses connections for this long after it has read this: 5 s if it is not told otherwise. With 0 later
+        // changes of route maps would never take effect.
+        self.line("bgp route-map delay-timer 1");
+    }
+
+    fn bfd_profiles(&mut self, model: &Model) {
+        let profiles = model.bfd();
+        if profiles.is_empty() {
+            return;
+        }
+        self.line("bfd");
+        for bfd in profiles {
+            self.line(format_args!(" profile {}", profile(bfd)));
+            self.line(format_args!("  detect-multiplier {}", bfd.multiplier));
+            self.line(format_args!("  receive-interval {}", bfd.interval));
+            self.line(format_args!("  transmit-interval {}", bfd.interval));
+            self.line(" exit");
+        }
+        self.line("exit");
+    }
+
+    /// Router advertisements, by which neighbours without addresses find each other.
+    fn ports(&mut self, model: &Model) {
+        for neighbor in &model.fabric.neighbors {
+            if let Found::Port { name, .. } = &neighbor.found {
+                let lines = ["no ipv6 nd suppress-ra".to_owned(), "ipv6 nd ra-interval 10".to_owned()];
+                self.section(format_args!("interface {name}"), &lines);
+            }
+        }
+    }
+
+    /// What of the connected routes is announced: exactly the addresses that are meant.
+    fn own_addresses(&mut self, model: &Model) {
+        for family in Family::ALL {
+            let (ip, _, suffix) = words(family);
+            let lists = own_lists(model, family);
+            for (list, nets) in &lists {
+                let terms: Vec<_> = nets.iter().map(|net| Term::exactly(true, *net)).collect();
+                self.prefix_list(&format!("{list}-{suffix}"), family, &terms);
+            }
+            for (nth, (list, _)) in lists.iter().enumerate() {
+                let head = format!("route-map LOOPBACKS-{suffix} permit {}", (nth + 1) * 10);
+                self.section(head, &[format!("match {ip} address prefix-list {list}-{suffix}")]);
+            }
+        }
+    }
+
+    /// Only what starts here or at the speaker goes out, whatever the prefix: else a node between two leafs is transit.
+    fn fabric_policy(&mut self, model: &Model) {
+        self.line("bgp as-path access-list OWN seq 5 permit ^$");
+        if let Some(workload) = &model.workload {
+            self.line(format_args!("bgp as-path access-list OWN seq 10 permit ^{}$", workload.theirs.asn));
+        }
+        let outward = &model.fabric.outward;
+        let mut lines = vec!["match as-path OWN".to_owned()];
+        let (large, plain): (Vec<_>, Vec<_>) = outward.communities.iter().partition(|it| is_large(it));
+        if !plain.is_empty() {
+            lines.push(format!("set community {} additive", join(&plain)));
+        }
+        if !large.is_empty() {
+            lines.push(format!("set large-community {} additive", join(&large)));
+        }
+        if outward.prepend > 0 {
+            let again = vec![model.asn.to_string(); usize::from(outward.prepend)];
+            lines.push(format!("set as-path prepend {}", again.join(" ")));
+        }
+        self.section("route-map FABRIC-OUT permit 10", &lines);
+        let inward = &model.fabric.inward;
+        let preference = inward.local_preference.map(|number| format!("set local-preference {number}"));
+        self.gate("FABRIC", &inward.filter, &Family::ALL, preference.as_slice());
+    }
+
+    fn speaker_policy(&mut self, workload: &Workload, gateway: Option<IpAddr>) {
+        let name = capitals(workload.speaker);
+        // Both ends are here, so the next hop is one of the node's own and FRR would take it for a mistake.
+        let next_hop = gateway.filter(|_| workload.domain == Domain::Shared).map(|gateway| match gateway {
+            IpAddr::V4(gateway) => format!("set ip next-hop {gateway}"),
+            IpAddr::V6(gateway) => format!("set ipv6 next-hop global {gateway}"),
+        });
+        self.gate(name, &workload.filter, &workload.families, next_hop.as_slice());
+        self.section("route-map NONE deny 10", &[]);
+    }
+
+    /// A map for each family that lets through what a filter does, and sets something on it.
+    fn gate(&mut self, name: &str, filter: &Filter, families: &[Family], set: &[String]) {
+        for &family in families {
+            let (ip, _, suffix) = words(family);
+            let list = format!("{name}-ALLOWED-{suffix}");
+            let terms: Vec<_> = filter.of(family).copied().collect();
+            self.prefix_list(&list, family, &terms);
+            let mut lines = vec![format!("match {ip} address prefix-list {list}")];
+            lines.extend_from_slice(set);
+            self.section(format_args!("route-map {name}-IN-{suffix} permit 10"), &lines);
+        }
+    }
+
+    /// A list without a line would let everything through, so one without terms refuses everything.
+    fn prefix_list(&mut self, name: &str, family: Family, terms: &[Term]) {
+        let nothing = [Term::within(false, family.everything())];
+        let terms = if terms.is_empty() { &nothing } else { terms };
+        let (ip, ..) = words(family);
+        for (nth, term) in terms.iter().enumerate() {
+            let action = if term.permit { "permit" } else { "deny" };
+            let seq = (nth + 1) * 5;
+            self.line(format_args!(
+                "{ip} prefix-list {name} seq {seq} {action} {}{}",
+                term.net,
+                lengths(term)
+            ));
+        }
+    }
+
+    /// The source address of what the node sends over learnt routes. Those over the link to the speaker are for others.
+    fn sources(&mut self, model: &Model) {
+        let apart = model.workload.as_ref().filter(|it| matches!(it.domain, Domain::Vrf { .. }));
+        for source in &model.sources {
+            let name = source_map(*source);
+            if let Some(workload) = apart {
+                let lines = [format!("match interface {}", workload.ours.link)];
+                self.section(format_args!("route-map {name} deny 5"), &lines);
+            }
+            self.section(format_args!("route-map {name} permit 10"), &[format!("set src {source}")]);
+        }
+    }
+
+    fn source_maps(&mut self, model: &Model) {
+        for source in &model.sources {
+            let ip = if source.is_ipv4() { "ip" } else { "ipv6" };
+            self.line(format_args!("{ip} protocol bgp route-map {}", source_map(*source)));
+        }
+    }
+
+    /// The instance toward the speaker, where it has one of its own. Its AS number is the node's: FRR 10 puts the number of
+    /// an instance that another imports into the path, FRR 8 does not, and only so both announce the same.
+    fn workload(&mut self, model: &Model, workload: &Workload) {
+        let Some(domain) = workload.domain.name() else { return };
+        let peer = workload.theirs.address.to_string();
+        self.line(format_args!("router bgp {} vrf {domain}", model.asn));
+        self.instance(model);
+        self.speaker(&peer, workload);
+        self.line(format_args!(" neighbor {peer} passive"));
+        for &family in &workload.families {
+            self.family(family, &speaker_lines(&peer, workload, family));
+        }
+        self.line("exit");
+    }
+
+    /// What every instance starts with.
+    fn instance(&mut self, model: &Model) {
+        self.line(format_args!(" bgp router-id {}", model.router_id));
+        self.line(" no bgp default ipv4-unicast");
+        // Else bgpd waits a second before its first update.
+        self.line(" coalesce-time 0");
+    }
+
+    fn speaker(&mut self, peer: &str, workload: &Workload) {
+        self.line(format_args!(" neighbor {peer} remote-as {}", workload.theirs.asn));
+        self.line(format_args!(" neighbor {peer} local-as {} no-prepend replace-as", workload.ours.asn));
+        self.timing(peer, workload.bfd, workload.timers);
+        if workload.extends_next_hops() {
+            self.line(format_args!(" neighbor {peer} capability extended-nexthop"));
+        }
+    }
+
+    fn timing(&mut self, peer: &str, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
+        self.line(format_args!(" neighbor {peer} timers {keepalive} {hold}"));
+        if let Some(bfd) = bfd {
+            self.line(format_args!(" neighbor {peer} bfd"));
+            self.line(format_args!(" neighbor {peer} bfd profile {}", profile(bfd)));
+        }
+    }
+
+    fn family(&mut self, family: Family, lines: &[String]) {
+        let (_, name, _) = words(family);
+        self.line(format_args!(" address-family {name}"));
+        for line in lines {
+            self.line(format_args!("  {line}"));
+        }
+        self.line(" exit-address-family");
+    }
+
+    /// The instance in the node's own table.
+    fn fabric(&mut self, model: &Model, passwords: &[Option<String>]) {
+        self.line(format_args!("router bgp {}", model.asn));
+        self.instance(model);
+        self.line(" bgp bestpath as-path multipath-relax");
+        if let Some(time) = model.fabric.graceful_restart {
+            self.line(" bgp graceful-restart");
+            self.line(format_args!(" bgp graceful-restart restart-time {time}"));
+            self.line(" bgp graceful-restart preserve-fw-state");
+        }
+        for (neighbor, password) in model.fabric.neighbors.iter().zip(passwords) {
+            self.neighbor(neighbor, password.as_deref());
+        }
+        let shared = model.workload.as_ref().filter(|workload| workload.domain == Domain::Shared);
+        if let Some(workload) = shared {
+            self.listen(workload);
+        }
+        for family in Family::ALL {
+            let mut lines = fabric_lines(model, family, shared.is_some());
+            if let Some(workload) = shared.filter(|workload| workload.families.contains(&family)) {
+                lines.extend(speaker_lines(capitals(workload.speaker), workload, family));
+            }
+            self.family(family, &lines);
+        }
+        self.line("exit");
+    }
+
+    fn neighbor(&mut self, neighbor: &Neighbor, password: Option<&str>) {
+        let peer = peer(neighbor);
+        let asn = neighbor.asn.map_or_else(|| "external".to_owned(), |asn| asn.to_string());
+        match &neighbor.found {
+            Found::Port { .. } => {
+                self.line(format_args!(" neighbor {peer} interface v6only remote-as {asn}"));
+            }
+            Found::Address { source, .. } => {
+                self.line(format_args!(" neighbor {peer} remote-as {asn}"));
+                if let Some(source) = source {
+                    self.line(format_args!(" neighbor {peer} update-source {source}"));
+                }
+            }
+        }
+        if let Some(password) = password {
+            self.line(format_args!(" neighbor {peer} password {password}"));
+        }
+        if neighbor.passive {
+            self.line(format_args!(" neighbor {peer} passive"));
+        }
+        self.timing(&peer, neighbor.bfd, neighbor.timers);
+        if neighbor.extends_next_hops() {
+            self.line(format_args!(" neighbor {peer} capability extended-nexthop"));
+        }
+    }
+
+    /// A speaker in the node's own table: its address is one of the node's, which FRR takes from a range only.
+    fn listen(&mut self, workload: &Workload) {
+        let group = capitals(workload.speaker);
+        self.line(format_args!(" neighbor {group} peer-group"));
+        self.speaker(group, workload);
+        self.line(format_args!(" neighbor {group} disable-connected-check"));
+        let link = IpNet::new(workload.ours.address, workload.prefix).map(|net| net.trunc());
+        let link = link.unwrap_or_else(|_| IpNet::from(workload.theirs.address));
+        self.line(format_args!(" bgp listen range {link} peer-group {group}"));
+    }
+}
+
+fn source_map(source: IpAddr) -> &'static str {
+    if source.is_ipv4() { "SRC4" } else { "SRC6" }
+}
+
+fn peer(neighbor: &Neighbor) -> String {
+    match &neighbor.found {
+        Found::Port { name, .. } => name.to_string(),
+        Found::Address { address, .. } => address.to_string(),
+    }
+}
+
+/// The lists of own addresses in a family, without those that would be empty.
+fn own_lists(model: &Model, family: Family) -> Vec<(&'static str, Vec<IpNet>)> {
+    let of = |kind| {
+        let announced = model.fabric.announced.iter().filter(move |it| it.kind == kind);
+        announced.map(|it| it.net).filter(|net| Family::of(*net) == family).collect::<Vec<_>>()
+    };
+    let lists = Advertise::ALL.iter().map(|&kind| (list_of(kind), of(kind)));
+    lists.filter(|(_, nets)| !nets.is_empty()).collect()
+}
+
+fn fabric_lines(model: &Model, family: Family, shared: bool) -> Vec<String> {
+    let (_, _, suffix) = words(family);
+    let mut lines = Vec::new();
+    if !own_lists(model, family).is_empty() {
+        lines.push(format!("redistribute connected route-map LOOPBACKS-{suffix}"));
+    }
+    let aggregates = model.fabric.aggregates.iter().filter(|net| Family::of(**net) == family);
+    lines.extend(aggregates.map(|net| format!("aggregate-address {net} summary-only")));
+    for neighbor in model.fabric.neighbors.iter().filter(|it| it.families.contains(&family)) {
+        let peer = peer(neighbor);
+        lines.push(format!("neighbor {peer} activate"));
+        if shared {
+            lines.push(format!("neighbor {peer} next-hop-self"));
+        }
+        lines.push(format!("neighbor {peer} route-map FABRIC-IN-{suffix} in"));
+        lines.push(format!("neighbor {peer} route-map FABRIC-OUT out"));
+        lines.extend(
+            model.fabric.inward.max_prefixes.map(|most| format!("neighbor {peer} maximum-prefix {most}")),
+        );
+    }
+    let crosses = model.workload.as_ref().filter(|workload| workload.families.contains(&family));
+    lines.extend(crosses.and_then(|it| it.domain.name()).map(|domain| format!("import vrf {domain}")));
+    lines
+}
+
+fn speaker_lines(peer: &str, workload: &Workload, family: Family) -> Vec<String> {
+    let (_, _, suffix) = words(family);
+    vec![
+        format!("neighbor {peer} activate"),
+        format!("neighbor {peer} route-map {}-IN-{suffix} in", capitals(workload.speaker)),
+        format!("neighbor {peer} route-map NONE out"),
+    ]
+}
+
+/// The lengths a term matches, where they are more than the prefix itself.
+fn lengths(term: &Term) -> String {
+    let own = term.net.prefix_len();
+    let mut text = String::new();
+    if term.least > own {
+        let _ = write!(text, " ge {}", term.least);
+    }
+    if term.most > own && (term.least == own || term.most < term.net.max_prefix_len()) {
+        let _ = write!(text, " le {}", term.most);
+    }
+    text
+}
+
+fn is_large(community: &Community) -> bool {
+    community.as_str().split(':').count() == 3
+}
+
+fn join(communities: &[&Community]) -> String {
+    let word = |community: &&Community| match community.as_str() {
+        "local-as" => "local-AS".to_owned(),
+        other => other.to_owned(),
+    };
+    communities.iter().map(word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,71 @@
+//! `daemons`: which of FRR's programs run, and with what options.
+
+use std::fmt::Write;
+
+use super::Refusal;
+use crate::cluster::section::Routing;
+use crate::routing::{Domain, Model};
+
+/// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
+const NETLINK_BUFFER: &str = "16777216";
+
+/// The file; what is wrong with the options that are written is added to `refusals`.
+pub fn render(model: &Model, routing: &Routing, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
+    let mut text = format!("# {}: written by ichor\n", model.name);
+    let names = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
+    for name in names {
+        let runs = match name {
+            "mgmtd" => version.0 >= 9,
+            "bfdd" => !model.bfd().is_empty(),
+            _ => true,
+        };
+        let more = routing.daemons.entries().find(|(daemon, _)| daemon.as_str() == name);
+        let more: Vec<&str> = more
+            .iter()
+            .flat_map(|(_, options)| options.value.values())
+            .map(|option| option.as_str())
+            .collect();
+        if !runs && !more.is_empty() {
+            let reason = format!("`{name}` does not run here, so it takes no options");
+            refusals.push(Refusal::new("routing.daemons", reason));
+        }
+        if let Some(bad) = more.iter().find(|option| !fits(option)) {
+            let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
+            refusals.push(Refusal::new("routing.daemons", reason));
+        }
+        let mut options = options(model, name, version);
+        options.extend(more.iter().map(|&option| option.to_owned()));
+        let _ = writeln!(text, "{name}={}", if runs { "yes" } else { "no" });
+        if runs {
+            let _ = writeln!(text, "{name}_options=\"{}\"", options.join(" "));
+        }
+    }
+    text + "vtysh_enable=yes\n"
+}
+
+fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
+    // Without this each daemon has a shell on a TCP port of every address.
+    let mut options = vec!["-P 0".to_owned()];
+    if name == "zebra" {
+        options.push(format!("-s {NETLINK_BUFFER}"));
+        if let Some(time) = model.fabric.graceful_restart {
+            // Routes stay in the kernel while zebra is away, and go when it did not learn them anew in time.
+            options.push(format!("-r -K {}", u32::from(time) * 2));
+        }
+    }
+    let namespaces =
+        model.workload.as_ref().is_some_and(|workload| matches!(workload.domain, Domain::Namespace { .. }));
+    // With these a VRF is a network namespace and no longer a VRF device: never both.
+    match version.0 {
+        ..=8 if namespaces && name == "zebra" => options.push("-n".to_owned()),
+        9.. if namespaces => options.push("-w".to_owned()),
+        _ => {}
+    }
+    options
+}
+
+/// The file is read by a shell.
+fn fits(option: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'$' | b'`');
+    !option.is_empty() && option.bytes().all(plain)
+}
