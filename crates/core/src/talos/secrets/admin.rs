@@ -124,7 +124,7 @@ mod tests {
             let mixed = Pair { crt: admin.crt.clone(), key: os.key.clone() };
             assert_eq!(admin_faults(&mixed, &os, now), [AdminFault::Key]);
             let roles = AdminCaution::Roles(vec!["os:reader".to_owned()]);
-            assert_eq!(admin_cautions(&admin, now), [roles.clone()]);
+            assert_eq!(admin_cautions(&admin, now), std::slice::from_ref(&roles));
             assert_eq!(admin_cautions(&admin, later(80)), [AdminCaution::EndsSoon(later(100), 20), roles]);
         }
     }
