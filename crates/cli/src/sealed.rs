@@ -21,6 +21,8 @@ pub(crate) enum OpenError {
     Unreadable { path: PathBuf, reason: String },
     #[error("{} is not in the SOPS format: encrypt it", path.display())]
     Plain { path: PathBuf },
+    #[error("cannot read {}: line {line} is not UTF-8", path.display())]
+    NotText { path: PathBuf, line: u32 },
     #[error("cannot open {}", path.display())]
     Sealed { path: PathBuf, source: SopsError },
     #[error("cannot open {} with the age identities of {}", path.display(), places.join(", "))]
@@ -73,7 +75,11 @@ fn read(path: &Path) -> Result<String, OpenError> {
     let unreadable = |reason| OpenError::Unreadable { path: path.to_owned(), reason };
     let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
     let bytes = Disk.read(name).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))
+    String::from_utf8(bytes).map_err(|error| {
+        let text = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+        OpenError::NotText { path: path.to_owned(), line: u32::try_from(line).unwrap_or(u32::MAX) }
+    })
 }
 
 fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Value>, Vec<String>), OpenError> {

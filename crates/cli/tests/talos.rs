@@ -130,3 +130,14 @@ fn a_configuration_comes_from_standard_input_too() {
     assert_eq!(piped("talos validate - --talos 1.12").0, Some(0));
     assert_eq!(piped("talos patch - -").0, Some(2));
 }
+
+#[test]
+fn bytes_that_are_no_text_are_refused_as_talos_does() {
+    let folder = folder(&[]);
+    std::fs::write(folder.path().join("bytes.yaml"), b"machine:\n  type: \xff\n").unwrap();
+
+    let run = ichor(folder.path(), "talos validate bytes.yaml --talos 1.13 --json");
+
+    let json = run.json();
+    assert_eq!((run.code, &json["load_error"], &json["problems"][0]["line"]), (1, &true.into(), &2.into()));
+}

@@ -9,6 +9,7 @@ use ichor_core::talos::validate::{Mode, Report, Weight};
 use serde_json::{Value, json};
 
 use super::{open, refuse_second_input, reported};
+use crate::sealed::OpenError;
 use crate::style;
 
 /// Say what Talos would say of machine configurations, before a node does
@@ -58,9 +59,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     refuse_second_input(&args.files)?;
     let judged = args.files.iter().map(|path| {
-        let report = open(path, None).map(|text| Report::of(&text, &args.talos, mode, args.strict));
-        // What keeps one file from being read keeps no other from being judged.
-        (path.display().to_string(), report.map_err(|error| format!("{:#}", anyhow::Error::from(error))))
+        let report = match open(path, None) {
+            Ok(text) => Ok(Report::of(&text, &args.talos, mode, args.strict)),
+            Err(OpenError::NotText { line, .. }) => Ok(Report::of_no_text(line)),
+            // What keeps one file from being read keeps no other from being judged.
+            Err(error) => Err(format!("{:#}", anyhow::Error::from(error))),
+        };
+        (path.display().to_string(), report)
     });
     let judged: Vec<Judged> = judged.collect();
     if args.json {

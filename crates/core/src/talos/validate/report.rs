@@ -30,6 +30,13 @@ pub struct Entry {
 }
 
 impl Report {
+    /// What every release says of bytes that are no text from `line` on.
+    pub fn of_no_text(line: u32) -> Self {
+        let message = "not UTF-8: Talos reads text".to_owned();
+        let entry = Entry { weight: Weight::Error, line, path: String::new(), message };
+        Report { load_error: true, entries: vec![entry], valid: false }
+    }
+
     /// Reads and judges a text; what `strict` does, [`is_refused`] says.
     pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
         match load::load(text, talos) {
