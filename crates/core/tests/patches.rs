@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::patch::{self, Patch};
 use ichor_core::talos::{document, load};
 use serde_json::Value;
@@ -39,7 +40,9 @@ fn patched(case: &Path, talos: &TalosVersion) -> Result<Vec<Value>, String> {
         let Some(text) = text(case, &name) else { break };
         patches.push(Patch::read(&name, &text, talos).map_err(|error| error.to_string())?);
     }
-    patch::apply(&text(case, "base.yaml").unwrap(), &patches, talos).map_err(|error| error.to_string())
+    let documents = patch::apply(&text(case, "base.yaml").unwrap(), &patches, talos)
+        .map_err(|error| error.to_string())?;
+    Ok(document::read(&emit_all(&documents)).unwrap())
 }
 
 #[test]

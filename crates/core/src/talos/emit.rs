@@ -47,6 +47,20 @@ pub(super) trait Node {
     fn write(&self, page: &mut Page, inside: Inside);
 }
 
+/// The key of a map that stands for a number in octal, which JSON cannot tell from others.
+const OCTAL: &str = "\0octal";
+
+/// A number that is written in octal, as Talos writes the modes of files: `0o644`.
+pub fn octal(number: u64) -> Value {
+    Value::Object([(OCTAL.to_owned(), Value::from(number))].into_iter().collect())
+}
+
+/// The text of a number that is written in octal.
+pub fn octal_text(value: &Value) -> Option<String> {
+    let number = value.as_object().filter(|map| map.len() == 1)?.get(OCTAL)?.as_u64()?;
+    Some(format!("0o{number:o}"))
+}
+
 impl Node for Value {
     fn write(&self, page: &mut Page, inside: Inside) {
         match self {
@@ -55,6 +69,9 @@ impl Node for Value {
             Value::Number(number) => page.plain(&digits(number)),
             Value::String(text) => page.text(text, inside),
             Value::Array(items) => page.list(items, inside),
+            Value::Object(_) if octal_text(self).is_some() => {
+                page.plain(&octal_text(self).unwrap_or_default());
+            }
             Value::Object(entries) => {
                 page.map(entries.iter().map(|(key, value)| (key.as_str(), value)), inside);
             }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::cluster::value::TalosVersion;
 
 use super::config::{Config, Document};
-use super::types::{self, Field, Struct, Type, Types};
+use super::emit;
+use super::types::{self, Field, Scalar, Struct, Type, Types};
 
 /// The documents as a release writes them: the one with `machine` and `cluster` first.
 pub fn encode(config: &Config, talos: &TalosVersion) -> Vec<Value> {
@@ -57,6 +58,7 @@ impl Encoder {
                 _ => Value::Null,
             },
             (Type::Optional(kind), value) => self.value(value, kind),
+            (Type::Scalar(Scalar::Mode), value) => emit::octal(value.as_u64().unwrap_or_default()),
             (Type::Struct(place), Value::Object(from)) => {
                 let mut map = Map::new();
                 self.fields(self.types.structure(*place), from, &mut map);
@@ -78,6 +80,7 @@ impl Encoder {
 
     fn zero(&self, field: &Field) -> Value {
         match &field.kind {
+            Type::Scalar(Scalar::Mode) => emit::octal(0),
             Type::Scalar(scalar) => scalar.zero(),
             Type::Struct(_) => self.value(&Value::Object(Map::new()), &field.kind),
             Type::List(_) => Value::Array(Vec::new()),
@@ -100,6 +103,7 @@ fn leaves_nothing(value: &Value, kind: &Type) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::cluster::value::TalosVersion;
+    use crate::talos::emit::emit_all;
     use crate::talos::load::load;
 
     use super::*;
@@ -112,5 +116,20 @@ mod tests {
         let values = encode(&load(text, &talos).unwrap(), &talos);
 
         assert_eq!(values[0]["portSelector"]["protocol"], "Protocol(0)");
+    }
+
+    #[test]
+    fn modes_of_files_are_written_in_octal() {
+        let talos = TalosVersion::parse("1.12").unwrap();
+        let text = "machine: {files: [{content: a, permissions: 0644, path: /var/a, op: create}]}";
+        let config = load(text, &talos).unwrap();
+
+        let written = emit_all(&encode(&config, &talos));
+
+        assert!(written.contains("permissions: 0o644\n"), "{written}");
+        assert_eq!(
+            load(&written, &talos).unwrap().documents[0].value["machine"]["files"],
+            config.documents[0].value["machine"]["files"]
+        );
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::cluster::value::Any;
 
+use super::emit;
 use super::word::{self, Word};
 
 /// The longest stream that is read.
@@ -175,6 +176,9 @@ impl From<&Value> for Node {
             Value::String(text) => Body::Text(text.clone()),
             Value::Array(items) => Body::List(items.iter().map(Node::from).collect()),
             Value::Object(entries) => {
+                if let Some(text) = emit::octal_text(value) {
+                    return Node { line: 0, alias: false, body: Body::Plain(text) };
+                }
                 let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
                 Body::Map(entries.iter().map(|(name, value)| (key(name), Node::from(value))).collect())
             }

@@ -252,16 +252,18 @@ impl Deletion<'_> {
         let compares = match kind {
             _ if field.always => false,
             Type::Scalar(Scalar::Text) => true,
-            Type::Scalar(Scalar::Form(_) | Scalar::Word(_) | Scalar::Choice(_) | Scalar::RoutingTable) => {
-                self.minor >= 14
-            }
+            Type::Scalar(
+                Scalar::Mode | Scalar::Form(_) | Scalar::Word(_) | Scalar::Choice(_) | Scalar::RoutingTable,
+            ) => self.minor >= 14,
             _ => false,
         };
         if !compares {
             return Err(format!("Talos does not find an item by `{key}`"));
         }
-        let found =
-            |item: &Value| item.get(key).map_or("", |found| found.as_str().unwrap_or_default()) == value;
+        let found = |item: &Value| match item.get(key) {
+            Some(Value::Number(mode)) => mode.as_u64().is_some_and(|mode| format!("0o{mode:o}") == *value),
+            found => found.and_then(Value::as_str).unwrap_or_default() == value,
+        };
         let place = items.iter().position(|item| item.is_object() && found(item)).ok_or(NOTHING)?;
         items.remove(place);
         Ok(())

@@ -26,6 +26,8 @@ pub enum Scalar {
     Word(&'static [&'static str]),
     /// One of some words, none of which is the zero value.
     Choice(Choice),
+    /// The mode of a file, which is written in octal.
+    Mode,
     /// A table of routes: a number up to 252 or a name.
     RoutingTable,
     /// A port, or two with a dash.
@@ -119,7 +121,8 @@ impl Scalar {
             "int" => Scalar::Int(i64::MIN, i64::MAX.unsigned_abs()),
             "i32" => Scalar::Int(i32::MIN.into(), i32::MAX.unsigned_abs().into()),
             "uint" | "u64" => Scalar::Int(0, u64::MAX),
-            "u32" | "mode" => Scalar::Int(0, u32::MAX.into()),
+            "u32" => Scalar::Int(0, u32::MAX.into()),
+            "mode" => Scalar::Mode,
             "u16" => Scalar::Int(0, u16::MAX.into()),
             "u8" => Scalar::Int(0, u8::MAX.into()),
             "duration" => Scalar::Form(Form::Duration),
@@ -159,6 +162,7 @@ impl Scalar {
             Scalar::Text => Some(Value::from(text)),
             Scalar::Bool => word.flag(text).map(Value::from),
             Scalar::Int(least, most) => int(&word, least, most, leniency),
+            Scalar::Mode => int(&word, 0, u32::MAX.into(), leniency),
             Scalar::Form(form) => form.read(text).map(Value::from),
             Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
                 one_of(words, text).map(Value::from)
@@ -191,7 +195,7 @@ impl Scalar {
     pub fn zero(self) -> Value {
         match self {
             Scalar::Bool => Value::from(false),
-            Scalar::Int(..) | Scalar::DiskSize | Scalar::PortRange => Value::from(0),
+            Scalar::Int(..) | Scalar::Mode | Scalar::DiskSize | Scalar::PortRange => Value::from(0),
             Scalar::Form(Form::Duration) => Value::from("0s"),
             Scalar::Word(words) => Value::from(words[0]),
             Scalar::RoutingTable => Value::from("unspec"),
@@ -207,6 +211,7 @@ impl Scalar {
             Scalar::Bool => "`true` or `false`".to_owned(),
             Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
             Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
+            Scalar::Mode => "the mode of a file such as `0o644`".to_owned(),
             Scalar::Form(form) => form.wanted().to_owned(),
             Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
                 format!("one of `{}`", words.join("`, `"))
