@@ -1,6 +1,6 @@
 //! Writing a configuration as Talos does: every field in its order, and those that are written even when empty.
 //!
-//! Not here: the text of them ([`emit`](super::emit)).
+//! Not here: the text of them ([`emit`]).
 
 use serde_json::{Map, Value};
 
