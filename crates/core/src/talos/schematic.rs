@@ -74,6 +74,17 @@ pub enum SchematicError {
     Faults(Vec<String>),
 }
 
+/// The keys of `customization`.
+pub const CUSTOMIZATION: [&str; 7] = [
+    "embeddedMachineConfiguration",
+    "extraKernelArgs",
+    "meta",
+    "systemExtensions",
+    "bootloader",
+    "secureboot",
+    "diskImage",
+];
+
 impl Schematic {
     /// Reads a schematic from YAML or JSON. Documents after the first do not count, as for the factory.
     pub fn read(text: &str) -> Result<Schematic, SchematicError> {
@@ -96,16 +107,7 @@ impl Schematic {
     }
 
     fn customize(&mut self, typed: &mut Typed, node: &Node) {
-        const NAMES: [&str; 7] = [
-            "embeddedMachineConfiguration",
-            "extraKernelArgs",
-            "meta",
-            "systemExtensions",
-            "bootloader",
-            "secureboot",
-            "diskImage",
-        ];
-        for (name, value) in typed.known(node, "customization", &NAMES).unwrap_or_default() {
+        for (name, value) in typed.known(node, "customization", &CUSTOMIZATION).unwrap_or_default() {
             let path = format!("customization.{name}");
             match name.as_str() {
                 "embeddedMachineConfiguration" => self.embedded_config = text(typed, value, &path),

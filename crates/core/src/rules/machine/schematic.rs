@@ -6,6 +6,7 @@ use crate::cluster::nearest::nearest;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::document;
+use crate::talos::schematic::CUSTOMIZATION;
 
 pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID];
 
@@ -23,18 +24,7 @@ const SCHEMATIC_INVALID: Rule = Rule {
 const MAPS: [(&str, &[&str]); 6] = [
     ("", &["owner", "overlay", "customization"]),
     ("overlay", &["image", "name", "options"]),
-    (
-        "customization",
-        &[
-            "embeddedMachineConfiguration",
-            "extraKernelArgs",
-            "meta",
-            "systemExtensions",
-            "bootloader",
-            "secureboot",
-            "diskImage",
-        ],
-    ),
+    ("customization", &CUSTOMIZATION),
     ("customization.systemExtensions", &["officialExtensions"]),
     ("customization.secureboot", &["enrollKeys", "includeWellKnownCertificates"]),
     ("customization.diskImage", &["sectorSize"]),

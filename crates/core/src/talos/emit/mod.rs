@@ -7,11 +7,13 @@
 //! The rules are those of go-yaml v4 (`Marshal`): four spaces, lists indented under their key, never a folded line, single
 //! quotes around what has another meaning as YAML, double quotes around what has another type.
 //!
-//! Not here: what a scalar without quotes means ([`word`]).
+//! Not here: what a scalar without quotes means ([`word`](super::word)).
+
+mod style;
 
 use serde_json::{Number, Value};
 
-use super::word::{self, Word};
+use style::{Style, Traits, is_break, is_printable};
 
 /// How many spaces a level is indented by.
 const STEP: usize = 4;
@@ -365,145 +367,6 @@ fn is_readable(text: &str, inside: Inside) -> bool {
         Some('\t') => false,
         _ => true,
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    Plain,
-    Single,
-    Double,
-    Literal,
-}
-
-impl Style {
-    fn of(text: &str, traits: &Traits) -> Style {
-        if text.contains('\n') {
-            let filled = text.chars().any(|c| !c.is_whitespace());
-            let block = filled && !traits.ends_in_space && !traits.space_before_break && !traits.special;
-            return if block { Style::Literal } else { Style::Double };
-        }
-        if is_old_word(text) || is_base_60(text) || text == "<<" {
-            return Style::Single;
-        }
-        if word::read(text) != Word::Text {
-            return Style::Double;
-        }
-        let fragile = traits.space_after_break || traits.space_before_break || traits.tab || traits.special;
-        let plain = !fragile
-            && !traits.breaks
-            && !traits.indicators
-            && !traits.starts_in_space
-            && !traits.ends_in_space;
-        match (plain, fragile) {
-            (true, _) => Style::Plain,
-            (false, true) => Style::Double,
-            (false, false) => Style::Single,
-        }
-    }
-}
-
-/// The booleans of YAML 1.1 that are none to go-yaml.
-fn is_old_word(text: &str) -> bool {
-    matches!(
-        text,
-        "y" | "Y"
-            | "yes"
-            | "Yes"
-            | "YES"
-            | "on"
-            | "On"
-            | "ON"
-            | "n"
-            | "N"
-            | "no"
-            | "No"
-            | "NO"
-            | "off"
-            | "Off"
-            | "OFF"
-    )
-}
-
-/// A number of YAML 1.1 with parts of sixty, such as `12:34:56`.
-fn is_base_60(text: &str) -> bool {
-    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let mut parts = text.split(':');
-    let first = parts.next().unwrap_or_default();
-    if !first.starts_with(|c: char| c.is_ascii_digit()) || !text.contains(':') {
-        return false;
-    }
-    let is_tail = |byte: u8| byte.is_ascii_digit() || byte == b'_';
-    let mut parts: Vec<&str> = parts.collect();
-    if let Some((last, tail)) = parts.last().and_then(|last| last.split_once('.')) {
-        if !tail.bytes().all(is_tail) {
-            return false;
-        }
-        parts.pop();
-        parts.push(last);
-    }
-    first.bytes().all(is_tail)
-        && parts.iter().all(|part| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
-}
-
-/// What a text holds that keeps it from being written without quotes or as a block.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own")]
-struct Traits {
-    breaks: bool,
-    special: bool,
-    tab: bool,
-    indicators: bool,
-    starts_in_space: bool,
-    ends_in_space: bool,
-    space_before_break: bool,
-    space_after_break: bool,
-}
-
-impl Traits {
-    fn of(text: &str) -> Traits {
-        let mut traits = Traits {
-            indicators: text.starts_with("---") || text.starts_with("..."),
-            starts_in_space: text.starts_with(' ') || text.starts_with(is_break),
-            ends_in_space: text.ends_with(' '),
-            ..Traits::default()
-        };
-        let mut before = None;
-        let mut rest = text.chars();
-        while let Some(c) = rest.next() {
-            let blank_after = rest.as_str().is_empty() || rest.as_str().starts_with([' ', '\t']);
-            traits.indicators |= match c {
-                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
-                | '`'
-                    if before.is_none() =>
-                {
-                    true
-                }
-                '?' | '-' if before.is_none() => blank_after,
-                ':' => blank_after,
-                '#' => before.is_some_and(|c| matches!(c, ' ' | '\t' | '\0') || is_break(c)),
-                _ => false,
-            };
-            if c == '\t' {
-                traits.tab = true;
-            } else {
-                traits.special |= !is_printable(c);
-            }
-            traits.breaks |= is_break(c);
-            traits.space_after_break |= c == ' ' && before.is_some_and(is_break);
-            traits.space_before_break |= is_break(c) && before == Some(' ');
-            before = Some(c);
-        }
-        traits
-    }
-}
-
-fn is_break(c: char) -> bool {
-    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-/// What go-yaml writes as it is: nothing beyond the basic plane.
-fn is_printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }
 
 #[cfg(test)]
