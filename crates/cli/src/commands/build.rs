@@ -285,9 +285,9 @@ fn files(renderer: &Renderer<'_>, node: &NodePlan) -> Result<Vec<Artifact>, Vec<
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
     }
-    if let Some(files) = renderer.frr(node)? {
-        made.push(Artifact::private(at("frr.conf"), files.conf));
-        made.push(Artifact::public(at("daemons"), files.daemons));
+    for file in renderer.service(node)?.into_iter().flat_map(|service| service.files) {
+        let artifact = if file.private { Artifact::private } else { Artifact::public };
+        made.push(artifact(at(file.name), file.text));
     }
     if node.platform.value == Platform::Nocloud {
         made.push(Artifact::public(at("network-config"), network_config(node, Stage::Boot)));

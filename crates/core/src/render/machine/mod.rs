@@ -22,7 +22,7 @@ use crate::cluster::section::{Platform, Role};
 use crate::cluster::value::Secret;
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan, Stage};
-use crate::render::routing::frr;
+use crate::render::routing::Service;
 use crate::routing::Protected;
 use crate::rules::attachment::Attachments;
 use crate::talos::config::Config;
@@ -193,9 +193,9 @@ impl<'a> Renderer<'a> {
         errors
     }
 
-    /// What FRR reads on a node; none where ichor's extension does not bring it.
-    pub fn frr(&self, node: &NodePlan) -> Result<Option<frr::Files>, Vec<RenderError>> {
-        routing::files(self.ground, &self.protected, node)
+    /// The service that runs a node's routing daemon; none where there is none.
+    pub fn service(&self, node: &NodePlan) -> Result<Option<Service>, Vec<RenderError>> {
+        routing::service(self.ground, &self.protected, node)
     }
 
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.

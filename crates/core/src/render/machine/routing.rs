@@ -1,40 +1,39 @@
-//! The routing daemon's extension service: what it reads, in the configuration.
+//! BGP on a node, in its configuration: the extension service of the daemon, with what it reads.
 
 use serde_json::json;
 
 use super::{Draft, Ground, RenderError};
-use crate::cluster::section::{Backend, BootFrom, Carrier};
+use crate::cluster::section::{BootFrom, Carrier};
 use crate::plan::{NodePlan, Stage};
-use crate::render::routing::frr::{self, Files};
+use crate::render::routing::{self, Order, Service};
 use crate::routing::{Model, Protected};
 
-/// Folder of FRR's files on the node.
-const FOLDER: &str = "/usr/local/etc/frr";
-
-/// What FRR reads on a node; none where it does not run.
-pub fn files(
+/// The service that runs a node's routing daemon; none where there is none.
+pub fn service(
     ground: Ground<'_>,
     protected: &Protected,
     node: &NodePlan,
-) -> Result<Option<Files>, Vec<RenderError>> {
+) -> Result<Option<Service>, Vec<RenderError>> {
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
-    let carried = plan.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Ichor);
-    if plan.backend.value != Backend::Frr || !carried {
-        return Ok(None);
-    }
     let model = Model::of(ground.cluster, node, protected).map_err(|error| {
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })?;
     let Some(model) = model else { return Ok(None) };
-    let files = frr::render(&model, routing, ground.secret).map_err(|refusals| {
+    let order = Order {
+        backend: plan.backend.value,
+        carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
+        model: &model,
+        routing,
+        fetch: ground.secret,
+    };
+    routing::render(order).map_err(|refusals| {
         refusals
             .into_iter()
             .map(|refusal| RenderError::new(node.path(refusal.key), refusal.reason))
             .collect::<Vec<_>>()
-    })?;
-    Ok(Some(files))
+    })
 }
 
 /// Adds the service. It is the same before and after the installation: the node is reached by BGP in both.
@@ -46,8 +45,8 @@ pub fn add(
     stage: Stage,
     errors: &mut Vec<RenderError>,
 ) {
-    let files = match files(ground, protected, node) {
-        Ok(Some(files)) => files,
+    let service = match service(ground, protected, node) {
+        Ok(Some(service)) => service,
         Ok(None) => return,
         Err(mut found) => return errors.append(&mut found),
     };
@@ -56,16 +55,14 @@ pub fn add(
                       image; start the machine another way than `embedded`";
         return errors.push(RenderError::new(node.path("boot.from"), reason));
     }
-    let service = node.settings.routing.get().and_then(|routing| routing.service.get());
-    let file =
-        |name: &str, content: &str| json!({"content": content, "mountPath": format!("{FOLDER}/{name}")});
-    draft.document(
-        "ExtensionServiceConfig",
-        json!({
-            "name": service.map_or("frr", |service| service.as_str()),
-            "configFiles": [file("frr.conf", &files.conf), file("daemons", &files.daemons)],
-        }),
-    );
+    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
+    let files: Vec<_> = service
+        .files
+        .iter()
+        .map(|file| json!({"content": file.text, "mountPath": format!("{}/{}", service.folder, file.name)}))
+        .collect();
+    let name = named.map_or(service.name, |name| name.as_str());
+    draft.document("ExtensionServiceConfig", json!({"name": name, "configFiles": files}));
 }
 
 fn has_password(node: &NodePlan) -> bool {

@@ -1,6 +1,62 @@
 //! Configurations of routing daemons, from a node's [`Model`](crate::routing::Model).
+//!
+//! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
+//! Each backend has a module of its own.
 
 pub mod frr;
+
+use crate::cluster::section::{Backend, Carrier, Routing};
+use crate::cluster::value::Secret;
+use crate::routing::Model;
+
+/// The longest password TCP takes (`TCP_MD5SIG_MAXKEYLEN` of Linux).
+const LONGEST_PASSWORD: usize = 80;
+
+/// Fetches a secret that the file refers to.
+pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, String> + Sync + 'a;
+
+/// What a daemon's configuration is made from.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Who speaks BGP.
+    pub backend: Backend,
+    /// What brings it.
+    pub carrier: Carrier,
+    /// What is meant.
+    pub model: &'a Model,
+    /// What is written about the daemon itself: its release and options.
+    pub routing: &'a Routing,
+    /// Fetches the passwords of sessions.
+    pub fetch: &'a Fetch<'a>,
+}
+
+/// An extension service: what it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name when the file gives it none.
+    pub name: &'static str,
+    /// Folder of its files on the node.
+    pub folder: &'static str,
+    /// The files, the daemon's own configuration first.
+    pub files: Vec<File>,
+}
+
+/// A file that a routing daemon reads.
+#[derive(Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+    /// Whether it is of the kind that holds passwords.
+    pub private: bool,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("name", &self.name).finish_non_exhaustive()
+    }
+}
 
 /// Why a daemon's configuration cannot be made. It names no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,4 +72,38 @@ impl Refusal {
     fn new(key: &'static str, reason: impl Into<String>) -> Self {
         Self { key, reason: reason.into() }
     }
+}
+
+/// The service of a node, or everything that is wrong; none where Talos itself speaks BGP.
+pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let passwords = passwords(order, &mut refusals);
+    let service = match order.backend {
+        Backend::Frr => Some(frr::render(order, &passwords, &mut refusals)),
+        Backend::Native | Backend::Bird | Backend::Gobgp => None,
+    };
+    if refusals.is_empty() { Ok(service) } else { Err(refusals) }
+}
+
+/// The password of each session with the fabric.
+fn passwords(order: Order<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
+    let mut one = |secret: &Secret| {
+        let reason = match (order.fetch)(secret) {
+            Ok(password) if fits(&password) => return Some(password),
+            Ok(_) => format!(
+                "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, \
+                 without spaces"
+            ),
+            Err(reason) => reason,
+        };
+        refusals.push(Refusal::new("routing.neighbors", reason));
+        None
+    };
+    let neighbors = order.model.fabric.neighbors.iter();
+    neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut one)).collect()
+}
+
+/// A line break would end the line and start another.
+fn fits(password: &str) -> bool {
+    (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
 }
