@@ -7,6 +7,7 @@
 mod alike;
 pub mod backend;
 mod boot;
+pub mod cable;
 mod cluster;
 pub mod derive;
 mod kind;
@@ -476,9 +477,10 @@ pub fn plan(cluster: &Cluster) -> Plan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::Plan;
     use crate::cluster::{Files, load};
+    use crate::model::{Cluster, validate};
 
     struct One(&'static str);
 
@@ -494,7 +496,14 @@ mod tests {
 
     /// The plan of a text without problems.
     pub fn planned(text: &'static str) -> Plan {
+        planned_with(text).1
+    }
+
+    /// A text without problems, and its plan.
+    pub fn planned_with(text: &'static str) -> (Cluster, Plan) {
         let loaded = load("ichor.yaml", &mut One(text));
-        super::plan(&crate::model::validate(loaded.file, loaded.problems).unwrap())
+        let cluster = validate(loaded.file, loaded.problems).unwrap();
+        let plan = super::plan(&cluster);
+        (cluster, plan)
     }
 }

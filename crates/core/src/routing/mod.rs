@@ -2,14 +2,17 @@
 //!
 //! A [`Model`] is made from the plan and says everything once: the instance toward the [`fabric`], the one toward the speaker
 //! ([`workload`]), and what is let through between them ([`filter`], [`protected`]). It knows no daemon's words, so that every
-//! backend renders the same meaning.
+//! backend renders the same meaning. A [`Network`] is all of it at once: the models of the nodes, the routers at the other
+//! end ([`router`]), and every session between them ([`network`]).
 //!
 //! Not here: what a backend cannot do ([`plan::backend`](crate::plan::backend)), and texts
 //! ([`render::routing`](crate::render::routing)).
 
 pub mod fabric;
 pub mod filter;
+pub mod network;
 pub mod protected;
+pub mod router;
 pub mod workload;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,7 +22,9 @@ use crate::model::Cluster;
 use crate::plan::NodePlan;
 pub use fabric::Fabric;
 pub use filter::{Family, Filter, Term};
+pub use network::Network;
 pub use protected::Protected;
+pub use router::Router;
 pub use workload::{Domain, Workload};
 
 /// The BGP of one node.

@@ -51,10 +51,15 @@ fn outermost(mut nets: Vec<IpNet>) -> Vec<IpNet> {
 }
 
 fn of_node(node: &NodePlan) -> Vec<IpNet> {
-    let dummies = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
-    let mut nets: Vec<IpNet> =
-        node.address.iter().chain(node.loopback.iter()).chain(dummies).map(|(net, _)| net).collect();
+    let addresses = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
+    let addresses = node.address.iter().chain(node.loopback.iter()).chain(addresses);
+    addresses.map(|(net, _)| net).chain(dummies(node)).collect()
+}
+
+/// The prefixes that a node's dummy links have their addresses from.
+pub(super) fn dummies(node: &NodePlan) -> Vec<IpNet> {
     let written = node.settings.network.get().into_iter().flat_map(|network| network.dummy.entries());
+    let mut nets = Vec::new();
     for (_, dummy) in written {
         nets.extend(dummy.value.v4.value().and_then(|v4| v4.around()).map(IpNet::V4));
         nets.extend(dummy.value.v6.value().and_then(|v6| v6.around()).map(IpNet::V6));

@@ -1,6 +1,6 @@
 //! `fabric`: the routers around the nodes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::cluster::key::List;
 use crate::cluster::record::{choice, record};
@@ -27,6 +27,8 @@ record! {
         role: RouterRole = "leaf", "leaf";
         /// Its AS number.
         asn: Asn = "required", "65101";
+        /// Its router id.
+        router_id: Ipv4Addr = "its first IPv4 address, else 10.255.255.N for the N-th router", "10.255.255.1";
         /// Its addresses toward the nodes.
         addresses: List<IpAddr> = "none: unnumbered", "[\"fd00:101::fffe\"]";
         /// What it runs.

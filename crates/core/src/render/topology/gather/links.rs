@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::cables::Cables;
 use super::hubs::{Hubs, Network};
 use crate::cluster::section::{Addressing, Tailscale};
+use crate::plan::cable::Cables;
 use crate::plan::derive::Rule;
 use crate::plan::{NeighborPlan, NodePlan, Origin, Peer, Plan};
 use crate::render::topology::scene::WireKind;

@@ -4,7 +4,6 @@
 //! [`crowd`] which nodes share a box, [`card`] and [`stack`] what the boxes say, [`frames`] which stand together,
 //! [`title`] what holds for all.
 
-mod cables;
 mod card;
 mod crowd;
 mod facts;
@@ -20,7 +19,7 @@ mod wires;
 use super::scene::Scene;
 use crate::model::Cluster;
 use crate::plan::Plan;
-use cables::Cables;
+use crate::plan::cable::Cables;
 use hubs::Hubs;
 use links::Link;
 

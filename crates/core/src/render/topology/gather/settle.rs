@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::cables::Cables;
 use super::hubs::Hubs;
+use crate::plan::cable::Cables;
 use crate::render::topology::scene::{Cable, Fact, Hub, HubKind};
 
 /// More hubs of one kind than this are drawn as one.

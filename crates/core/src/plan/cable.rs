@@ -8,6 +8,7 @@ use crate::model::Cluster;
 pub type End<'a> = (&'a str, &'a str);
 
 /// Cables by what they connect.
+#[derive(Debug)]
 pub struct Cables<'a> {
     /// Between two routers.
     pub routers: Vec<(End<'a>, End<'a>)>,
@@ -16,6 +17,7 @@ pub struct Cables<'a> {
 }
 
 impl<'a> Cables<'a> {
+    /// Those of a cluster.
     pub fn of(cluster: &'a Cluster) -> Self {
         let mut cables = Self { routers: Vec::new(), nodes: BTreeMap::new() };
         let fabric = cluster.file.fabric.get();
@@ -25,7 +27,7 @@ impl<'a> Cables<'a> {
                 (Some(node), None) => drop(cables.nodes.insert((node, one.1), other)),
                 (None, Some(node)) => drop(cables.nodes.insert((node, other.1), one)),
                 (None, None) => cables.routers.push((one, other)),
-                // Between two nodes there is no hub to draw it to.
+                // Nodes have no sessions with each other.
                 (Some(_), Some(_)) => {}
             }
         }

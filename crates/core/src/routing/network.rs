@@ -1,0 +1,353 @@
+//! The whole fabric: every node, every router, and every session between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::fabric::{Found, Neighbor};
+use super::router::Peer;
+use super::{Family, Model, ModelError, Protected, Router, Term, protected};
+use crate::cluster::section::RouterRole;
+use crate::cluster::value::{LinkName, Secret};
+use crate::model::Cluster;
+use crate::plan::cable::Cables;
+use crate::plan::{self, NodePlan, Plan};
+
+/// Keepalive and hold time between two routers.
+const TIMERS: (u16, u16) = (3, 9);
+
+/// Every speaker of BGP outside Kubernetes, and every session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// The nodes that route, in the order of the file.
+    pub nodes: Vec<Model>,
+    /// The routers: those of the file in its order, then those that only nodes know.
+    pub routers: Vec<Router>,
+    /// The sessions.
+    pub sessions: Vec<Session>,
+}
+
+/// A session: its two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session(pub End, pub End);
+
+/// One end of a session: who, and which of its sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// A node, and which of its neighbours.
+    Node(usize, usize),
+    /// A router, and which of its peers.
+    Router(usize, usize),
+}
+
+impl Network {
+    /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
+    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
+        let protected = Protected::of(plan);
+        let (mut nodes, mut plans, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        for node in &plan.nodes {
+            match Model::of(cluster, node, &protected) {
+                Ok(Some(model)) => {
+                    nodes.push(model);
+                    plans.push(node);
+                }
+                Ok(None) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let routers = cluster.routers().enumerate().map(|(nth, at)| Router::listed(nth, &at.value)).collect();
+        let mut network = Self { nodes, routers, sessions: Vec::new() };
+        let cables = Cables::of(cluster);
+        let mut ports = Ports::of(&cables);
+        network.connect_nodes(&plans, &cables, &mut ports);
+        network.connect_routers(&cables, &mut ports);
+        network.accept(plan, &protected);
+        Ok(network)
+    }
+
+    /// What one end says of the session.
+    pub fn at(&self, end: End) -> &Neighbor {
+        match end {
+            End::Node(node, nth) => &self.nodes[node].fabric.neighbors[nth],
+            End::Router(router, nth) => &self.routers[router].peers[nth].session,
+        }
+    }
+
+    /// Who is at an end.
+    pub fn name(&self, end: End) -> &str {
+        match end {
+            End::Node(node, _) => self.nodes[node].name.as_str(),
+            End::Router(router, _) => &self.routers[router].name,
+        }
+    }
+
+    fn connect_nodes(&mut self, plans: &[&NodePlan], cables: &Cables<'_>, ports: &mut Ports) {
+        let mut unlisted: BTreeMap<String, usize> = BTreeMap::new();
+        for (node, plan) in plans.iter().enumerate() {
+            let neighbors = plan.routing.iter().flat_map(|routing| &routing.neighbors);
+            for (nth, neighbor) in neighbors.enumerate() {
+                let router = neighbor.router_nth.unwrap_or_else(|| {
+                    let (name, address) = known_as(neighbor);
+                    let asn = neighbor.asn;
+                    let key = format!("{name} {asn:?}");
+                    *unlisted.entry(key).or_insert_with(|| {
+                        let nth = self.routers.len();
+                        self.routers.push(Router::unlisted(nth, name, asn, address));
+                        nth
+                    })
+                });
+                let near = Near { model: &self.nodes[node], plan, nth };
+                let peer = near.seen_from(&self.routers[router], cables, ports);
+                let far = &mut self.routers[router];
+                far.peers.push(peer);
+                let ends = Session(End::Node(node, nth), End::Router(router, far.peers.len() - 1));
+                self.sessions.push(ends);
+            }
+        }
+    }
+
+    /// Routers that are cabled speak over the cable; without cables every leaf is cabled to every spine.
+    fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut Ports) {
+        for (one, other) in self.router_cables(cables, ports) {
+            let first = self.add_peer(&one, other.0);
+            let second = self.add_peer(&other, one.0);
+            self.sessions.push(Session(first, second));
+        }
+    }
+
+    fn router_cables(
+        &self,
+        cables: &Cables<'_>,
+        ports: &mut Ports,
+    ) -> Vec<((usize, LinkName), (usize, LinkName))> {
+        let nth = |name: &str| self.routers.iter().position(|router| router.listed && router.name == name);
+        if !cables.routers.is_empty() {
+            let end = |(router, port): (&str, &str)| Some((nth(router)?, LinkName::parse(port).ok()?));
+            return cables
+                .routers
+                .iter()
+                .filter_map(|(one, other)| Some((end(*one)?, end(*other)?)))
+                .collect();
+        }
+        let of = |role| (0..self.routers.len()).filter(move |nth| self.routers[*nth].role == role);
+        let pairs: Vec<_> = of(RouterRole::Leaf)
+            .filter(|leaf| self.routers[*leaf].listed)
+            .flat_map(|leaf| of(RouterRole::Spine).map(move |spine| (leaf, spine)))
+            .collect();
+        let mut port = |router: usize| (router, ports.next(&self.routers[router].name));
+        pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
+    }
+
+    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize) -> End {
+        let (name, asn) = (self.routers[far].name.clone(), self.routers[far].asn);
+        let password = self.routers[*router].password.clone();
+        let peers = &mut self.routers[*router].peers;
+        let session = Neighbor {
+            found: Found::Port { name: port.clone(), mac: None },
+            asn,
+            families: Family::ALL.to_vec(),
+            bfd: None,
+            timers: TIMERS,
+            passive: false,
+            password,
+        };
+        peers.push(Peer { name, node: false, session, by_range: false });
+        End::Router(*router, peers.len() - 1)
+    }
+
+    /// What routers take from nodes: single addresses of the cluster's prefixes, aggregates, and what speakers may announce.
+    fn accept(&mut self, plan: &Plan, guard: &Protected) {
+        let dummies = plan.nodes.iter().flat_map(protected::dummies);
+        let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
+        let mut own: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
+        let mut terms = Vec::new();
+        for model in &self.nodes {
+            let announced = model.fabric.announced.iter().map(|announced| announced.net);
+            let outside: Vec<_> =
+                announced.filter(|net| !own.iter().any(|prefix| prefix.contains(net))).collect();
+            own.extend(outside);
+            terms.extend(model.fabric.aggregates.iter().map(|net| Term::exactly(true, *net)));
+        }
+        let speakers = self.nodes.iter().filter_map(|model| model.workload.as_ref());
+        let permits = speakers.flat_map(|workload| workload.filter.0.iter().filter(|term| term.permit));
+        let mut allowed: Vec<Term> = permits.copied().collect();
+        terms.extend(own.iter().map(|net| Term::hosts(true, *net)));
+        for list in [&mut terms, &mut allowed] {
+            list.sort_by_key(|term| (term.net, term.least, term.most));
+            list.dedup();
+        }
+        terms.extend(guard.filter(&allowed).0);
+        for router in &mut self.routers {
+            router.accepts.0.clone_from(&terms);
+        }
+    }
+}
+
+/// What a node knows of a router that the file does not list: what to call it, and its address.
+fn known_as(neighbor: &plan::NeighborPlan) -> (String, Option<IpAddr>) {
+    match &neighbor.peer {
+        plan::Peer::Address(address) => (address.to_string(), Some(*address)),
+        plan::Peer::Link(link) => (format!("the router on {link}"), None),
+    }
+}
+
+/// A node's end of a session.
+struct Near<'a> {
+    model: &'a Model,
+    plan: &'a NodePlan,
+    nth: usize,
+}
+
+impl Near<'_> {
+    /// The session as the router must have it.
+    fn seen_from(&self, router: &Router, cables: &Cables<'_>, ports: &mut Ports) -> Peer {
+        let own = &self.model.fabric.neighbors[self.nth];
+        let (found, by_range) = match &own.found {
+            Found::Port { name, .. } => {
+                let cable = cables.nodes.get(&(self.plan.nth, name.as_str()));
+                let listed = cable.filter(|(far, _)| *far == router.name);
+                let port = listed.and_then(|(_, port)| LinkName::parse(port).ok());
+                let name = port.unwrap_or_else(|| ports.next(&router.name));
+                (Found::Port { name, mac: None }, false)
+            }
+            Found::Address { address, source } => {
+                let node = source.or_else(|| self.address_like(*address));
+                let ranged = router.listen.is_some_and(|range| node.is_none_or(|node| range.contains(&node)));
+                // Without an address nothing can be said of the node but its range.
+                let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
+                (found, ranged || node.is_none())
+            }
+        };
+        let session = Neighbor {
+            found,
+            asn: Some(self.model.asn),
+            families: own.families.clone(),
+            bfd: router.bfd.unwrap_or(own.bfd),
+            timers: own.timers,
+            passive: false,
+            password: password(router, own),
+        };
+        Peer { name: self.model.name.to_string(), node: true, session, by_range }
+    }
+
+    /// The node's address of the family of another; one that DHCP gives is not known.
+    fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
+        let fixed = self.plan.addressing.value == crate::cluster::section::Addressing::Static;
+        let mut own = self.plan.address.iter().filter(|_| fixed).map(|(net, _)| net.addr());
+        own.find(|address| address.is_ipv4() == other.is_ipv4())
+    }
+}
+
+fn password(router: &Router, own: &Neighbor) -> Option<Secret> {
+    router.password.clone().or_else(|| own.password.clone())
+}
+
+/// Names of routers' ports that no cable names: `swp1` and so on, in the order in which they are asked for.
+struct Ports {
+    used: BTreeSet<(String, String)>,
+    next: BTreeMap<String, usize>,
+}
+
+impl Ports {
+    fn of(cables: &Cables<'_>) -> Self {
+        let ends = cables.routers.iter().flat_map(|(one, other)| [*one, *other]);
+        let used = ends.chain(cables.nodes.values().copied());
+        Self {
+            used: used.map(|(router, port)| (router.to_owned(), port.to_owned())).collect(),
+            next: BTreeMap::new(),
+        }
+    }
+
+    fn next(&mut self, router: &str) -> LinkName {
+        let last = self.next.entry(router.to_owned()).or_default();
+        loop {
+            *last += 1;
+            let name = format!("swp{last}");
+            if !self.used.contains(&(router.to_owned(), name.clone())) {
+                return LinkName::parse(&name).expect("letters and digits");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::planned_with;
+
+    fn network(text: &'static str) -> Network {
+        let (cluster, plan) = planned_with(text);
+        Network::of(&cluster, &plan).unwrap()
+    }
+
+    fn port(network: &Network, end: End) -> String {
+        match &network.at(end).found {
+            Found::Port { name, .. } => format!("{}:{name}", network.name(end)),
+            Found::Address { address, .. } => format!("{}@{address}", network.name(end)),
+        }
+    }
+
+    fn told(network: &Network) -> Vec<(String, String)> {
+        network
+            .sessions
+            .iter()
+            .map(|Session(one, other)| (port(network, *one), port(network, *other)))
+            .collect()
+    }
+
+    #[test]
+    fn ports_of_routers_are_those_of_the_cables_and_else_counted() {
+        let network = network(
+            "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+             fabric: {routers: [{name: leaf1, asn: 65101}, {name: leaf2, asn: 65102}, {name: spine1, asn: 65200, role: spine}],\n\
+             \x20 cables: [[a:fab0, leaf1:swp7], [b:fab0, leaf1:swp1]]}\n\
+             routing: {backend: frr}\ndefaults: {ports: [fab0, fab1]}\n\
+             nodes: [{name: a, index: 1, macs: [\"02:00:00:00:00:01\", \"02:00:00:00:00:02\"]}, {name: b, index: 2, macs: [\"02:00:00:00:00:03\", \"02:00:00:00:00:04\"]}]",
+        );
+
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        assert_eq!(
+            told(&network),
+            [
+                pair("a:fab0", "leaf1:swp7"),
+                pair("a:fab1", "leaf2:swp1"),
+                pair("b:fab0", "leaf1:swp1"),
+                pair("b:fab1", "leaf2:swp2"),
+                pair("leaf1:swp2", "spine1:swp1"),
+                pair("leaf2:swp3", "spine1:swp2"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_router_that_nobody_lists_is_one_for_all_its_nodes() {
+        let network = network(
+            "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+             routing: {backend: frr, neighbors: [{address: \"fd00:1::fffe\", asn: 65001}]}\n\
+             nodes: [{name: a, index: 1}, {name: b, index: 2}]",
+        );
+
+        let [router] = &network.routers[..] else { panic!("{:#?}", network.routers) };
+        assert_eq!((router.name.as_str(), router.listed, router.peers.len()), ("fd00:1::fffe", false, 2));
+        assert_eq!(told(&network)[1], ("b@fd00:1::fffe".to_owned(), "fd00:1::fffe@fd00:1::2".to_owned()));
+    }
+
+    #[test]
+    fn a_leaf_takes_no_more_than_nodes_may_announce() {
+        let network = network(
+            "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+             network: {services: {pools: {default: [198.51.100.0/24]}}}\n\
+             fabric: {routers: [{name: leaf1, asn: 65101}]}\n\
+             routing: {backend: frr, workload: {speaker: metallb}}\n\
+             nodes: [{name: a, index: 1, macs: [\"02:00:00:00:00:01\"]}]",
+        );
+
+        let admits = |net: &str| network.routers[0].accepts.admits(net.parse().unwrap());
+        assert!(["10.1.254.1/32", "fd00:1:fe::1/128", "198.51.100.7/32"].into_iter().all(admits));
+        assert!(!["0.0.0.0/0", "10.1.254.0/24", "10.1.0.1/32", "8.8.8.8/32"].into_iter().any(admits));
+    }
+}
