@@ -1,12 +1,14 @@
 //! Decides everything ichor does, and touches nothing.
 //!
 //! The folders are the flow, left to right: [`cluster`] reads the file as typed, [`model`] resolves it, [`plan`] decides
-//! every value, [`rules`] judges the result, [`routing`] is what a node's BGP means, [`render`] turns it all into bytes. [`talos`] holds what is known of Talos itself.
+//! every value, [`rules`] judges the result, [`routing`] is what BGP on nodes and routers means, [`prove`] computes what comes
+//! of it, [`render`] turns it all into bytes. [`talos`] holds what is known of Talos itself.
 
 pub mod cluster;
 pub mod model;
 pub mod moment;
 pub mod plan;
+pub mod prove;
 pub mod render;
 pub mod routing;
 pub mod rules;

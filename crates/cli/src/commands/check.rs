@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Deny {
+pub(crate) enum Deny {
     /// Warnings make the answer no
     Warnings,
 }

@@ -139,6 +139,28 @@ impl RoutePlan {
 }
 
 impl NodePlan {
+    /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
+    pub fn leads_to(&self, address: IpAddr) -> bool {
+        let gateway = match address {
+            IpAddr::V4(_) => self.gateway.v4.is_some(),
+            IpAddr::V6(v6) => self.gateway.v6.is_some() && !v6.is_unicast_link_local(),
+        };
+        let mut links = self.settings.links.values();
+        gateway
+            || self.addressing.value == Addressing::Dhcp
+            || self.address.iter().any(|(net, _)| net.contains(&address))
+            || links.any(|link| {
+                link.dhcp.value() == Some(true)
+                    || link.addresses.values().any(|own| own.0.contains(&address))
+                    || link.routes.values().any(|route| match route.to.get() {
+                        Some(to) => to.0.contains(&address),
+                        None => route.via.get().is_some_and(|via| via.is_ipv4() == address.is_ipv4()),
+                    })
+            })
+    }
+}
+
+impl NodePlan {
     /// The links of the node: loopback, ports, bonds, VLANs, bridges, dummies.
     pub fn links(&self, stage: Stage) -> Vec<LinkPlan> {
         let mut gather = Gather { node: self, stage, links: Vec::new() };

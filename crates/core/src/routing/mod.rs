@@ -9,6 +9,7 @@
 //! ([`render::routing`](crate::render::routing)).
 
 pub mod fabric;
+pub mod fault;
 pub mod filter;
 pub mod network;
 pub mod protected;
@@ -32,6 +33,8 @@ pub use workload::{Domain, Workload};
 pub struct Model {
     /// The node.
     pub name: NodeName,
+    /// Its number in the plan.
+    pub nth: usize,
     /// Its AS number.
     pub asn: Asn,
     /// Its router id.
@@ -80,6 +83,7 @@ impl Model {
         let workload = plan.workload.as_ref();
         Ok(Some(Self {
             name: node.name.clone(),
+            nth: node.nth,
             asn: node.asn.as_ref().ok_or_else(|| missing("routing.asn"))?.value,
             router_id: node.router_id.as_ref().ok_or_else(|| missing("routing.router_id"))?.value,
             sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),

@@ -216,10 +216,9 @@ impl Near<'_> {
             }
             Found::Address { address, source } => {
                 let node = source.or_else(|| self.address_like(*address));
-                let ranged = router.listen.is_some_and(|range| node.is_none_or(|node| range.contains(&node)));
-                // Without an address nothing can be said of the node but its range.
+                // Of a node whose address DHCP gives, a router knows but the range it is in.
                 let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
-                (found, ranged || node.is_none())
+                (found, router.listen.is_some() || node.is_none())
             }
         };
         let session = Neighbor {

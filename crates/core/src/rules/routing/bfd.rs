@@ -1,11 +1,12 @@
 //! BFD: both ends, and releases it breaks on.
 
 use super::backend;
-use super::session::{self, Session, is_affected, sessions};
+use super::session::{self, Session, sessions};
 use crate::cluster::key::Key;
 use crate::cluster::section::{Backend, Bfd, Software};
 use crate::cluster::value::Toggle;
 use crate::plan::backend::LackKind;
+use crate::routing::fault;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
@@ -95,7 +96,7 @@ fn is_stuck(session: &Session<'_>, end: End) -> bool {
             let routing = session.node.settings.routing.get();
             let version = routing.and_then(|routing| routing.version.get());
             session.routing.backend.value == Backend::Frr
-                && version.is_some_and(is_affected)
+                && version.is_some_and(fault::waits_for_bfd)
                 && session.address().is_some()
         }
         // Over a link the leaf starts BGP after some seconds, unless the node's BIRD waits for it to do so.

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use super::session::{self, Session, alike, sessions, those};
-use crate::cluster::section::Addressing;
 use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer, Prefixes};
 use crate::rules::roll::Rolls;
@@ -212,7 +211,7 @@ fn unreachable(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
-            let lost = those(context, session.nodes, |node| !leads_to(node, address));
+            let lost = those(context, session.nodes, |node| !node.leads_to(address));
             rolls.add(address, &lost, session.neighbor.place);
         }
     }
@@ -225,26 +224,6 @@ fn unreachable(context: &Context<'_>, found: &mut Found) {
             format!("{roll} {verb} neither an address beside {address} nor a gateway to it"),
         );
     }
-}
-
-/// Whether the node has a way to `address`; what a DHCP server gives it is not known.
-fn leads_to(node: &NodePlan, address: IpAddr) -> bool {
-    let gateway = match address {
-        IpAddr::V4(_) => node.gateway.v4.is_some(),
-        IpAddr::V6(v6) => node.gateway.v6.is_some() && !v6.is_unicast_link_local(),
-    };
-    let mut links = node.settings.links.values();
-    gateway
-        || node.addressing.value == Addressing::Dhcp
-        || node.address.iter().any(|(net, _)| net.contains(&address))
-        || links.any(|link| {
-            link.dhcp.value() == Some(true)
-                || link.addresses.values().any(|own| own.0.contains(&address))
-                || link.routes.values().any(|route| match route.to.get() {
-                    Some(to) => to.0.contains(&address),
-                    None => route.via.get().is_some_and(|via| via.is_ipv4() == address.is_ipv4()),
-                })
-        })
 }
 
 /// Whether it is a link-local address with its link.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use crate::cluster::Place;
 use crate::cluster::key::At;
 use crate::cluster::section::{Router, Software};
-use crate::cluster::value::SoftwareVersion;
 use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
+use crate::routing::fault;
 use crate::rules::{Context, rung};
 
 /// One session with the fabric, of nodes that route alike.
@@ -99,18 +99,9 @@ impl<'c> Session<'c> {
     /// Whether its router runs an FRR that lets a BFD session that is down keep BGP from starting.
     pub(super) fn is_affected(&self) -> bool {
         self.router.is_some_and(|router| {
-            router.value.software.value().unwrap_or(Software::Frr) == Software::Frr
-                && router.value.version.get().is_some_and(is_affected)
+            let software = router.value.software.value().unwrap_or(Software::Frr);
+            fault::router_waits_for_bfd(software, router.value.version.get())
         })
-    }
-}
-
-/// FRR 10.2.0 to 10.2.2 and 10.3.0.
-pub(super) fn is_affected(version: &SoftwareVersion) -> bool {
-    match version.minor() {
-        (10, 2) => version.patch().unwrap_or(0) <= 2,
-        (10, 3) => version.patch().unwrap_or(0) == 0,
-        _ => false,
     }
 }
 
@@ -125,17 +116,4 @@ pub(super) fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> Stri
     let router = context.cluster.routers().find(|router| router.place == place);
     let name = router.and_then(|router| router.value.name.get());
     name.map_or_else(|| "fabric.routers".to_owned(), |name| format!("fabric.routers.{name}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_four_releases_of_frr_are_affected() {
-        let affected = |text| is_affected(&SoftwareVersion::parse(text).unwrap());
-
-        assert!(["10.2", "10.2.0", "10.2.1", "10.2.2", "10.3", "10.3.0"].into_iter().all(affected));
-        assert!(!["8.4.4", "10", "10.1", "10.2.3", "10.3.1", "10.7.1"].into_iter().any(affected));
-    }
 }

@@ -1,0 +1,171 @@
+//! The proof in sentences and tables.
+
+use std::io::Write;
+
+use ichor_core::cluster::section::RouterRole;
+use ichor_core::prove::failure::Failure;
+use ichor_core::prove::intent::Intent;
+use ichor_core::prove::study::{Outcome, Reach};
+use ichor_core::prove::{Proof, Scope, Subject};
+
+use crate::project::Project;
+use crate::style::{BOLD, DIM, ERROR, GOOD, WARNING};
+use crate::table;
+
+/// More rows than this are put together.
+const ROWS: usize = 24;
+
+pub(super) fn print(
+    project: &Project,
+    subject: &Subject,
+    proof: &Proof,
+    scope: &Scope,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let name = &project.plan.cluster.name;
+    writeln!(out, "{BOLD}{name}{BOLD:#}: {}\n", crowd(subject))?;
+    prefixes(subject, &proof.study.reaches, out)?;
+    writeln!(out)?;
+    for intent in &proof.intents {
+        say(intent, out)?;
+    }
+    writeln!(out)?;
+    failures(subject, proof, scope, out)
+}
+
+/// Who is there.
+fn crowd(subject: &Subject) -> String {
+    let of_role = |role| subject.network.routers.iter().filter(|router| router.role == role).count();
+    let mut parts = vec![count(subject.network.nodes.len(), "node")];
+    for (role, word) in
+        [(RouterRole::Leaf, "leaf"), (RouterRole::Spine, "spine"), (RouterRole::Gateway, "gateway")]
+    {
+        if of_role(role) > 0 {
+            parts.push(count(of_role(role), word));
+        }
+    }
+    parts.push(count(subject.network.sessions.len(), "session"));
+    parts.join(", ")
+}
+
+fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+fn prefixes(subject: &Subject, reaches: &[Reach], out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut groups: Vec<(&Reach, Vec<&Reach>)> = Vec::new();
+    for reach in reaches {
+        let like = |known: &Reach| {
+            (&known.kind, known.routers, known.paths, known.longest, known.from.len())
+                == (&reach.kind, reach.routers, reach.paths, reach.longest, reach.from.len())
+        };
+        let group = groups.iter_mut().find(|(known, _)| reaches.len() > ROWS && like(known));
+        match group {
+            Some((_, members)) => members.push(reach),
+            None => groups.push((reach, vec![reach])),
+        }
+    }
+    let routers = subject.network.routers.len();
+    let rows: Vec<_> = groups.iter().map(|(one, members)| row(subject, one, members, routers)).collect();
+    table::print(out, &["WHAT", "PREFIXES", "FROM", "ROUTERS", "PATHS", "LONGEST"], &rows)?;
+    Ok(())
+}
+
+fn row(subject: &Subject, one: &Reach, members: &[&Reach], routers: usize) -> Vec<String> {
+    let nets: Vec<String> = members.iter().flat_map(|reach| &reach.nets).map(ToString::to_string).collect();
+    let mut from: Vec<&str> = members
+        .iter()
+        .flat_map(|reach| &reach.from)
+        .map(|vertex| subject.graph.vertices[*vertex as usize].name.as_str())
+        .collect();
+    from.dedup();
+    let paths = match one.paths {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
+    vec![
+        one.kind.to_string(),
+        table::names(nets.iter().map(String::as_str)),
+        if from.is_empty() { "nobody".to_owned() } else { table::names(from) },
+        format!("{} of {routers}", one.routers),
+        paths,
+        one.longest.to_string(),
+    ]
+}
+
+fn say(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (style, word) = match (intent.broken.is_empty(), intent.unknown.is_empty()) {
+        (false, _) => (ERROR, "broken "),
+        (true, false) => (WARNING, "unknown"),
+        (true, true) => (GOOD, "holds  "),
+    };
+    writeln!(out, "{style}{word}{style:#}  {}", intent.says)?;
+    for tally in [&intent.broken, &intent.unknown] {
+        for example in &tally.examples {
+            writeln!(out, "         {example}")?;
+        }
+        more(tally.count - tally.examples.len(), out)?;
+    }
+    Ok(())
+}
+
+fn more(left: usize, out: &mut dyn Write) -> anyhow::Result<()> {
+    if left > 0 {
+        writeln!(out, "         {DIM}and {left} more{DIM:#}")?;
+    }
+    Ok(())
+}
+
+fn failures(subject: &Subject, proof: &Proof, scope: &Scope, out: &mut dyn Write) -> anyhow::Result<()> {
+    let taken = match scope {
+        Scope::Together(failures) => format!("without {}", names(subject, failures)),
+        Scope::Each { failures, .. } if failures.is_empty() => return Ok(()),
+        Scope::Each { failures, pairs } => {
+            let of = |kind: &'static str| {
+                let number = failures.iter().filter(|failure| failure.kind(&subject.graph) == kind).count();
+                (number > 0).then(|| count(number, kind))
+            };
+            let kinds: Vec<_> = ["router", "node", "link", "speaker"].into_iter().filter_map(of).collect();
+            format!("without any {} of {}", if *pairs { "two" } else { "one" }, kinds.join(", "))
+        }
+    };
+    let outcomes = &proof.study.outcomes;
+    let broken: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.broken.is_empty()).collect();
+    let alone: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.alone.is_empty()).collect();
+    if broken.is_empty() {
+        writeln!(out, "{GOOD}holds{GOOD:#}    {taken}: nothing is lost to which a way is left")?;
+    } else {
+        writeln!(out, "{ERROR}broken{ERROR:#}   {taken}: something is lost although a way is left")?;
+        list(subject, &broken, |outcome| &outcome.broken.examples, |outcome| outcome.broken.count, out)?;
+    }
+    if !alone.is_empty() {
+        writeln!(out, "{WARNING}single{WARNING:#}   no other way is wired for what these take away")?;
+        list(subject, &alone, |outcome| &outcome.alone.examples, |outcome| outcome.alone.count, out)?;
+    }
+    Ok(())
+}
+
+fn names(subject: &Subject, failures: &[Failure]) -> String {
+    failures.iter().map(|failure| subject.name(*failure)).collect::<Vec<_>>().join(" and ")
+}
+
+/// How many of many are told.
+const TOLD: usize = 10;
+
+fn list(
+    subject: &Subject,
+    outcomes: &[(&Vec<Failure>, &Outcome)],
+    examples: impl Fn(&Outcome) -> &Vec<String>,
+    number: impl Fn(&Outcome) -> usize,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    for (failures, outcome) in outcomes.iter().take(TOLD) {
+        let first = examples(outcome).first().map_or("", String::as_str);
+        let rest = match number(outcome) {
+            0 | 1 => String::new(),
+            many => format!(" {DIM}(and {} more){DIM:#}", many - 1),
+        };
+        writeln!(out, "         {BOLD}{}{BOLD:#}: {first}{rest}", names(subject, failures))?;
+    }
+    more(outcomes.len().saturating_sub(TOLD), out)
+}

@@ -1,0 +1,172 @@
+//! The fabric as the proof sees it: who speaks BGP, and which sessions there are.
+//!
+//! Nodes come first, in the order of the [`Network`], then its routers.
+
+use crate::cluster::section::Software;
+use crate::routing::network::{End, Session};
+use crate::routing::{Family, Filter, Model, Network};
+
+/// Local preference where nobody sets another.
+pub const PREFERENCE: u32 = 100;
+
+/// What a community keeps the next router from doing with a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// Nothing.
+    #[default]
+    Free,
+    /// Passing it on to another AS.
+    Inside,
+}
+
+/// Someone who speaks BGP.
+#[derive(Clone, Debug)]
+pub struct Vertex {
+    /// Name.
+    pub name: String,
+    /// Whether it is a node, which passes on nothing but its own.
+    pub node: bool,
+    /// AS number; one that nobody else has where it is not known.
+    pub asn: u32,
+    /// Router id.
+    pub id: u32,
+    /// How often it puts its AS number in front once more.
+    pub prepend: u16,
+    /// The local preference it gives to what comes in.
+    pub preference: u32,
+    /// What it asks of the next router by its communities.
+    pub keeps: Kept,
+    /// Which of [`Graph::gates`] it has toward what comes in.
+    pub gate: usize,
+    /// Whether it gives nodes a default route.
+    pub defaults: bool,
+    /// Its sessions, each with who is at the other end.
+    pub edges: Vec<(u32, u32)>,
+    /// Those of them with routers.
+    pub trunks: Vec<(u32, u32)>,
+}
+
+/// A session that comes up.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// Its ends.
+    pub ends: (u32, u32),
+    /// Whether it carries IPv4 and IPv6.
+    pub carries: [bool; 2],
+    /// Which of the network's sessions it is.
+    pub session: usize,
+}
+
+impl Edge {
+    /// Whether it carries a family.
+    pub fn carries(&self, family: Family) -> bool {
+        self.carries[family as usize]
+    }
+
+    /// The end that is not `one`.
+    pub fn other(&self, one: u32) -> u32 {
+        if self.ends.0 == one { self.ends.1 } else { self.ends.0 }
+    }
+}
+
+/// Everyone, and the sessions that come up.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Everyone.
+    pub vertices: Vec<Vertex>,
+    /// How many of them are nodes: the first ones.
+    pub nodes: usize,
+    /// Sessions.
+    pub edges: Vec<Edge>,
+    /// The different filters there are on what comes in.
+    pub gates: Vec<Filter>,
+}
+
+impl Graph {
+    /// The graph of a network, with the sessions of which `up` says so.
+    pub fn of(network: &Network, up: impl Fn(usize) -> bool) -> Self {
+        let mut gates = vec![Filter::allowing(&[])];
+        let mut gate = |filter: &Filter| {
+            gates.iter().position(|known| known == filter).unwrap_or_else(|| {
+                gates.push(filter.clone());
+                gates.len() - 1
+            })
+        };
+        let mut vertices: Vec<Vertex> =
+            network.nodes.iter().map(|model| node(model, gate(&model.fabric.inward.filter))).collect();
+        let nodes = vertices.len();
+        for (nth, router) in network.routers.iter().enumerate() {
+            let written = router.listed && router.software != Software::Other;
+            let unknown = u32::MAX - u32::try_from(nth).unwrap_or_default();
+            vertices.push(Vertex {
+                name: router.name.clone(),
+                node: false,
+                asn: router.asn.map_or(unknown, |asn| asn.0),
+                id: u32::from(router.router_id),
+                prepend: 0,
+                preference: PREFERENCE,
+                keeps: Kept::Free,
+                gate: if written { gate(&router.accepts) } else { 0 },
+                defaults: written,
+                edges: Vec::new(),
+                trunks: Vec::new(),
+            });
+        }
+        let mut graph = Self { vertices, nodes, edges: Vec::new(), gates };
+        for (session, ends) in network.sessions.iter().enumerate().filter(|(session, _)| up(*session)) {
+            graph.connect(network, session, *ends);
+        }
+        graph
+    }
+
+    fn connect(&mut self, network: &Network, session: usize, Session(one, other): Session) {
+        let (first, second) = (self.vertex(one), self.vertex(other));
+        let both = |family| {
+            network.at(one).families.contains(&family) && network.at(other).families.contains(&family)
+        };
+        let edge = u32::try_from(self.edges.len()).expect("fewer sessions than 2^32");
+        self.edges.push(Edge { ends: (first, second), carries: Family::ALL.map(both), session });
+        for (near, far) in [(first, second), (second, first)] {
+            let router = far as usize >= self.nodes;
+            let vertex = &mut self.vertices[near as usize];
+            vertex.edges.push((edge, far));
+            if router {
+                vertex.trunks.push((edge, far));
+            }
+        }
+    }
+
+    /// Who is at an end of a session.
+    pub fn vertex(&self, end: End) -> u32 {
+        let nth = match end {
+            End::Node(node, _) => node,
+            End::Router(router, _) => self.nodes + router,
+        };
+        u32::try_from(nth).expect("fewer nodes than 2^32")
+    }
+
+    /// All routers.
+    pub fn routers(&self) -> impl Iterator<Item = u32> {
+        let first = u32::try_from(self.nodes).expect("fewer nodes than 2^32");
+        (first..).take(self.vertices.len() - self.nodes)
+    }
+}
+
+fn node(model: &Model, gate: usize) -> Vertex {
+    let outward = &model.fabric.outward;
+    let kept = |community: &str| matches!(community, "no-export" | "no-advertise" | "local-as");
+    let keeps = outward.communities.iter().any(|community| kept(community.as_str()));
+    Vertex {
+        name: model.name.to_string(),
+        node: true,
+        asn: model.asn.0,
+        id: u32::from(model.router_id),
+        prepend: u16::from(outward.prepend),
+        preference: model.fabric.inward.local_preference.unwrap_or(PREFERENCE),
+        keeps: if keeps { Kept::Inside } else { Kept::Free },
+        gate,
+        defaults: false,
+        edges: Vec::new(),
+        trunks: Vec::new(),
+    }
+}

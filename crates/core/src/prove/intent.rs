@@ -1,0 +1,143 @@
+//! What the cluster file intends, and whether it comes of it.
+
+use ipnet::IpNet;
+
+use super::Subject;
+use super::study::Study;
+use super::tally::Tally;
+use crate::model::Cluster;
+use crate::plan::Plan;
+use crate::routing::network::Session;
+use crate::routing::{Family, Model};
+
+/// Something that is meant to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// Its name.
+    pub id: &'static str,
+    /// What is meant.
+    pub says: &'static str,
+    /// Where it does not hold.
+    pub broken: Tally,
+    /// Where it cannot be known.
+    pub unknown: Tally,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// What is meant, and whether it holds.
+    pub intents: Vec<Intent>,
+    /// What was found.
+    pub study: Study,
+}
+
+impl Proof {
+    /// Puts together what was found.
+    pub fn of(cluster: &Cluster, plan: &Plan, subject: &Subject, study: Study) -> Self {
+        let unknown = templates(plan);
+        let intent = |id, says, broken: Tally| Intent { id, says, broken, unknown: Tally::default() };
+        let mut silent = intent("silent", "nothing is announced to the speaker", Tally::default());
+        silent.unknown = unknown;
+        let mut restful = study.restless.clone();
+        restful.join(study.dropped.clone());
+        let intents = vec![
+            intent("sessions", "every session comes up", sessions(subject)),
+            intent("speakers", "every speaker is heard", speakers(subject)),
+            intent(
+                "reached",
+                "every router reaches every loopback, service and anycast address",
+                study.unreached.clone(),
+            ),
+            intent("together", "every node reaches them too", study.apart.clone()),
+            intent(
+                "delivered",
+                "BGP comes to rest, and no packet is dropped on its way or goes in circles",
+                restful,
+            ),
+            intent(
+                "guarded",
+                "no default route and no prefix of the fabric is taken from the speaker",
+                guarded(cluster, plan, subject),
+            ),
+            silent,
+        ];
+        Self { intents, study }
+    }
+
+    /// Whether everything that is meant holds, also after every set of failures as far as a way is left.
+    pub fn holds(&self) -> bool {
+        self.intents.iter().all(|intent| intent.broken.is_empty())
+            && self.study.outcomes.values().all(|outcome| outcome.broken.is_empty())
+    }
+
+    /// Whether something hangs by a single thread, or cannot be known.
+    pub fn has_warnings(&self) -> bool {
+        self.intents.iter().any(|intent| !intent.unknown.is_empty())
+            || self.study.outcomes.values().any(|outcome| !outcome.alone.is_empty())
+    }
+}
+
+fn sessions(subject: &Subject) -> Tally {
+    let mut tally = Tally::default();
+    for (Session(one, other), fault) in subject.network.sessions.iter().zip(&subject.faults) {
+        if let Some(fault) = fault {
+            let (one, other) = (subject.network.name(*one), subject.network.name(*other));
+            tally.add(|| format!("{one} and {other}: {fault}"));
+        }
+    }
+    tally
+}
+
+fn speakers(subject: &Subject) -> Tally {
+    let mut tally = Tally::default();
+    for (model, fault) in subject.network.nodes.iter().zip(&subject.speaker_faults) {
+        if let Some(fault) = fault {
+            tally.add(|| format!("{}: {fault}", model.name));
+        }
+    }
+    tally
+}
+
+/// Nodes that are told by a template of the file's own: what it says is not known.
+fn templates(plan: &Plan) -> Tally {
+    let mut tally = Tally::default();
+    for node in &plan.nodes {
+        let (Some(decided), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
+            continue;
+        };
+        if routing.template.entries().any(|(backend, _)| *backend == decided.backend.value) {
+            tally.add(|| format!("{} has a template of its own, which is not looked into", node.name));
+        }
+    }
+    tally
+}
+
+/// Tries to get through every speaker's filter what must not pass.
+fn guarded(cluster: &Cluster, plan: &Plan, subject: &Subject) -> Tally {
+    let prefixes = [&plan.cluster.node, &plan.cluster.loopback];
+    let mut probes: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();
+    probes.extend(prefixes.iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| net.trunc()));
+    probes.extend(
+        plan.nodes.iter().flat_map(|node| node.address.iter()).map(|(net, _)| IpNet::from(net.addr())),
+    );
+    let announced = |model: &Model| model.fabric.announced.iter().map(|own| own.net).collect::<Vec<_>>();
+    probes.extend(subject.network.nodes.iter().flat_map(announced));
+    let routers =
+        cluster.routers().flat_map(|router| router.value.addresses.values().copied().map(IpNet::from));
+    probes.extend(routers);
+    let mut filters: Vec<(&Model, &crate::routing::Filter)> = Vec::new();
+    for model in &subject.network.nodes {
+        let Some(workload) = &model.workload else { continue };
+        if !filters.iter().any(|(_, known)| **known == workload.filter) {
+            filters.push((model, &workload.filter));
+        }
+    }
+    let mut tally = Tally::default();
+    for (model, filter) in filters {
+        for probe in probes.iter().filter(|probe| filter.admits(**probe)) {
+            tally.add(|| format!("{} would take {probe} from its speaker", model.name));
+        }
+    }
+    tally
+}

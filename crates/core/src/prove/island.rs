@@ -1,0 +1,61 @@
+//! Which routers still hang together, whatever BGP makes of it.
+//!
+//! Nodes are never transit, so only routers connect. What is lost although a way is left is a fault of the routing; what is
+//! lost because no way is left was never wired twice.
+
+use super::graph::Graph;
+use super::spread::Spread;
+
+/// The islands of routers.
+pub struct Islands {
+    /// By router: the number of its island.
+    of: Vec<u32>,
+    first: usize,
+}
+
+impl Islands {
+    /// Those that are left now.
+    pub fn of(graph: &Graph, spread: &Spread<'_>) -> Self {
+        let count = graph.vertices.len() - graph.nodes;
+        let mut islands = Self { of: vec![u32::MAX; count], first: graph.nodes };
+        for router in graph.routers().filter(|router| !spread.is_down(*router)) {
+            if islands.number(router) == u32::MAX {
+                islands.fill(graph, spread, router);
+            }
+        }
+        islands
+    }
+
+    fn fill(&mut self, graph: &Graph, spread: &Spread<'_>, start: u32) {
+        let mut waiting = vec![start];
+        while let Some(router) = waiting.pop() {
+            self.of[router as usize - self.first] = start;
+            for (edge, far) in &graph.vertices[router as usize].trunks {
+                if spread.is_up(*edge) && self.number(*far) == u32::MAX {
+                    waiting.push(*far);
+                }
+            }
+        }
+    }
+
+    fn number(&self, router: u32) -> u32 {
+        self.of[router as usize - self.first]
+    }
+
+    /// The islands that someone is on, or can step onto.
+    fn around(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> Vec<u32> {
+        if vertex as usize >= self.first {
+            return vec![self.number(vertex)];
+        }
+        let trunks = graph.vertices[vertex as usize].trunks.iter();
+        trunks.filter(|(edge, _)| spread.is_up(*edge)).map(|(_, router)| self.number(*router)).collect()
+    }
+
+    /// Whether any way is left from someone to the destination of `spread`.
+    pub fn connect(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> bool {
+        let here = self.around(graph, spread, vertex);
+        spread.givers().any(|giver| {
+            giver == vertex || self.around(graph, spread, giver).iter().any(|there| here.contains(there))
+        })
+    }
+}

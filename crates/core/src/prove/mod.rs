@@ -1,0 +1,132 @@
+//! What BGP makes of a cluster's fabric, computed before any of it exists.
+//!
+//! A [`Subject`] is the fabric with the sessions that come up ([`session`]) and what shall be reached over them
+//! ([`destination`]). [`Subject::study`] lets each destination spread ([`spread`]) and takes away one thing after the other
+//! ([`failure`]); [`Proof`] says whether what the cluster file intends comes of it.
+//!
+//! It computes what ichor itself would write for nodes and routers. Of a router that somebody else configures it assumes that
+//! it takes and passes on everything, and gives no default route.
+
+pub mod destination;
+pub mod failure;
+pub mod graph;
+pub mod intent;
+mod island;
+pub mod session;
+pub mod spread;
+pub mod study;
+pub mod tally;
+
+use crate::model::Cluster;
+use crate::plan::Plan;
+use crate::routing::network::{End, Session};
+use crate::routing::{Family, ModelError, Network};
+use destination::Destination;
+use failure::Failure;
+use graph::Graph;
+pub use intent::Proof;
+use spread::Spread;
+pub use study::{Scope, Study};
+
+/// A fabric that something is to be proved of.
+#[derive(Debug)]
+pub struct Subject {
+    /// Everyone, and every session that is meant.
+    pub network: Network,
+    /// What keeps each session from coming up.
+    pub faults: Vec<Option<String>>,
+    /// What keeps each node's speaker from being heard.
+    pub speaker_faults: Vec<Option<String>>,
+    /// Everyone, and every session that comes up.
+    pub graph: Graph,
+    /// What shall be reached.
+    pub destinations: Vec<Destination>,
+}
+
+impl Subject {
+    /// The fabric of a cluster, or what keeps it from being known.
+    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
+        let network = Network::of(cluster, plan)?;
+        let mut faults = session::faults(cluster, plan, &network);
+        let speaker_faults: Vec<_> =
+            network.nodes.iter().map(|model| session::speaker_fault(plan, model)).collect();
+        let mut subject = Self::with(network, plan, faults.clone(), speaker_faults.clone());
+        if subject.close_crowded(&mut faults) {
+            subject = Self::with(subject.network, plan, faults, speaker_faults);
+        }
+        Ok(subject)
+    }
+
+    fn with(
+        network: Network,
+        plan: &Plan,
+        faults: Vec<Option<String>>,
+        speaker_faults: Vec<Option<String>>,
+    ) -> Self {
+        let graph = Graph::of(&network, |session| faults[session].is_none());
+        let destinations = destination::all(&graph, &network, plan, |node| speaker_faults[node].is_none());
+        Self { network, faults, speaker_faults, graph, destinations }
+    }
+
+    /// Finds sessions that bring a node more prefixes than it takes, and are closed for it.
+    fn close_crowded(&self, faults: &mut [Option<String>]) -> bool {
+        let limit = |node: usize| self.network.nodes[node].fabric.inward.max_prefixes;
+        if (0..self.network.nodes.len()).all(|node| limit(node).is_none()) {
+            return false;
+        }
+        let counts = self.counts();
+        let mut closed = false;
+        for edge in &self.graph.edges {
+            let Session(End::Node(node, _), End::Router(router, _)) = self.network.sessions[edge.session]
+            else {
+                continue;
+            };
+            let Some(most) = limit(node) else { continue };
+            let given = counts[router].iter().copied().max().unwrap_or_default();
+            if given > most {
+                let name = &self.network.routers[router].name;
+                faults[edge.session] = Some(format!(
+                    "{name} gives it {given} prefixes of a family, and more than {most} close the session"
+                ));
+                closed = true;
+            }
+        }
+        closed
+    }
+
+    /// How many prefixes of each family every router gives its nodes, with a default route where it gives one.
+    fn counts(&self) -> Vec<[u32; 2]> {
+        let start = |router: u32| [u32::from(self.graph.vertices[router as usize].defaults); 2];
+        let mut counts: Vec<[u32; 2]> = self.graph.routers().map(start).collect();
+        let mut spread = Spread::new(&self.graph);
+        for target in &self.destinations {
+            spread.settle(target);
+            for (router, counts) in self.graph.routers().zip(&mut counts) {
+                for net in target.nets.iter().filter(|_| spread.has(router)) {
+                    counts[Family::of(*net) as usize] += 1;
+                }
+            }
+        }
+        counts
+    }
+
+    /// Looks at some of the destinations, without and with failures.
+    pub fn study(&self, some: &[Destination], scope: &Scope) -> Study {
+        study::study(&self.graph, &self.destinations, some, scope)
+    }
+
+    /// Everything that can fail.
+    pub fn failures(&self) -> Vec<Failure> {
+        failure::all(&self.graph, &self.network)
+    }
+
+    /// What is called so.
+    pub fn failure(&self, name: &str) -> Option<Failure> {
+        self.failures().into_iter().find(|failure| failure.is_called(name, &self.graph, &self.network))
+    }
+
+    /// What a failure is called.
+    pub fn name(&self, failure: Failure) -> String {
+        failure.name(&self.graph, &self.network)
+    }
+}

@@ -1,0 +1,206 @@
+//! Sessions that will not come up, and why.
+
+use std::net::IpAddr;
+
+use crate::cluster::section::{Backend, MetallbMode};
+use crate::cluster::value::SoftwareVersion;
+use crate::model::Cluster;
+use crate::plan::cable::Cables;
+use crate::plan::{CniPlan, NodePlan, Plan, RoutingPlan, WorkloadPlan};
+use crate::routing::fabric::{Found, Neighbor};
+use crate::routing::network::{End, Session};
+use crate::routing::router::Peer;
+use crate::routing::{Domain, Model, Network, Router, fault};
+
+/// What keeps each of a network's sessions from coming up.
+pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<String>> {
+    let cables = Cables::of(cluster);
+    let fault = |Session(one, other): &Session| match (*one, *other) {
+        (End::Node(node, neighbor), End::Router(router, peer)) => {
+            let model = &network.nodes[node];
+            let router = &network.routers[router];
+            let pair = Pair {
+                model,
+                plan: &plan.nodes[model.nth],
+                own: &model.fabric.neighbors[neighbor],
+                router,
+                peer: &router.peers[peer],
+            };
+            pair.fault(&cables)
+        }
+        _ => same_asn(network, *one, *other),
+    };
+    network.sessions.iter().map(fault).collect()
+}
+
+fn same_asn(network: &Network, one: End, other: End) -> Option<String> {
+    let asn = |end| match end {
+        End::Node(node, _) => Some(network.nodes[node].asn),
+        End::Router(router, _) => network.routers[router].asn,
+    };
+    let shared = asn(one).filter(|asn_of_one| asn(other) == Some(*asn_of_one))?;
+    Some(format!("both ends have AS {shared}, and the fabric's sessions are between different ones"))
+}
+
+/// A session between a node and a router.
+struct Pair<'a> {
+    model: &'a Model,
+    plan: &'a NodePlan,
+    own: &'a Neighbor,
+    router: &'a Router,
+    peer: &'a Peer,
+}
+
+impl Pair<'_> {
+    fn fault(&self, cables: &Cables<'_>) -> Option<String> {
+        self.wiring(cables)
+            .or_else(|| self.asn())
+            .or_else(|| self.addressing())
+            .or_else(|| self.password())
+            .or_else(|| self.bfd())
+    }
+
+    fn wiring(&self, cables: &Cables<'_>) -> Option<String> {
+        let Found::Port { name, .. } = &self.own.found else { return None };
+        let (node, router) = (&self.model.name, &self.router.name);
+        let listed = self.plan.settings.links.values().filter_map(|link| link.name.get());
+        let mut ports = self.plan.ports.iter().map(|port| &port.name).chain(listed);
+        if !ports.any(|known| known == name) {
+            return Some(format!("{node} has no link {name}"));
+        }
+        let (far, port) = cables.nodes.get(&(self.plan.nth, name.as_str()))?;
+        (*far != router).then(|| format!("by its cable {node}:{name} leads to {far}:{port}"))
+    }
+
+    fn asn(&self) -> Option<String> {
+        let (node, router) = (&self.model.name, &self.router.name);
+        let asn = self.router.asn?;
+        if self.own.asn.is_some_and(|expected| expected != asn) {
+            let expected = self.own.asn.unwrap_or(asn);
+            return Some(format!("{node} expects AS {expected}, and {router} has AS {asn}"));
+        }
+        (self.model.asn == asn)
+            .then(|| format!("both ends have AS {asn}, and the fabric's sessions are between different ones"))
+    }
+
+    fn addressing(&self) -> Option<String> {
+        let Found::Address { address, .. } = self.own.found else { return None };
+        let node = &self.model.name;
+        if self.plan.address.iter().any(|(net, _)| net.addr() == address) {
+            return Some(format!("{address} is an address of {node} itself"));
+        }
+        if !self.plan.leads_to(address) && !is_link_local(address) {
+            return Some(format!("{node} has neither an address beside {address} nor a gateway to it"));
+        }
+        let range = self.router.listen?;
+        match self.peer.session.found {
+            Found::Address { address: from, .. } if from != address && !range.contains(&from) => {
+                Some(format!("{} accepts {range} only, and {node} comes from {from}", self.router.name))
+            }
+            _ => None,
+        }
+    }
+
+    fn password(&self) -> Option<String> {
+        let (node, router) = (&self.model.name, &self.router.name);
+        let wanted = self.peer.session.password.as_ref();
+        if self.backend() == Some(Backend::Native) && wanted.is_some() {
+            return Some(format!("{router} wants a password, and Talos' own BGP has none"));
+        }
+        let own = self.own.password.as_ref();
+        (own.is_some() && own != wanted)
+            .then(|| format!("{node} and {router} have their passwords from different places"))
+    }
+
+    fn bfd(&self) -> Option<String> {
+        let (node, router) = (&self.model.name, &self.router.name);
+        let (ours, theirs) = (self.own.bfd.is_some(), self.peer.session.bfd.is_some());
+        let numbered = matches!(self.own.found, Found::Address { .. });
+        let backend = self.backend();
+        if numbered && self.peer.by_range && self.router.listen.is_some() && ours {
+            if matches!(backend, Some(Backend::Native | Backend::Gobgp)) && theirs {
+                return Some(format!("with BFD and a range on {router} GoBGP ends it again and again"));
+            }
+            if self.router_waits() && theirs {
+                return Some(format!(
+                    "{router} accepts {node} by a range, and its FRR starts BGP only after BFD, which it cannot begin"
+                ));
+            }
+        }
+        let waits = match (ours, theirs) {
+            (true, false) => numbered && backend == Some(Backend::Frr) && self.node_waits(),
+            (false, true) => self.router_waits() && (numbered || backend == Some(Backend::Bird)),
+            _ => false,
+        };
+        waits.then(|| {
+            let (has, lacks) =
+                if ours { (node.as_str(), router.as_str()) } else { (router.as_str(), node.as_str()) };
+            format!("{has} has BFD and {lacks} has not: this release of FRR then never starts BGP")
+        })
+    }
+
+    fn backend(&self) -> Option<Backend> {
+        self.plan.routing.as_deref().map(|routing| routing.backend.value)
+    }
+
+    fn node_waits(&self) -> bool {
+        let routing = self.plan.settings.routing.get();
+        routing.and_then(|routing| routing.version.get()).is_some_and(fault::waits_for_bfd)
+    }
+
+    fn router_waits(&self) -> bool {
+        let version: Option<&SoftwareVersion> = self.router.version.as_ref();
+        fault::router_waits_for_bfd(self.router.software, version)
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}
+
+/// What keeps the session of a node with its speaker from bringing routes.
+pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
+    let workload = model.workload.as_ref()?;
+    let node = &plan.nodes[model.nth];
+    let routing = node.routing.as_deref()?;
+    let decided = routing.workload.as_ref()?;
+    let (ours, theirs) = (&workload.ours, &workload.theirs);
+    let link = ipnet::IpNet::new(ours.address, workload.prefix).ok();
+    if ours.address == theirs.address || !link.is_some_and(|link| link.contains(&theirs.address)) {
+        return Some(format!("{} and {} are not in one network", ours.address, theirs.address));
+    }
+    if ours.asn == theirs.asn {
+        return Some(format!("both ends have AS {}", ours.asn));
+    }
+    unheard(decided, plan, theirs.address)
+        .or_else(|| lack(routing))
+        .or_else(|| namespaces(node, &workload.domain))
+}
+
+fn unheard(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) -> Option<String> {
+    use crate::cluster::section::Speaker;
+    let metallb = decided.speaker == Speaker::Metallb && decided.mode == MetallbMode::Native;
+    if metallb && address.is_ipv6() {
+        return Some("MetalLB's native mode writes IPv4 routes wrongly over an IPv6 session".to_owned());
+    }
+    let flannel = matches!(plan.cluster.cni.value, CniPlan::Flannel(_));
+    (decided.speaker == Speaker::Cilium && flannel)
+        .then(|| "Cilium is not there: the pod network is flannel".to_owned())
+}
+
+/// What the backend cannot do of what is asked about the speaker.
+fn lack(routing: &RoutingPlan) -> Option<String> {
+    let lack = routing.lacks.iter().find(|lack| lack.key.starts_with("workload"))?;
+    Some(format!("{} cannot have {}: {}", routing.backend.value, lack.what, lack.why))
+}
+
+/// With these options a VRF is a network namespace, and the speaker's instance stays inactive.
+fn namespaces(node: &NodePlan, domain: &Domain) -> Option<String> {
+    let routing = node.settings.routing.get().filter(|_| matches!(domain, Domain::Vrf { .. }))?;
+    let mut options = routing.daemons.entries().flat_map(|(daemon, options)| {
+        options.value.values().map(move |option| (daemon.as_str(), option.as_str()))
+    });
+    let found =
+        options.find(|(daemon, option)| *option == "-w" || (*daemon == "zebra" && *option == "-n"))?;
+    Some(format!("with `{} {}` FRR takes VRFs for network namespaces", found.0, found.1))
+}

@@ -1,0 +1,379 @@
+//! What becomes of some destinations: now, and after each failure.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use super::destination::{Destination, Kind};
+use super::failure::Failure;
+use super::graph::Graph;
+use super::island::Islands;
+use super::spread::{Refused, Spread};
+use super::tally::Tally;
+use crate::routing::Family;
+
+/// How far a destination spreads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// What kind of address it is.
+    pub kind: Kind,
+    /// The prefixes.
+    pub nets: Vec<IpNet>,
+    /// The nodes that announce it.
+    pub from: Vec<u32>,
+    /// How many routers have a route.
+    pub routers: usize,
+    /// Over how many paths at once: the least and the most of them.
+    pub paths: (usize, usize),
+    /// Length of the longest best path.
+    pub longest: usize,
+}
+
+/// What a set of failures at once does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Lost although a way is left.
+    pub broken: Tally,
+    /// Lost because there is no other way.
+    pub alone: Tally,
+}
+
+/// What shall fail.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// All of these at once.
+    Together(Vec<Failure>),
+    /// Each of these by itself.
+    Each {
+        /// What can fail.
+        failures: Vec<Failure>,
+        /// Whether also every two of them at once.
+        pairs: bool,
+    },
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Study {
+    /// By destination.
+    pub reaches: Vec<Reach>,
+    /// Destinations that no router, or not every router, has.
+    pub unreached: Tally,
+    /// Destinations that nodes do not reach.
+    pub apart: Tally,
+    /// Destinations for which BGP never comes to rest.
+    pub restless: Tally,
+    /// Packets that end where nobody has their destination.
+    pub dropped: Tally,
+    /// What failures take away, by what fails at once; those that take nothing are left out.
+    pub outcomes: BTreeMap<Vec<Failure>, Outcome>,
+}
+
+impl Study {
+    /// Adds what was found of other destinations.
+    pub fn join(&mut self, other: Self) {
+        self.reaches.extend(other.reaches);
+        self.unreached.join(other.unreached);
+        self.apart.join(other.apart);
+        self.restless.join(other.restless);
+        self.dropped.join(other.dropped);
+        for (failures, more) in other.outcomes {
+            let outcome = self.outcomes.entry(failures).or_default();
+            outcome.broken.join(more.broken);
+            outcome.alone.join(more.alone);
+        }
+    }
+}
+
+/// Looks at some of `all` destinations, without and with failures.
+pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &Scope) -> Study {
+    let mut study = Study::default();
+    let mut spread = Spread::new(graph);
+    for target in some {
+        let mut view = View { graph, target, study: &mut study };
+        if !spread.settle(target) {
+            view.study.restless.add(|| format!("{}: {RESTLESS}", named(target)));
+            continue;
+        }
+        view.now(&spread);
+        if target.is_hidden() {
+            view.hidden(all);
+            continue;
+        }
+        match scope {
+            Scope::Together(failures) => drop(view.after(&mut spread, failures)),
+            Scope::Each { failures, pairs } => {
+                let moved = view.each(&mut spread, failures);
+                if *pairs {
+                    view.pairs(&mut spread, failures, &moved);
+                }
+            }
+        }
+    }
+    study
+}
+
+const RESTLESS: &str = "two routes drive each other out for ever";
+
+fn named(target: &Destination) -> String {
+    match &target.nets[..] {
+        [one] => one.to_string(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        [] => String::new(),
+    }
+}
+
+/// One destination, and where to write down what is seen.
+struct View<'a> {
+    graph: &'a Graph,
+    target: &'a Destination,
+    study: &'a mut Study,
+}
+
+impl View<'_> {
+    /// With everything up.
+    fn now(&mut self, spread: &Spread<'_>) {
+        let graph = self.graph;
+        let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
+        for router in graph.routers().filter(|router| !graph.vertices[*router as usize].edges.is_empty()) {
+            if spread.has(router) {
+                let paths = spread.next(router).len();
+                (least, most, count) = (least.min(paths), most.max(paths), count + 1);
+                longest = longest.max(spread.path(router).len());
+            } else if !self.target.is_hidden() {
+                let target = self.target;
+                self.study.unreached.add(|| missing(graph, target, spread, router));
+            }
+        }
+        for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !self.target.is_hidden()) {
+            self.away(spread, node);
+        }
+        let least = if count == 0 { 0 } else { least };
+        self.study.reaches.push(Reach {
+            kind: self.target.kind.clone(),
+            nets: self.target.nets.clone(),
+            from: self.target.origins.iter().map(|origin| origin.vertex).collect(),
+            routers: count,
+            paths: (least, most),
+            longest,
+        });
+    }
+
+    /// Of a node without a route of its own: whether a default route brings it there.
+    fn away(&mut self, spread: &Spread<'_>, node: u32) {
+        let (graph, target) = (self.graph, self.target);
+        match by_default(graph, target, spread, node) {
+            Way::All => {}
+            Way::Some(router) => self.study.dropped.add(|| dropped(graph, target, node, router)),
+            Way::None => self.study.apart.add(|| missing(graph, target, spread, node)),
+        }
+    }
+
+    /// Of an address that an aggregate stands in for: whether the aggregate leads to it.
+    fn hidden(&mut self, all: &[Destination]) {
+        let target = self.target;
+        let covers = |other: &&Destination| {
+            other.kind == Kind::Aggregate
+                && other.nets.iter().any(|net| target.nets.iter().all(|own| net.contains(own)))
+        };
+        for aggregate in all.iter().filter(covers) {
+            let foreign = aggregate.origins.iter().filter(|origin| !target.holders.contains(&origin.vertex));
+            let count = foreign.count();
+            if count > 0 {
+                self.study.dropped.add(|| {
+                    format!(
+                        "{}: announced only as part of {}, which {count} nodes announce that do not have it and drop it",
+                        named(target),
+                        named(aggregate)
+                    )
+                });
+            }
+        }
+    }
+
+    /// With one thing after the other taken away. Says which of them changed the route of a router.
+    fn each(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) -> Vec<bool> {
+        let target = self.target;
+        failures.iter().map(|failure| target.notices(*failure) && self.after(spread, &[*failure])).collect()
+    }
+
+    /// With every two things taken away that together can do more than each by itself: one of them changes what a router has,
+    /// or both are of one node. All else leaves the routers as they are, and nodes depend on nothing but their routers.
+    fn pairs(&mut self, spread: &mut Spread<'_>, failures: &[Failure], moved: &[bool]) {
+        let noticed: Vec<(Failure, bool)> = failures
+            .iter()
+            .copied()
+            .zip(moved.iter().copied())
+            .filter(|(failure, _)| self.target.notices(*failure))
+            .collect();
+        for (nth, (one, _)) in noticed.iter().enumerate().filter(|(_, (_, moves))| *moves) {
+            for (other, (far, moves)) in noticed.iter().enumerate() {
+                // Two that both change something are met twice.
+                if other != nth && (other > nth || !moves) {
+                    self.after(spread, &[*one, *far]);
+                }
+            }
+        }
+        let mut by_node: BTreeMap<u32, Vec<Failure>> = BTreeMap::new();
+        for (failure, _) in noticed.iter().filter(|(_, moves)| !moves) {
+            by_node.entry(failure.node(self.graph).unwrap_or(u32::MAX)).or_default().push(*failure);
+        }
+        by_node.remove(&u32::MAX);
+        for of_node in by_node.values() {
+            for (nth, one) in of_node.iter().enumerate() {
+                for other in &of_node[nth + 1..] {
+                    self.after(spread, &[*one, *other]);
+                }
+            }
+        }
+    }
+
+    /// With something taken away. Says whether that changed the route of a router.
+    fn after(&mut self, spread: &mut Spread<'_>, together: &[Failure]) -> bool {
+        let (graph, target) = (self.graph, self.target);
+        let mut outcome = Outcome::default();
+        let mut moved = false;
+        let settled = spread.without(together, |spread| {
+            moved = spread.moves_router();
+            let lost = spread.lost();
+            if lost.is_empty() || spread.givers().next().is_none() {
+                return;
+            }
+            let islands = Islands::of(graph, spread);
+            for vertex in lost {
+                outcome.lose(graph, target, spread, &islands, vertex);
+            }
+        });
+        if !settled {
+            outcome.broken.add(|| format!("{}: {RESTLESS}", named(target)));
+        }
+        if !outcome.is_empty() {
+            let known = self.study.outcomes.entry(together.to_vec()).or_default();
+            known.broken.join(outcome.broken);
+            known.alone.join(outcome.alone);
+        }
+        moved
+    }
+}
+
+impl Outcome {
+    fn is_empty(&self) -> bool {
+        self.broken.is_empty() && self.alone.is_empty()
+    }
+
+    /// Someone has lost its route.
+    fn lose(
+        &mut self,
+        graph: &Graph,
+        target: &Destination,
+        spread: &Spread<'_>,
+        islands: &Islands,
+        vertex: u32,
+    ) {
+        let at = &graph.vertices[vertex as usize];
+        let way = if at.node { by_default(graph, target, spread, vertex) } else { Way::None };
+        match way {
+            Way::All => {}
+            Way::Some(router) => self.broken.add(|| dropped(graph, target, vertex, router)),
+            Way::None => {
+                let connected = islands.connect(graph, spread, vertex);
+                let tally = if connected { &mut self.broken } else { &mut self.alone };
+                tally.add(|| format!("{} no longer reaches {}", at.name, named(target)));
+            }
+        }
+        if !at.node {
+            self.mislead(graph, target, spread, islands, vertex);
+        }
+    }
+
+    /// Nodes that have nothing but a default route, to a router that has lost the destination while another still has it.
+    fn mislead(
+        &mut self,
+        graph: &Graph,
+        target: &Destination,
+        spread: &Spread<'_>,
+        islands: &Islands,
+        router: u32,
+    ) {
+        for (edge, far) in &graph.vertices[router as usize].edges {
+            let node = &graph.vertices[*far as usize];
+            let only_default = node.node && spread.is_up(*edge) && !spread.has(*far);
+            if only_default
+                && matches!(by_default(graph, target, spread, *far), Way::Some(_))
+                && islands.connect(graph, spread, *far)
+            {
+                self.broken.add(|| dropped(graph, target, *far, router));
+            }
+        }
+    }
+}
+
+/// Where default routes bring a node.
+enum Way {
+    /// To routers that all have the destination.
+    All,
+    /// Also to this router, which has not.
+    Some(u32),
+    /// Nowhere.
+    None,
+}
+
+fn by_default(graph: &Graph, target: &Destination, spread: &Spread<'_>, node: u32) -> Way {
+    let vertex = &graph.vertices[node as usize];
+    if !graph.gates[vertex.gate].admits(target.family().everything()) {
+        return Way::None;
+    }
+    let carried =
+        |edge: u32| Family::ALL.contains(&target.family) && graph.edges[edge as usize].carries(target.family);
+    let routers: Vec<u32> = vertex
+        .edges
+        .iter()
+        .filter(|(edge, far)| spread.is_up(*edge) && carried(*edge) && graph.vertices[*far as usize].defaults)
+        .map(|(_, far)| *far)
+        .collect();
+    match routers.iter().find(|router| !spread.has(**router)) {
+        _ if routers.iter().all(|router| !spread.has(*router)) => Way::None,
+        Some(without) => Way::Some(*without),
+        None => Way::All,
+    }
+}
+
+fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
+    let name = |vertex: u32| &graph.vertices[vertex as usize].name;
+    format!(
+        "some packets of {} to {} are lost: {} gives it a default route and has no way there",
+        name(node),
+        named(target),
+        name(router)
+    )
+}
+
+/// Why someone has no route.
+fn missing(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
+    let at = &graph.vertices[vertex as usize];
+    let what = named(target);
+    if target.origins.is_empty() {
+        return format!("{what}: nobody announces it");
+    }
+    let refusals = at.edges.iter().filter_map(|(edge, far)| Some((spread.refusal(*edge, vertex)?, *far)));
+    let Some((refused, far)) = refusals.max_by_key(|(refused, _)| *refused) else {
+        return format!("{} does not reach {what}: it has no session", at.name);
+    };
+    let far = &graph.vertices[far as usize].name;
+    let name = &at.name;
+    let why = match refused {
+        Refused::Nothing | Refused::NoTransit => "none of its neighbours has it to give".to_owned(),
+        Refused::Family => format!("its session with {far} does not carry {}", family(target)),
+        Refused::Kept => format!("a community keeps {far} from passing it on"),
+        Refused::Loop => format!("its own AS {} is in the path from {far}", at.asn),
+        Refused::Filter => "its filter keeps it out".to_owned(),
+    };
+    format!("{name} does not reach {what}: {why}")
+}
+
+fn family(target: &Destination) -> &'static str {
+    match target.family() {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    }
+}
