@@ -2,7 +2,7 @@
 //!
 //! An [`Ask`] is all that one node wants of its BGP; [`lacks`] says what of it a backend cannot do, and why.
 
-use super::{NeighborPlan, NodePlan, Peer, WorkloadPlan};
+use super::{NeighborPlan, NodePlan, Peer, RoutingPlan, WorkloadPlan};
 use crate::cluster::key::{Key, List};
 use crate::cluster::section::{Backend, Carrier, Isolation, PolicyIn, PolicyOut, Role, Routing, Rung};
 use crate::cluster::value::{SoftwareVersion, TalosVersion, Toggle};
@@ -76,6 +76,19 @@ pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &Ask<'_>) -> Vec<L
     }
     lacks.files(backend, ask);
     lacks.0
+}
+
+/// Whether an extension is Talos' official BIRD.
+pub fn is_bird2(extension: &str) -> bool {
+    extension == "bird2" || extension.ends_with("/bird2")
+}
+
+impl RoutingPlan {
+    /// Whether Talos' official BIRD is what routes.
+    pub fn is_bird2(&self) -> bool {
+        let carrier = self.carrier.as_ref().map(|carrier| carrier.value);
+        self.backend.value == Backend::Bird && carrier == Some(Carrier::Official)
+    }
 }
 
 /// The programs of a backend that take options.

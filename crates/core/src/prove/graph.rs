@@ -40,6 +40,8 @@ pub struct Vertex {
     pub gate: usize,
     /// Whether it gives nodes a default route.
     pub defaults: bool,
+    /// Whether it shall have any session.
+    pub connected: bool,
     /// Its sessions, each with who is at the other end.
     pub edges: Vec<(u32, u32)>,
     /// Those of them with routers.
@@ -108,6 +110,7 @@ impl Graph {
                 keeps: Kept::Free,
                 gate: if written { gate(&router.accepts) } else { 0 },
                 defaults: written,
+                connected: !router.peers.is_empty(),
                 edges: Vec::new(),
                 trunks: Vec::new(),
             });
@@ -166,6 +169,7 @@ fn node(model: &Model, gate: usize) -> Vertex {
         keeps: if keeps { Kept::Inside } else { Kept::Free },
         gate,
         defaults: false,
+        connected: !model.fabric.neighbors.is_empty(),
         edges: Vec::new(),
         trunks: Vec::new(),
     }

@@ -19,8 +19,8 @@ pub struct Intent {
     pub says: &'static str,
     /// Where it does not hold.
     pub broken: Tally,
-    /// Where it cannot be known.
-    pub unknown: Tally,
+    /// What else is to be known about it: where it holds by luck, or cannot be looked into.
+    pub remarks: Tally,
 }
 
 /// The whole answer.
@@ -35,21 +35,26 @@ pub struct Proof {
 impl Proof {
     /// Puts together what was found.
     pub fn of(cluster: &Cluster, plan: &Plan, subject: &Subject, study: Study) -> Self {
-        let unknown = templates(plan);
-        let intent = |id, says, broken: Tally| Intent { id, says, broken, unknown: Tally::default() };
+        let intent = |id, says, broken: Tally| Intent { id, says, broken, remarks: Tally::default() };
         let mut silent = intent("silent", "nothing is announced to the speaker", Tally::default());
-        silent.unknown = unknown;
+        silent.remarks = templates(plan);
+        let mut up = intent("sessions", "every session comes up", sessions(subject));
+        up.remarks = lacks(plan);
+        let mut together = intent("together", "every node reaches them too", study.apart.clone());
+        together.remarks = study.led.clone();
+        let mut heard = speakers(subject);
+        heard.join(study.outdone.clone());
         let mut restful = study.restless.clone();
         restful.join(study.dropped.clone());
         let intents = vec![
-            intent("sessions", "every session comes up", sessions(subject)),
-            intent("speakers", "every speaker is heard", speakers(subject)),
+            up,
+            intent("speakers", "every speaker is heard", heard),
             intent(
                 "reached",
                 "every router reaches every loopback, service and anycast address",
                 study.unreached.clone(),
             ),
-            intent("together", "every node reaches them too", study.apart.clone()),
+            together,
             intent(
                 "delivered",
                 "BGP comes to rest, and no packet is dropped on its way or goes in circles",
@@ -73,13 +78,16 @@ impl Proof {
 
     /// Whether something hangs by a single thread, or cannot be known.
     pub fn has_warnings(&self) -> bool {
-        self.intents.iter().any(|intent| !intent.unknown.is_empty())
+        self.intents.iter().any(|intent| !intent.remarks.is_empty())
             || self.study.outcomes.values().any(|outcome| !outcome.alone.is_empty())
     }
 }
 
 fn sessions(subject: &Subject) -> Tally {
     let mut tally = Tally::default();
+    for model in subject.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty()) {
+        tally.add(|| format!("{} has nobody to speak with", model.name));
+    }
     for (Session(one, other), fault) in subject.network.sessions.iter().zip(&subject.faults) {
         if let Some(fault) = fault {
             let (one, other) = (subject.network.name(*one), subject.network.name(*other));
@@ -94,6 +102,19 @@ fn speakers(subject: &Subject) -> Tally {
     for (model, fault) in subject.network.nodes.iter().zip(&subject.speaker_faults) {
         if let Some(fault) = fault {
             tally.add(|| format!("{}: {fault}", model.name));
+        }
+    }
+    tally
+}
+
+/// What nodes ask of their backend that it cannot do.
+fn lacks(plan: &Plan) -> Tally {
+    let mut tally = Tally::default();
+    for (node, routing) in plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?))) {
+        for lack in &routing.lacks {
+            tally.add(|| {
+                format!("{}: {} cannot have {}: {}", node.name, routing.backend.value, lack.what, lack.why)
+            });
         }
     }
     tally

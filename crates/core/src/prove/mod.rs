@@ -86,7 +86,7 @@ impl Subject {
             if given > most {
                 let name = &self.network.routers[router].name;
                 faults[edge.session] = Some(format!(
-                    "{name} gives it {given} prefixes of a family, and more than {most} close the session"
+                    "{name} gives it {given} of one family, and more than {most} close the session"
                 ));
                 closed = true;
             }

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use crate::cluster::section::{Backend, MetallbMode};
-use crate::cluster::value::SoftwareVersion;
+use crate::cluster::value::{LinkName, Mtu, SoftwareVersion};
 use crate::model::Cluster;
+use crate::plan::backend::{LackKind, is_bird2};
 use crate::plan::cable::Cables;
 use crate::plan::{CniPlan, NodePlan, Plan, RoutingPlan, WorkloadPlan};
 use crate::routing::fabric::{Found, Neighbor};
@@ -53,11 +54,19 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     fn fault(&self, cables: &Cables<'_>) -> Option<String> {
-        self.wiring(cables)
+        self.backend_fault()
+            .or_else(|| self.wiring(cables))
             .or_else(|| self.asn())
             .or_else(|| self.addressing())
             .or_else(|| self.password())
             .or_else(|| self.bfd())
+    }
+
+    /// A release of Talos without the backend refuses the whole configuration.
+    fn backend_fault(&self) -> Option<String> {
+        let routing = self.plan.routing.as_deref()?;
+        let lack = routing.lacks.iter().find(|lack| lack.kind == LackKind::Release)?;
+        Some(format!("{} has Talos {}: {}", self.model.name, self.plan.talos.value, lack.why))
     }
 
     fn wiring(&self, cables: &Cables<'_>) -> Option<String> {
@@ -68,8 +77,17 @@ impl Pair<'_> {
         if !ports.any(|known| known == name) {
             return Some(format!("{node} has no link {name}"));
         }
+        if self.mtu(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
+            return Some(format!("the MTU of {node}:{name} is below 1280, which takes IPv6 off it"));
+        }
         let (far, port) = cables.nodes.get(&(self.plan.nth, name.as_str()))?;
         (*far != router).then(|| format!("by its cable {node}:{name} leads to {far}:{port}"))
+    }
+
+    fn mtu(&self, port: &LinkName) -> Option<Mtu> {
+        let mut links = self.plan.settings.links.values();
+        let of_link = links.find(|link| link.name.get() == Some(port)).and_then(|link| link.mtu.value());
+        of_link.or_else(|| self.plan.settings.network.get()?.mtu.value())
     }
 
     fn asn(&self) -> Option<String> {
@@ -86,6 +104,10 @@ impl Pair<'_> {
     fn addressing(&self) -> Option<String> {
         let Found::Address { address, .. } = self.own.found else { return None };
         let node = &self.model.name;
+        let same = |other: &&Neighbor| matches!(other.found, Found::Address { address: other, .. } if other == address);
+        if self.model.fabric.neighbors.iter().filter(same).count() > 1 {
+            return Some(format!("{address} is a neighbour of {node} twice"));
+        }
         if self.plan.address.iter().any(|(net, _)| net.addr() == address) {
             return Some(format!("{address} is an address of {node} itself"));
         }
@@ -171,6 +193,9 @@ pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
     }
     if ours.asn == theirs.asn {
         return Some(format!("both ends have AS {}", ours.asn));
+    }
+    if !routing.is_bird2() && node.settings.extensions.values().any(|name| is_bird2(name.as_str())) {
+        return Some("the extension bird2 has taken port 179, and the speaker ends up there".to_owned());
     }
     unheard(decided, plan, theirs.address)
         .or_else(|| lack(routing))

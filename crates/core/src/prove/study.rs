@@ -61,6 +61,10 @@ pub struct Study {
     pub unreached: Tally,
     /// Destinations that nodes do not reach.
     pub apart: Tally,
+    /// Destinations that nodes reach only because somebody gives them a default route.
+    pub led: Tally,
+    /// Nodes that have a destination to give, and prefer another's way to it.
+    pub outdone: Tally,
     /// Destinations for which BGP never comes to rest.
     pub restless: Tally,
     /// Packets that end where nobody has their destination.
@@ -75,6 +79,8 @@ impl Study {
         self.reaches.extend(other.reaches);
         self.unreached.join(other.unreached);
         self.apart.join(other.apart);
+        self.led.join(other.led);
+        self.outdone.join(other.outdone);
         self.restless.join(other.restless);
         self.dropped.join(other.dropped);
         for (failures, more) in other.outcomes {
@@ -135,7 +141,7 @@ impl View<'_> {
     fn now(&mut self, spread: &Spread<'_>) {
         let graph = self.graph;
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
-        for router in graph.routers().filter(|router| !graph.vertices[*router as usize].edges.is_empty()) {
+        for router in graph.routers().filter(|router| graph.vertices[*router as usize].connected) {
             if spread.has(router) {
                 let paths = spread.next(router).len();
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
@@ -147,6 +153,12 @@ impl View<'_> {
         }
         for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !self.target.is_hidden()) {
             self.away(spread, node);
+        }
+        for origin in self.target.origins.iter().filter(|origin| !spread.is_own(origin.vertex)) {
+            let (name, what) = (&graph.vertices[origin.vertex as usize].name, named(self.target));
+            self.study.outdone.add(|| {
+                format!("{name} prefers the fabric's way to {what} over its own speaker's, and does not announce it")
+            });
         }
         let least = if count == 0 { 0 } else { least };
         self.study.reaches.push(Reach {
@@ -163,7 +175,7 @@ impl View<'_> {
     fn away(&mut self, spread: &Spread<'_>, node: u32) {
         let (graph, target) = (self.graph, self.target);
         match by_default(graph, target, spread, node) {
-            Way::All => {}
+            Way::All => self.study.led.add(|| led(graph, target, spread, node)),
             Way::Some(router) => self.study.dropped.add(|| dropped(graph, target, node, router)),
             Way::None => self.study.apart.add(|| missing(graph, target, spread, node)),
         }
@@ -348,27 +360,37 @@ fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> Strin
     )
 }
 
-/// Why someone has no route.
+/// Someone that has no route.
 fn missing(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
-    let at = &graph.vertices[vertex as usize];
-    let what = named(target);
     if target.origins.is_empty() {
-        return format!("{what}: nobody announces it");
+        return format!("{}: nobody announces it", named(target));
     }
+    let name = &graph.vertices[vertex as usize].name;
+    format!("{name} does not reach {}: {}", named(target), why(graph, target, spread, vertex))
+}
+
+/// Someone whose default route makes up for it.
+fn led(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
+    let name = &graph.vertices[vertex as usize].name;
+    let why = why(graph, target, spread, vertex);
+    format!("{name} reaches {} by its default route alone: {why}", named(target))
+}
+
+/// Why someone has no route.
+fn why(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
+    let at = &graph.vertices[vertex as usize];
     let refusals = at.edges.iter().filter_map(|(edge, far)| Some((spread.refusal(*edge, vertex)?, *far)));
     let Some((refused, far)) = refusals.max_by_key(|(refused, _)| *refused) else {
-        return format!("{} does not reach {what}: it has no session", at.name);
+        return "it has no session".to_owned();
     };
     let far = &graph.vertices[far as usize].name;
-    let name = &at.name;
-    let why = match refused {
+    match refused {
         Refused::Nothing | Refused::NoTransit => "none of its neighbours has it to give".to_owned(),
         Refused::Family => format!("its session with {far} does not carry {}", family(target)),
         Refused::Kept => format!("a community keeps {far} from passing it on"),
         Refused::Loop => format!("its own AS {} is in the path from {far}", at.asn),
         Refused::Filter => "its filter keeps it out".to_owned(),
-    };
-    format!("{name} does not reach {what}: {why}")
+    }
 }
 
 fn family(target: &Destination) -> &'static str {

@@ -57,7 +57,7 @@ fn intent(intent: &Intent) -> Value {
         "says": intent.says,
         "holds": intent.broken.is_empty(),
         "broken": tally(&intent.broken),
-        "unknown": tally(&intent.unknown),
+        "remarks": tally(&intent.remarks),
     })
 }
 

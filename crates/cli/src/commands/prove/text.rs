@@ -94,13 +94,13 @@ fn row(subject: &Subject, one: &Reach, members: &[&Reach], routers: usize) -> Ve
 }
 
 fn say(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
-    let (style, word) = match (intent.broken.is_empty(), intent.unknown.is_empty()) {
+    let (style, word) = match (intent.broken.is_empty(), intent.remarks.is_empty()) {
         (false, _) => (ERROR, "broken "),
-        (true, false) => (WARNING, "unknown"),
+        (true, false) => (WARNING, "remark "),
         (true, true) => (GOOD, "holds  "),
     };
     writeln!(out, "{style}{word}{style:#}  {}", intent.says)?;
-    for tally in [&intent.broken, &intent.unknown] {
+    for tally in [&intent.broken, &intent.remarks] {
         for example in &tally.examples {
             writeln!(out, "         {example}")?;
         }

@@ -101,6 +101,11 @@ scalar!(Asn, "AS number", "a number from 1 to 4294967295, such as 4210101011", {
 pub struct Mtu(pub u32);
 
 impl Mtu {
+    /// The least that IPv6 takes: below it the kernel removes IPv6 from the link.
+    pub const LEAST_FOR_IPV6: Self = Self(1280);
+}
+
+impl Mtu {
     /// Reads a number a link can have.
     pub fn parse(text: &str) -> Result<Self, String> {
         match digits(text, "65536") {

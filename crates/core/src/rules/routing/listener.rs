@@ -2,7 +2,8 @@
 
 use super::session::{routed, those};
 use crate::cluster::Place;
-use crate::cluster::section::{Backend, Carrier, Isolation, Rung};
+use crate::cluster::section::{Backend, Isolation, Rung};
+use crate::plan::backend::is_bird2;
 use crate::plan::{NodePlan, RoutingPlan};
 use crate::rules::patch::{nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
@@ -108,15 +109,13 @@ fn status_port(node: &NodePlan) -> Option<Place> {
 }
 
 fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Place> {
-    let official = routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official);
-    if official && routing.backend.value == Backend::Bird {
+    if routing.is_bird2() {
         return None;
     }
-    let is_bird = |name: &str| name == "bird2" || name.ends_with("/bird2");
     node.settings
         .extensions
         .items()
-        .find(|extension| is_bird(extension.value.as_str()))
+        .find(|extension| is_bird2(extension.value.as_str()))
         .map(|found| found.place)
 }
 

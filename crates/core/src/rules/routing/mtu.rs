@@ -19,15 +19,13 @@ const BELOW_1280: Rule = Rule {
     look: below_1280,
 };
 
-const LEAST: Mtu = Mtu(1280);
-
 fn below_1280(context: &Context<'_>, found: &mut Found) {
     network(context, found);
     links(context, found);
     for speaking in speaker::speakers(context) {
         let mtu = speaking.written.link.get().and_then(|link| link.mtu.at());
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
-        if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < LEAST) {
+        if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < Mtu::LEAST_FOR_IPV6) {
             let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
             let path = rung::path(
                 context.cluster,
@@ -49,7 +47,7 @@ fn network(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in &context.plan.nodes {
         let mtu = node.settings.network.get().and_then(|network| network.mtu.at());
-        if let Some(mtu) = mtu.filter(|mtu| *mtu.value < LEAST)
+        if let Some(mtu) = mtu.filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
             && (node.address.v6.is_some() || is_unnumbered(node))
         {
             rolls.add((mtu.place, *mtu.value), &[node.nth], mtu.place);
@@ -65,7 +63,7 @@ fn links(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in &context.plan.nodes {
         for link in node.settings.links.values() {
-            if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < LEAST)
+            if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
                 && let Some(name) = link.name.get()
                 && carries_v6(node, link, name)
             {
