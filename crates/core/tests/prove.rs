@@ -233,7 +233,7 @@ fn two_failures_that_only_together_cut_something_off_are_found() {
         .outcomes
         .keys()
         .filter(|failures| {
-            let mut them = failures.to_vec();
+            let mut them = (*failures).clone();
             them.sort();
             them == pair
         })
