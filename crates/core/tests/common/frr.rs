@@ -33,18 +33,17 @@ impl Frr {
         machine
     }
 
-    /// Starts the daemons that a file `daemons` names, with its options. One for another release says nothing here: then
-    /// all run, with none.
-    pub fn start(self, machine: &Machine, daemons: &str) {
-        let fits = daemons.lines().any(|line| line == "mgmtd=yes") == (self == Self::V10);
+    /// Starts the daemons that a file `daemons` names, with its options. Without one, and where it is for another release,
+    /// all run, with next to none.
+    pub fn start(self, machine: &Machine, daemons: Option<&str>) {
+        let fits = |text: &&str| text.contains(if self == Self::V10 { "mgmtd=yes" } else { "mgmtd=no" });
+        let daemons = daemons.filter(fits);
         for name in ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"] {
-            let (runs, options) = if fits {
-                let options = daemons.lines().find_map(|line| line.strip_prefix(&format!("{name}_options=")));
-                (options.is_some(), options.unwrap_or_default().trim_matches('"'))
-            } else {
-                (name != "mgmtd" || self == Self::V10, "-P 0")
+            let options = match daemons {
+                Some(text) => text.lines().find_map(|line| line.strip_prefix(&format!("{name}_options="))),
+                None => (name != "mgmtd" || self == Self::V10).then_some("-P 0"),
             };
-            if runs {
+            if let Some(options) = options.map(|options| options.trim_matches('"')) {
                 machine.start(&format!("/usr/lib/frr/{name} {options}"), &format!("/run/frr/{name}.vty"));
             }
         }

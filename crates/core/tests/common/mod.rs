@@ -4,6 +4,7 @@
 
 pub mod frr;
 pub mod lab;
+pub mod random;
 pub mod routing;
 
 use std::fs;

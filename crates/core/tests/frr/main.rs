@@ -5,5 +5,7 @@ mod common;
 
 mod lab {
     mod grammar;
+    mod random;
     mod running;
+    mod session;
 }

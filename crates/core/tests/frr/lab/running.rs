@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ichor_core::cluster::section::Backend;
-use ichor_core::render::routing::Service;
+use ichor_core::render::routing::{File, Service};
 
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};
@@ -14,7 +14,7 @@ pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     let (conf, daemons) = (&service.files[0].text, &service.files[1].text);
     let machine = frr.machine();
     surroundings(&machine, conf);
-    frr.start(&machine, daemons);
+    frr.start(&machine, Some(daemons));
     let loaded = Frr::load(&machine, conf);
     assert!(loaded.status.success(), "{frr:?}: {}\n{conf}", said(&loaded));
     let running = lines(&machine.ask("vtysh -c 'show running-config'"));
@@ -26,7 +26,7 @@ pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
 fn surroundings(machine: &Machine, conf: &str) {
     for line in conf.lines() {
         if let Some(port) = line.strip_prefix("interface ") {
-            machine.ask(&format!("ip link add {port} type veth peer name far-{port} && ip link set {port} up"));
+            machine.ask(&format!("ip link add {port} type veth && ip link set {port} up"));
         }
         if let Some(address) = line.strip_prefix(" set src ") {
             machine.ask(&format!("ip address add {address} dev lo"));
@@ -79,4 +79,18 @@ fn frr_8_runs_every_line() {
 #[test]
 fn frr_10_runs_every_line() {
     every_line_is_run_by(Frr::V10);
+}
+
+#[test]
+fn a_line_that_is_taken_for_another_is_noticed() {
+    let text = "router bgp 65001\n neighbor 10.0.0.1 remote-as 65002\n neighbor 10.0.0.1 timers 9 3\nexit\n";
+    let file = |name, text: &str| File { name, text: text.to_owned(), private: false };
+    let files = vec![file("frr.conf", text), file("daemons", "")];
+    let service = Service { name: "frr", folder: "/etc/frr", files };
+
+    for frr in Frr::ALL {
+        let (lost, _) = lost(frr, &service);
+
+        assert_eq!(lost, ["router bgp 65001 / neighbor 10.0.0.1 timers 9 3"], "{frr:?}");
+    }
 }
