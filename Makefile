@@ -19,6 +19,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
 	@scripts/tools cc nextest openssl frr
+	@scripts/lab-root
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked

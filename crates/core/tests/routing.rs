@@ -138,6 +138,23 @@ fn what_frr_cannot_be_told_is_refused() {
 }
 
 #[test]
+fn the_nodes_own_as_number_toward_the_speaker_is_no_local_as() {
+    let text = |asn: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+             routing: {{backend: frr, asn: 64512, neighbors: [{{link: eth0}}], \
+             workload: {{speaker: metallb, asn: {{ours: {asn}, theirs: 65001}}}}}}\nnodes: [{{name: a, index: 1}}]"
+        )
+    };
+
+    let own = service_of(&text("64513")).unwrap();
+    let other = service_of(&text("65000")).unwrap();
+
+    assert!(!own.files[0].text.contains("local-as"), "{}", own.files[0].text);
+    assert!(other.files[0].text.contains("local-as 65000 no-prepend replace-as"), "{}", other.files[0].text);
+}
+
+#[test]
 fn a_password_cannot_add_lines_and_is_not_told() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 routing: {backend: frr, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";

@@ -63,18 +63,24 @@ pub fn services(case: &Path) -> Vec<(String, Service)> {
     routed(&plan).filter_map(service).collect()
 }
 
-/// The configuration that the daemons of a backend read in every case, by case and node.
-pub fn confs(backend: Backend) -> Vec<(String, String)> {
-    let mut confs = Vec::new();
+/// The services of a backend in every case, by case and node.
+pub fn told(backend: Backend) -> Vec<(String, Service)> {
+    let mut told = Vec::new();
     for case in cases() {
         let (_, plan) = super::planned_case(&case, "ichor.yaml");
         let name = case.file_name().unwrap().to_str().unwrap().to_owned();
         for (node, service) in services(&case) {
             let decided = plan.node(&node).unwrap().routing.as_deref().unwrap();
             if decided.backend.value == backend {
-                confs.push((format!("{name}-{node}"), service.files[0].text.clone()));
+                told.push((format!("{name}-{node}"), service));
             }
         }
     }
-    confs
+    told
+}
+
+/// The configuration that the daemons of a backend read in every case, by case and node.
+pub fn confs(backend: Backend) -> Vec<(String, String)> {
+    let conf = |(name, service): (String, Service)| (name, service.files[0].text.clone());
+    told(backend).into_iter().map(conf).collect()
 }

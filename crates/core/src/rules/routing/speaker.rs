@@ -11,7 +11,8 @@ use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ISOLATION_NONE, WITHOUT_CILIUM];
+pub(super) const RULES: &[Rule] =
+    &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ISOLATION_NONE, WITHOUT_CILIUM];
 
 const NATIVE_IPV6: Rule = Rule {
     id: "metallb-native-ipv6",
@@ -41,6 +42,16 @@ const LINK_BROKEN: Rule = Rule {
             said `no route to host`, and the speaker's session never left Active.",
     fix: "give both ends different addresses of one prefix, such as `::` and `::1` in a /127",
     look: link_broken,
+};
+
+const ASN_OF_NODE: Rule = Rule {
+    id: "speaker-asn-of-node",
+    severity: Severity::Error,
+    summary: "the speaker has the AS number of a node",
+    story: "The speaker was given the number of the node it runs on, as in the old setup with one AS for everything. FRR 8 refused \
+            the session's local AS, FRR 10 took every service address for a loop, and no service was reached.",
+    fix: "give the speaker a number that no node has, or leave `routing.workload.asn` out",
+    look: asn_of_node,
 };
 
 const ISOLATION_NONE: Rule = Rule {
@@ -196,6 +207,16 @@ fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
         }
         Ok(_) => None,
     }
+}
+
+fn asn_of_node(context: &Context<'_>, found: &mut Found) {
+    let key = |workload: &Workload| workload.asn.get()?.theirs.place();
+    report(context, found, "asn.theirs", key, |speaking| {
+        let theirs = speaking.workload.asn.1.value;
+        let nodes = speaking.nodes.iter().map(|nth| &context.plan.nodes[*nth]);
+        let mut same = nodes.filter(|node| node.asn.as_ref().is_some_and(|asn| asn.value == theirs));
+        same.next().map(|node| format!("{theirs} is the AS number of {} too", node.name))
+    });
 }
 
 /// What other releases make of it, the backend's limits say.

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::community;
 use crate::cluster::section::{Advertise, Speaker};
-use crate::cluster::value::Community;
 use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Bfd, Domain, Family, Filter, Model, Term, Workload};
 
@@ -151,13 +151,9 @@ impl Conf {
         }
         let outward = &model.fabric.outward;
         let mut lines = vec!["match as-path OWN".to_owned()];
-        let (large, plain): (Vec<_>, Vec<_>) = outward.communities.iter().partition(|it| is_large(it));
-        if !plain.is_empty() {
-            lines.push(format!("set community {} additive", join(&plain)));
-        }
-        if !large.is_empty() {
-            lines.push(format!("set large-community {} additive", join(&large)));
-        }
+        let (plain, large) = community::words(&outward.communities);
+        lines.extend(plain.map(|words| format!("set community {words} additive")));
+        lines.extend(large.map(|words| format!("set large-community {words} additive")));
         if outward.prepend > 0 {
             let again = vec![model.asn.to_string(); usize::from(outward.prepend)];
             lines.push(format!("set as-path prepend {}", again.join(" ")));
@@ -235,7 +231,7 @@ impl Conf {
         let peer = workload.theirs.address.to_string();
         self.line(format_args!("router bgp {} vrf {domain}", model.asn));
         self.instance(model);
-        self.speaker(&peer, workload);
+        self.speaker(model, &peer, workload);
         self.line(format_args!(" neighbor {peer} passive"));
         for &family in &workload.families {
             self.family(family, &speaker_lines(&peer, workload, family));
@@ -251,9 +247,12 @@ impl Conf {
         self.line(" coalesce-time 0");
     }
 
-    fn speaker(&mut self, peer: &str, workload: &Workload) {
+    fn speaker(&mut self, model: &Model, peer: &str, workload: &Workload) {
         self.line(format_args!(" neighbor {peer} remote-as {}", workload.theirs.asn));
-        self.line(format_args!(" neighbor {peer} local-as {} no-prepend replace-as", workload.ours.asn));
+        // FRR refuses the instance's own number here.
+        if workload.ours.asn != model.asn {
+            self.line(format_args!(" neighbor {peer} local-as {} no-prepend replace-as", workload.ours.asn));
+        }
         self.timing(peer, workload.bfd, workload.timers);
         if workload.extends_next_hops() {
             self.line(format_args!(" neighbor {peer} capability extended-nexthop"));
@@ -292,7 +291,7 @@ impl Conf {
         }
         let shared = model.workload.as_ref().filter(|workload| workload.domain == Domain::Shared);
         if let Some(workload) = shared {
-            self.listen(workload);
+            self.listen(model, workload);
         }
         for family in Family::ALL {
             let mut lines = fabric_lines(model, family, shared.is_some());
@@ -331,10 +330,10 @@ impl Conf {
     }
 
     /// A speaker in the node's own table: its address is one of the node's, which FRR takes from a range only.
-    fn listen(&mut self, workload: &Workload) {
+    fn listen(&mut self, model: &Model, workload: &Workload) {
         let group = capitals(workload.speaker);
         self.line(format_args!(" neighbor {group} peer-group"));
-        self.speaker(group, workload);
+        self.speaker(model, group, workload);
         self.line(format_args!(" neighbor {group} disable-connected-check"));
         let link = IpNet::new(workload.ours.address, workload.prefix).map(|net| net.trunc());
         let link = link.unwrap_or_else(|_| IpNet::from(workload.theirs.address));
@@ -408,16 +407,4 @@ fn lengths(term: &Term) -> String {
         let _ = write!(text, " le {}", term.most);
     }
     text
-}
-
-fn is_large(community: &Community) -> bool {
-    community.as_str().split(':').count() == 3
-}
-
-fn join(communities: &[&Community]) -> String {
-    let word = |community: &&Community| match community.as_str() {
-        "local-as" => "local-AS".to_owned(),
-        other => other.to_owned(),
-    };
-    communities.iter().map(word).collect::<Vec<_>>().join(" ")
 }

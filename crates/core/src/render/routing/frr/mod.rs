@@ -2,6 +2,7 @@
 //!
 //! Not here: what FRR cannot do at all ([`plan::backend`](crate::plan::backend)).
 
+mod community;
 mod conf;
 mod daemons;
 

@@ -1,0 +1,66 @@
+//! Whether FRR can read what it is told, without running.
+
+use ichor_core::cluster::section::Backend;
+
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, said};
+use crate::common::routing::confs;
+
+/// What vtysh says against a file.
+pub fn vtysh(machine: &Machine, conf: &str) -> Vec<String> {
+    machine.write("/tmp/frr.conf", conf);
+    let output = machine.run("vtysh -C -f /tmp/frr.conf");
+    let mut against: Vec<_> = said(&output).lines().map(str::to_owned).collect();
+    if !output.status.success() {
+        against.push(output.status.to_string());
+    }
+    against
+}
+
+/// What bgpd says against a file. It sees neighbours without AS number, unknown groups and a second AS number, which the
+/// grammar does not, and always exits with 0.
+pub fn bgpd(machine: &Machine, conf: &str) -> Vec<String> {
+    machine.write("/tmp/bgpd.conf", &of_bgpd(conf));
+    let said = said(&machine.run("/usr/lib/frr/bgpd -C -f /tmp/bgpd.conf"));
+    let harmless = |line: &str| line.starts_with("Graceful restart configuration changed");
+    said.lines().filter(|line| !harmless(line)).map(str::to_owned).collect()
+}
+
+/// The lines that concern bgpd: others end its reading.
+fn of_bgpd(conf: &str) -> String {
+    let mut told = String::new();
+    let mut skipping = false;
+    for line in conf.lines() {
+        skipping |= line == "bfd" || line.starts_with("interface ");
+        let zebra = line.starts_with(" set src") || line.contains(" protocol bgp route-map ");
+        if !skipping && !zebra {
+            told += line;
+            told.push('\n');
+        }
+        skipping &= line != "exit";
+    }
+    told
+}
+
+#[test]
+fn every_release_can_read_every_file() {
+    for frr in Frr::ALL {
+        let machine = frr.machine();
+        for (name, conf) in confs(Backend::Frr) {
+            assert_eq!(vtysh(&machine, &conf), Vec::<String>::new(), "{frr:?} {name}");
+            assert_eq!(bgpd(&machine, &conf), Vec::<String>::new(), "{frr:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_frrs_is_noticed() {
+    for frr in Frr::ALL {
+        let machine = frr.machine();
+
+        let word = vtysh(&machine, "router bgp 65001\n neighbour 10.0.0.1 remote-as 65002\n");
+        let meaning = bgpd(&machine, "router bgp 65001\n neighbor 10.0.0.1 timers 3 9\n");
+
+        assert!(!word.is_empty() && !meaning.is_empty(), "{frr:?}");
+    }
+}

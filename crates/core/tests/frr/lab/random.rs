@@ -1,0 +1,50 @@
+//! What FRR makes of clusters that nobody thought of.
+
+use ichor_core::cluster::section::Backend;
+use proptest::prelude::*;
+
+use super::{grammar, running};
+use crate::common::frr::Frr;
+use crate::common::random::holds_for;
+
+fn can_be_read_by(frr: Frr) {
+    let machine = frr.machine();
+    holds_for(200, Backend::Frr, |random| {
+        for (name, service) in random.services()? {
+            let conf = &service.files[0].text;
+            let against = [grammar::vtysh(&machine, conf), grammar::bgpd(&machine, conf)].concat();
+            prop_assert!(against.is_empty(), "{} {:#?}\n{}", name, against, conf);
+        }
+        Ok(())
+    });
+}
+
+fn is_run_by(frr: Frr) {
+    holds_for(40, Backend::Frr, |random| {
+        for (name, service) in random.services()? {
+            let (lost, said) = running::lost(frr, &service);
+            prop_assert!(lost.is_empty(), "{} {:#?}\n{}", name, lost, said);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn frr_8_can_read_any_cluster() {
+    can_be_read_by(Frr::V8);
+}
+
+#[test]
+fn frr_10_can_read_any_cluster() {
+    can_be_read_by(Frr::V10);
+}
+
+#[test]
+fn frr_8_runs_every_line_of_any_cluster() {
+    is_run_by(Frr::V8);
+}
+
+#[test]
+fn frr_10_runs_every_line_of_any_cluster() {
+    is_run_by(Frr::V10);
+}
