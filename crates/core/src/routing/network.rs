@@ -113,8 +113,9 @@ impl Network {
     /// Routers that are cabled speak over the cable; without cables every leaf is cabled to every spine.
     fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut Ports) {
         for (one, other) in self.router_cables(cables, ports) {
-            let first = self.add_peer(&one, other.0);
-            let second = self.add_peer(&other, one.0);
+            let password = self.routers[one.0].password.clone().or_else(|| self.routers[other.0].password.clone());
+            let first = self.add_peer(&one, other.0, password.clone());
+            let second = self.add_peer(&other, one.0, password);
             self.sessions.push(Session(first, second));
         }
     }
@@ -142,9 +143,13 @@ impl Network {
         pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
     }
 
-    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize) -> End {
+    fn add_peer(
+        &mut self,
+        (router, port): &(usize, LinkName),
+        far: usize,
+        password: Option<Secret>,
+    ) -> End {
         let (name, asn) = (self.routers[far].name.clone(), self.routers[far].asn);
-        let password = self.routers[*router].password.clone();
         let peers = &mut self.routers[*router].peers;
         let session = Neighbor {
             found: Found::Port { name: port.clone(), mac: None },
@@ -217,9 +222,9 @@ impl Near<'_> {
             Found::Address { address, source } => {
                 let node = source.or_else(|| self.address_like(*address));
                 let ranged = router.listen.is_some_and(|range| node.is_none_or(|node| range.contains(&node)));
-                // Without an address nothing can be said of the node but its range.
+                // Without an address nothing can be said of the node but its range. One that waits must be called.
                 let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
-                (found, ranged || node.is_none())
+                (found, (ranged && !own.passive) || node.is_none())
             }
         };
         let session = Neighbor {
@@ -229,7 +234,8 @@ impl Near<'_> {
             bfd: router.bfd.unwrap_or(own.bfd),
             timers: own.timers,
             passive: false,
-            password: password(router, own),
+            // The node's own word, which is the router's where it has none.
+            password: own.password.clone(),
         };
         Peer { name: self.model.name.to_string(), node: true, session, by_range }
     }
@@ -240,10 +246,6 @@ impl Near<'_> {
         let mut own = self.plan.address.iter().filter(|_| fixed).map(|(net, _)| net.addr());
         own.find(|address| address.is_ipv4() == other.is_ipv4())
     }
-}
-
-fn password(router: &Router, own: &Neighbor) -> Option<Secret> {
-    router.password.clone().or_else(|| own.password.clone())
 }
 
 /// Names of routers' ports that no cable names: `swp1` and so on, in the order in which they are asked for.
