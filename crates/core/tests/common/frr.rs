@@ -36,7 +36,7 @@ impl Frr {
     /// Starts the daemons that a file `daemons` names, with its options. Without one, and where it is for another release,
     /// all run, with next to none.
     pub fn start(self, machine: &Machine, daemons: Option<&str>) {
-        let fits = |text: &&str| text.contains("mgmtd=yes") == (self == Self::V10);
+        let fits = |text: &&str| text.contains(if self == Self::V10 { "mgmtd=yes" } else { "mgmtd=no" });
         let daemons = daemons.filter(fits);
         for name in ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"] {
             let options = match daemons {

@@ -16,7 +16,7 @@ use crate::routing::{Family, Router, Term};
 pub fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
     let mark = format!("comment=\"ichor {cluster}\"");
     let release = router.version.as_ref().map_or((7, 20), |version| version.minor());
-    let mut script = Script { text: String::new(), router, mark, release };
+    let mut script = Script { text: String::new(), cluster, router, mark, release };
     script.head();
     script.filters();
     script.instance();
@@ -28,6 +28,8 @@ pub fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
 
 struct Script<'r> {
     text: String,
+    /// In front of every name: other clusters may be told here too.
+    cluster: &'r str,
     router: &'r Router,
     /// By which the next import finds what this one added.
     mark: String,
@@ -67,14 +69,12 @@ impl Script<'_> {
 
     /// Chains end with a refusal, as they do anyway: what is not said does not pass.
     fn filters(&mut self) {
-        let mut rules = Vec::new();
-        for term in &self.router.accepts.0 {
-            rules.push(("ichor-nodes-in", rule(term)));
-        }
-        rules.push(("ichor-nodes-in", "reject".to_owned()));
-        rules.push(("ichor-everything", "accept".to_owned()));
+        let nodes = self.router.accepts.0.iter().map(|term| ("nodes-in", rule(term)));
+        let ends = [("nodes-in", "reject".to_owned()), ("everything", "accept".to_owned())];
+        let rules: Vec<_> = nodes.chain(ends).collect();
         for (chain, rule) in rules {
-            self.add("/routing/filter/rule", &format!("chain={chain} rule=\"{rule}\""));
+            let what = format!("chain={}-{chain} rule=\"{rule}\"", self.cluster);
+            self.add("/routing/filter/rule", &what);
         }
     }
 
@@ -83,7 +83,8 @@ impl Script<'_> {
             return;
         }
         let asn = self.asn();
-        let mut what = format!("name=ichor as={asn} router-id={} vrf={}", self.router.router_id, self.vrf());
+        let (name, id, vrf) = (self.cluster, self.router.router_id, self.vrf());
+        let mut what = format!("name={name} as={asn} router-id={id} vrf={vrf}");
         if self.router.version.as_ref().is_some_and(|version| version.minor() >= (7, 24)) {
             what += " multipath=64";
         }
@@ -107,13 +108,14 @@ impl Script<'_> {
         let mut addresses = Vec::new();
         if let Some((range, _)) = group.range {
             addresses.push(range.to_string());
-            let what = format!("name=ichor-{} remote.address={range} connect=no listen=yes", group.name);
+            let name = format!("{}-{}", self.cluster, group.name);
+            let what = format!("name={name} remote.address={range} connect=no listen=yes");
             self.connection(group, &what, None);
         }
         for peer in listed {
             let Some(address) = group::address(peer) else { continue };
             addresses.push(address.to_string());
-            let mut what = format!("name=ichor-{} remote.address={address}", peer.name);
+            let mut what = format!("name={}-{} remote.address={address}", self.cluster, peer.name);
             if let Some(asn) = peer.session.asn {
                 let _ = write!(what, " remote.as={asn}");
             }
@@ -127,7 +129,8 @@ impl Script<'_> {
         let key = if self.release >= (7, 19) { "afi" } else { "address-families" };
         let (keepalive, hold) = group.timers;
         let mut what = format!(
-            "name=ichor-{} {key}={} hold-time={hold}s keepalive-time={keepalive}s",
+            "name={}-{} {key}={} hold-time={hold}s keepalive-time={keepalive}s",
+            self.cluster,
             group.name,
             families.join(",")
         );
@@ -135,8 +138,8 @@ impl Script<'_> {
             let _ = write!(what, " as={} router-id={}", self.asn(), self.router.router_id);
         }
         let _ = write!(what, " use-bfd={}", if group.bfd.is_some() { "yes" } else { "no" });
-        let inward = if group.nodes { "ichor-nodes-in" } else { "ichor-everything" };
-        let _ = write!(what, " nexthop-choice=force-self input.filter={inward}");
+        let inward = if group.nodes { "nodes-in" } else { "everything" };
+        let _ = write!(what, " nexthop-choice=force-self input.filter={}-{inward}", self.cluster);
         if group.nodes {
             let _ = write!(
                 what,
@@ -144,11 +147,11 @@ impl Script<'_> {
                  output.default-originate=always"
             );
         }
-        self.add("/routing/bgp/template", &(what + " output.filter-chain=ichor-everything"));
+        self.add("/routing/bgp/template", &format!("{what} output.filter-chain={}-everything", self.cluster));
     }
 
     fn connection(&mut self, group: &Group<'_>, what: &str, peer: Option<&Peer>) {
-        let mut what = format!("{what} templates=ichor-{} local.role=ebgp", group.name);
+        let mut what = format!("{what} templates={}-{} local.role=ebgp", self.cluster, group.name);
         let source = match peer.map(|peer| &peer.session.found) {
             Some(Found::Address { source, .. }) => *source,
             _ => None,
@@ -157,7 +160,7 @@ impl Script<'_> {
             let _ = write!(what, " local.address={source}");
         }
         if self.has_instances() {
-            what += " instance=ichor";
+            let _ = write!(what, " instance={}", self.cluster);
         } else if self.router.vrf.is_some() {
             let _ = write!(what, " vrf={} routing-table={}", self.vrf(), self.vrf());
         }
