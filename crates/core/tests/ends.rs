@@ -15,7 +15,8 @@ mod lab {
 
     /// Every configuration of FRR on a router, by case and path.
     fn confs() -> Vec<(String, String)> {
-        let of_frr = |file: &Artifact| file.path.ends_with("/frr.conf") || file.path.ends_with("/frr.conf.local");
+        let of_frr =
+            |file: &Artifact| file.path.ends_with("/frr.conf") || file.path.ends_with("/frr.conf.local");
         let of_case = |case: std::path::PathBuf| {
             let name = case.file_name().unwrap().to_str().unwrap().to_owned();
             let files = fabric::files(&case).into_iter().filter(of_frr);
@@ -92,8 +93,11 @@ mod lab {
 
             assert!(loaded.status.success(), "{frr:?} {name}: {}", said(&loaded));
             let running = lines(&machine.ask("vtysh -c 'show running-config'"));
-            let lost: Vec<_> =
-                lines(&conf).difference(&running).filter(|line| !goes_without_saying(line)).cloned().collect();
+            let lost: Vec<_> = lines(&conf)
+                .difference(&running)
+                .filter(|line| !goes_without_saying(line))
+                .cloned()
+                .collect();
             assert!(lost.is_empty(), "{frr:?} {name}: {lost:#?}");
         }
     }
@@ -126,7 +130,9 @@ mod lab {
             let confs = wire_confs();
             for (name, frr) in releases {
                 let machine = &wire.0[name];
-                machine.ask("echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
+                machine.ask(
+                    "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
+                );
                 frr.start(machine, None);
                 let loaded = Frr::load(machine, &confs[name]);
                 assert!(loaded.status.success(), "{name}: {}", said(&loaded));

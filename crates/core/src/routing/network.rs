@@ -113,7 +113,8 @@ impl Network {
     /// Routers that are cabled speak over the cable; without cables every leaf is cabled to every spine.
     fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut Ports) {
         for (one, other) in self.router_cables(cables, ports) {
-            let password = self.routers[one.0].password.clone().or_else(|| self.routers[other.0].password.clone());
+            let password =
+                self.routers[one.0].password.clone().or_else(|| self.routers[other.0].password.clone());
             let first = self.add_peer(&one, other.0, password.clone());
             let second = self.add_peer(&other, one.0, password);
             self.sessions.push(Session(first, second));
@@ -143,12 +144,7 @@ impl Network {
         pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
     }
 
-    fn add_peer(
-        &mut self,
-        (router, port): &(usize, LinkName),
-        far: usize,
-        password: Option<Secret>,
-    ) -> End {
+    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize, password: Option<Secret>) -> End {
         let (name, asn) = (self.routers[far].name.clone(), self.routers[far].asn);
         let peers = &mut self.routers[*router].peers;
         let session = Neighbor {

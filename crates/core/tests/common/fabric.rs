@@ -15,7 +15,8 @@ pub fn cases() -> Vec<PathBuf> {
 
 /// Everything around the nodes of a case.
 pub fn files(case: &Path) -> Vec<Artifact> {
-    made(&super::planned_case(case, "ichor.yaml")).unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
+    made(&super::planned_case(case, "ichor.yaml"))
+        .unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
 /// Everything around the nodes of a text, or what is wrong.

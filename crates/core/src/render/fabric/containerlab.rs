@@ -95,8 +95,7 @@ impl<'n> Lab<'n> {
         if node.routing.as_ref().is_none_or(|routing| routing.backend.value != Backend::Frr) {
             return self.absent.push(model.name.as_str());
         }
-        let mut commands: Vec<_> =
-            node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
+        let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
         for dummy in &node.dummies {
             commands.push(format!("ip link add {} type dummy", dummy.name));
             commands.push(format!("ip link set {} up", dummy.name));
@@ -143,13 +142,15 @@ impl<'n> Lab<'n> {
 
     /// A container that bridges those who have addresses in the same network.
     fn meet(&mut self, lan: &str, plans: &BTreeMap<&str, &NodePlan>) {
-        let used: BTreeSet<String> = self.links.iter().flat_map(|(one, other)| [one, other]).cloned().collect();
+        let used: BTreeSet<String> =
+            self.links.iter().flat_map(|(one, other)| [one, other]).cloned().collect();
         let ends: Vec<_> = self.lan.iter().map(|(name, port)| format!("{name}:{port}")).collect();
         let ends: Vec<_> = ends.into_iter().filter(|end| !used.contains(end)).collect();
         if ends.len() < 2 || plans.contains_key(lan) {
             return;
         }
-        let mut commands = vec!["ip link add bridge type bridge".to_owned(), "ip link set bridge up".to_owned()];
+        let mut commands =
+            vec!["ip link add bridge type bridge".to_owned(), "ip link set bridge up".to_owned()];
         for (nth, end) in ends.into_iter().enumerate() {
             let port = format!("port{}", nth + 1);
             commands.push(format!("ip link set {port} master bridge up"));

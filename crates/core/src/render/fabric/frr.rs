@@ -19,6 +19,9 @@ use crate::routing::{Bfd, Family, Router};
 /// What Proxmox puts in front of the name of a zone to name its VRF.
 const ZONE: &str = "vrf_";
 
+/// BFD as FRR has it without a profile.
+const USUAL: Bfd = Bfd { interval: 300, multiplier: 3 };
+
 /// As many sessions as FRR accepts from ranges when it is not told otherwise.
 const LISTEN_LIMIT: usize = 100;
 
@@ -27,13 +30,20 @@ pub fn is_in_proxmox(router: &Router) -> bool {
     router.vrf.as_deref().is_some_and(|vrf| vrf.starts_with(ZONE))
 }
 
-/// Whether Proxmox would take in every line.
-pub fn fits_proxmox(groups: &[Group<'_>]) -> Result<(), &'static str> {
-    let lost = |group: &Group<'_>| group.password.as_deref().is_some_and(|password| password.contains('!'));
-    match groups.iter().any(lost) {
-        true => Err("Proxmox SDN leaves out lines of frr.conf.local that have an exclamation mark; take another password"),
-        false => Ok(()),
+/// What Proxmox would not take in: the key that asks for it, and what would be right.
+pub fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
+    let has = |lost: &dyn Fn(&Group<'_>) -> bool| groups.iter().any(lost);
+    let mut lost = Vec::new();
+    if has(&|group| group.password.as_deref().is_some_and(|password| password.contains('!'))) {
+        let reason = "Proxmox SDN leaves out lines of frr.conf.local that have an exclamation mark; take another password";
+        lost.push((".password", reason));
     }
+    if has(&|group| group.bfd.is_some_and(|bfd| bfd != USUAL)) {
+        let reason = "Proxmox SDN leaves out the profiles of frr.conf.local, and without them FRR has `interval: 300` and \
+                      `multiplier: 3`; say so on both ends, or `bfd: false`";
+        lost.push((".bfd", reason));
+    }
+    lost
 }
 
 /// The whole configuration of a router that nobody else configures.
@@ -164,13 +174,11 @@ impl Conf {
         if let Some(password) = &group.password {
             self.page.line(format_args!(" neighbor {name} password {password}"));
         }
-        match group.bfd.filter(|_| self.shared) {
-            // Proxmox knows no section for profiles.
-            Some(Bfd { interval, multiplier }) => {
-                self.page.timing(&name, None, group.timers);
-                self.page.line(format_args!(" neighbor {name} bfd {multiplier} {interval} {interval}"));
-            }
-            None => self.page.timing(&name, group.bfd, group.timers),
+        // Proxmox knows no section for profiles.
+        let profile = group.bfd.filter(|_| !self.shared);
+        self.page.timing(&name, profile, group.timers);
+        if self.shared && group.bfd.is_some() {
+            self.page.line(format_args!(" neighbor {name} bfd"));
         }
         if group.extends {
             self.page.line(format_args!(" neighbor {name} capability extended-nexthop"));

@@ -90,7 +90,9 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
         let range = router.listen.filter(|_| peer.by_range && *ranged.get_or_insert(nth) == nth);
         match (range, address(peer)) {
             (Some(range), _) => group.range = Some((range, group.range.map_or(0, |(_, count)| count) + 1)),
-            (None, None) if matches!(peer.session.found, Found::Address { .. }) => reasons.push(nowhere(router, peer)),
+            (None, None) if matches!(peer.session.found, Found::Address { .. }) => {
+                reasons.push(nowhere(router, peer))
+            }
             (None, _) => group.peers.push(peer),
         }
     }

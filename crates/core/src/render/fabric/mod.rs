@@ -23,17 +23,14 @@ use group::Group;
 const MOST_PREFIXES: u32 = 10_000;
 
 /// The files below `fabric/`, or everything that is wrong; none where nothing routes.
-pub fn render(
-    plan: &Plan,
-    network: &Network,
-    fetch: &Fetch<'_>,
-) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
     if network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed) {
         return Ok(Vec::new());
     }
     let name = plan.cluster.name.as_str();
     let (mut files, mut errors) = (Vec::new(), Vec::new());
-    for router in network.routers.iter().filter(|router| router.listed && router.software != Software::Other) {
+    for router in network.routers.iter().filter(|router| router.listed && router.software != Software::Other)
+    {
         match router_files(name, router, fetch) {
             Ok(mut made) => files.append(&mut made),
             Err(mut found) => errors.append(&mut found),
@@ -76,9 +73,8 @@ fn router_files(
             files.push(Artifact::private(path("frr.conf"), frr::whole(router, &groups)));
             files.push(Artifact::public(path("daemons"), frr::daemons(router, &groups)));
             if frr::is_in_proxmox(router) {
-                if let Err(reason) = frr::fits_proxmox(&groups) {
-                    errors.push(refuse(".password", reason));
-                }
+                let lost = frr::lost_in_proxmox(&groups);
+                errors.extend(lost.iter().map(|(key, reason)| refuse(key, reason)));
                 let text = frr::drop_in(cluster, router, &groups);
                 files.push(Artifact::private(path("frr.conf.local"), text));
             }

@@ -195,7 +195,9 @@ fn rule(term: &Term) -> String {
     let action = if term.permit { "accept" } else { "reject" };
     let (own, all) = (term.net.prefix_len(), term.net.max_prefix_len());
     let lengths = match (term.least, term.most) {
-        (least, most) if least == most && least == own => return format!("if (dst == {}) {{{action}}}", term.net),
+        (least, most) if least == most && least == own => {
+            return format!("if (dst == {}) {{{action}}}", term.net);
+        }
         (least, most) if least == most => format!(" && dst-len == {least}"),
         (least, most) if least == own && most == all => String::new(),
         (least, most) => format!(" && dst-len >= {least} && dst-len <= {most}"),
@@ -224,7 +226,10 @@ mod tests {
     fn a_term_says_its_lengths() {
         let net = |text: &str| text.parse().unwrap();
 
-        assert_eq!(rule(&Term::hosts(true, net("10.0.0.0/26"))), "if (dst in 10.0.0.0/26 && dst-len == 32) {accept}");
+        assert_eq!(
+            rule(&Term::hosts(true, net("10.0.0.0/26"))),
+            "if (dst in 10.0.0.0/26 && dst-len == 32) {accept}"
+        );
         assert_eq!(rule(&Term::exactly(false, net("::/0"))), "if (dst == ::/0) {reject}");
         assert_eq!(rule(&Term::within(true, net("10.0.0.0/8"))), "if (dst in 10.0.0.0/8) {accept}");
         let some = Term { least: 24, most: 28, ..Term::within(true, net("10.0.0.0/8")) };

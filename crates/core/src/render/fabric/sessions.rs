@@ -49,9 +49,7 @@ fn word(family: Family) -> &'static str {
 fn asn(network: &Network, end: End) -> String {
     match end {
         End::Node(node, _) => network.nodes[node].asn.to_string(),
-        End::Router(router, _) => {
-            network.routers[router].asn.map(|asn| asn.to_string()).unwrap_or_default()
-        }
+        End::Router(router, _) => network.routers[router].asn.map(|asn| asn.to_string()).unwrap_or_default(),
     }
 }
 

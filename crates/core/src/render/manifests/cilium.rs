@@ -21,7 +21,8 @@ pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Vec<Value> {
     }
     if !links.is_empty() {
         objects.extend(plan.cluster.pools.iter().map(|(name, prefixes)| {
-            let blocks: Vec<_> = prefixes.iter().map(|prefix| json!({"cidr": prefix.value.to_string()})).collect();
+            let blocks: Vec<_> =
+                prefixes.iter().map(|prefix| json!({"cidr": prefix.value.to_string()})).collect();
             object("CiliumLoadBalancerIPPool", name.as_str(), json!({"blocks": blocks}))
         }));
     }

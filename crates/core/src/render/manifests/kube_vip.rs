@@ -42,10 +42,9 @@ pub fn objects(cluster: &Cluster, plan: &Plan) -> Result<Vec<Value>, RenderError
     ];
     // Before there is a CNI only the balancer on the node itself leads to an API server.
     let balancer = cluster.section().kubeprism.value().unwrap_or(7445).to_string();
-    let env = env.into_iter().chain([
-        ("KUBERNETES_SERVICE_HOST", "localhost".to_owned()),
-        ("KUBERNETES_SERVICE_PORT", balancer),
-    ]);
+    let env = env
+        .into_iter()
+        .chain([("KUBERNETES_SERVICE_HOST", "localhost".to_owned()), ("KUBERNETES_SERVICE_PORT", balancer)]);
     let env: Vec<_> = env.map(|(name, value)| json!({"name": name, "value": value})).collect();
     let mut objects = rights();
     objects.push(set(&env));
