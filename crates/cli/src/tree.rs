@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
+use ichor_core::render::artifact;
 use ichor_core::talos::digest::sha256;
 use serde_json::{Value, json};
 
@@ -47,6 +48,12 @@ impl Artifact {
     fn is_there(&self, path: &Path) -> bool {
         let same_mode = fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o777 == self.mode());
         same_mode && fs::read(path).is_ok_and(|contents| contents == self.contents)
+    }
+}
+
+impl From<artifact::Artifact> for Artifact {
+    fn from(made: artifact::Artifact) -> Self {
+        Self { path: made.path.into(), contents: made.text.into(), private: made.private }
     }
 }
 

@@ -15,7 +15,8 @@ use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{CniPlan, NodePlan, Stage};
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
-use ichor_core::render::{platform_network, schematic};
+use ichor_core::render::{fabric, manifests, platform_network, schematic, topology};
+use ichor_core::routing::{ModelError, Network};
 use ichor_core::rules::{self, Finding, Severity};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
@@ -27,13 +28,15 @@ use crate::project::{self, Project, Refused};
 use crate::tree::{self, Artifact};
 use crate::{report, sealed, secret, style};
 
-/// Write every node's Talos configuration, and a talosconfig
+/// Write every node's Talos configuration, what is around the nodes, and a talosconfig
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
 /// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where FRR
-/// routes, the frr.conf and daemons that machine.yaml brings it. Files that did not change are left alone; those of an
-/// earlier build that no longer belong are removed, by the list in manifest.json.
+/// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
+/// daemon routes, the files that machine.yaml brings it. fabric/ has the other end of every BGP session: the configuration
+/// of each router, a list of all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and
+/// kube-vip, and topology.svg the picture. Files that did not change are left alone; those of an earlier build that no longer
+/// belong are removed, by the list in manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let nodes = chosen(&project, &args.only)?;
     let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
     let progress = Progress::start("rendering");
-    let rendered = render(&project, &nodes, &bundle, args.identity.as_deref())?;
+    let rendered = render(&project, &nodes, &bundle, args)?;
     drop(progress);
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
@@ -85,6 +88,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     if args.only.is_empty() {
         artifacts.push(Artifact::private("talosconfig", client(&project, &bundle, &admin)));
+        artifacts.push(Artifact::public("topology.svg", topology::render(&project.cluster, &project.plan)));
     }
     let root = args.output.join(project.plan.cluster.name.as_str());
     let done = tree::write(&root, &artifacts, args.only.is_empty())
@@ -125,7 +129,7 @@ fn notes(project: &Project) -> Vec<String> {
         notes.push("nothing here installs Cilium: the nodes are not ready before somebody does, or give `cluster.cilium.manifest`".to_owned());
     }
     if section.kube_vip.is_set() && !mentions("kube-vip") {
-        notes.push("nothing here installs kube-vip, and so nobody has its address: add its manifest to `cluster.manifests`".to_owned());
+        notes.push("nobody has the address of kube-vip before somebody applies manifests/kube-vip.yaml, through the address of a control plane".to_owned());
     }
     let mints = |node: &&NodePlan| {
         let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
@@ -227,13 +231,14 @@ impl Vault<'_> {
     }
 }
 
-/// All files of the nodes, or everything that is wrong.
+/// All files of the nodes and of what is around them, or everything that is wrong.
 fn render(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: &Bundle,
-    identity: Option<&Path>,
+    args: &Args,
 ) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
+    let identity = args.identity.as_deref();
     let attachments = project.attachments();
     let mut patches = PatchTexts::new();
     for path in sealed_patches(&project.cluster) {
@@ -272,7 +277,31 @@ fn render(
             Err(mut found) => errors.append(&mut found),
         }
     }
+    if args.only.is_empty() {
+        match around(project, &vault) {
+            Ok(mut made) => artifacts.append(&mut made),
+            Err(mut found) => errors.append(&mut found),
+        }
+    }
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
+}
+
+/// What is around the nodes: the other end of their sessions, and what Kubernetes is told.
+fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
+    let (cluster, plan) = (&project.cluster, &project.plan);
+    let network = Network::of(cluster, plan).map_err(|errors| {
+        let told = |error: &ModelError| RenderError { at: error.node.clone(), reason: error.to_string() };
+        errors.iter().map(told).collect::<Vec<_>>()
+    })?;
+    let (mut made, mut errors) = (Vec::new(), Vec::new());
+    let fetch = |reference: &Secret| vault.open(reference);
+    for rendered in [fabric::render(plan, &network, &fetch), manifests::render(cluster, plan, &network)] {
+        match rendered {
+            Ok(files) => made.extend(files.into_iter().map(Artifact::from)),
+            Err(mut found) => errors.append(&mut found),
+        }
+    }
+    if errors.is_empty() { Ok(made) } else { Err(errors) }
 }
 
 /// The files of one node.

@@ -114,7 +114,7 @@ impl Pair<'_> {
         if !self.plan.leads_to(address) && !is_link_local(address) {
             return Some(format!("{node} has neither an address beside {address} nor a gateway to it"));
         }
-        let range = self.router.listen?;
+        let range = self.router.listen.filter(|_| self.peer.by_range)?;
         match self.peer.session.found {
             Found::Address { address: from, .. } if from != address && !range.contains(&from) => {
                 Some(format!("{} accepts {range} only, and {node} comes from {from}", self.router.name))

@@ -147,7 +147,7 @@ fn session(cluster: &Cluster, node: &NodePlan, plan: &NeighborPlan) -> Neighbor 
 /// An IPv4 session carries IPv4. One over IPv6 carries both, unless the router is known to take no IPv4 there.
 fn families(cluster: &Cluster, plan: &NeighborPlan) -> Vec<Family> {
     let router = plan.router_nth.and_then(|nth| cluster.routers().nth(nth));
-    let extends = router.and_then(|router| router.value.extended_nexthop.value()).unwrap_or(true);
+    let extends = router.is_none_or(|router| router.value.takes_v4_over_v6().unwrap_or(true));
     match plan.peer {
         Peer::Address(IpAddr::V4(_)) => vec![Family::V4],
         Peer::Address(IpAddr::V6(_)) if !extends => vec![Family::V6],

@@ -113,8 +113,10 @@ impl Network {
     /// Routers that are cabled speak over the cable; without cables every leaf is cabled to every spine.
     fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut Ports) {
         for (one, other) in self.router_cables(cables, ports) {
-            let first = self.add_peer(&one, other.0);
-            let second = self.add_peer(&other, one.0);
+            let password =
+                self.routers[one.0].password.clone().or_else(|| self.routers[other.0].password.clone());
+            let first = self.add_peer(&one, other.0, password.clone());
+            let second = self.add_peer(&other, one.0, password);
             self.sessions.push(Session(first, second));
         }
     }
@@ -142,9 +144,8 @@ impl Network {
         pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
     }
 
-    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize) -> End {
+    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize, password: Option<Secret>) -> End {
         let (name, asn) = (self.routers[far].name.clone(), self.routers[far].asn);
-        let password = self.routers[*router].password.clone();
         let peers = &mut self.routers[*router].peers;
         let session = Neighbor {
             found: Found::Port { name: port.clone(), mac: None },
@@ -216,9 +217,9 @@ impl Near<'_> {
             }
             Found::Address { address, source } => {
                 let node = source.or_else(|| self.address_like(*address));
-                // Of a node whose address DHCP gives, a router knows but the range it is in.
+                // Of a node whose address DHCP gives, a router knows but the range it is in. One that waits must be called.
                 let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
-                (found, router.listen.is_some() || node.is_none())
+                (found, (router.listen.is_some() && !own.passive) || node.is_none())
             }
         };
         let session = Neighbor {
@@ -228,7 +229,8 @@ impl Near<'_> {
             bfd: router.bfd.unwrap_or(own.bfd),
             timers: own.timers,
             passive: false,
-            password: password(router, own),
+            // The node's own word, which is the router's where it has none.
+            password: own.password.clone(),
         };
         Peer { name: self.model.name.to_string(), node: true, session, by_range }
     }
@@ -239,10 +241,6 @@ impl Near<'_> {
         let mut own = self.plan.address.iter().filter(|_| fixed).map(|(net, _)| net.addr());
         own.find(|address| address.is_ipv4() == other.is_ipv4())
     }
-}
-
-fn password(router: &Router, own: &Neighbor) -> Option<Secret> {
-    router.password.clone().or_else(|| own.password.clone())
 }
 
 /// Names of routers' ports that no cable names: `swp1` and so on, in the order in which they are asked for.

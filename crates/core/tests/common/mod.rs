@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod fabric;
 pub mod frr;
 pub mod lab;
 pub mod random;
@@ -136,4 +137,11 @@ pub fn assert_same(path: &Path, got: &str) {
     }
     let want = fs::read_to_string(path).unwrap_or_default();
     similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
+}
+
+/// Every file below a folder.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }

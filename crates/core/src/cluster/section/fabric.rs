@@ -40,13 +40,25 @@ record! {
         /// Prefix from which it accepts nodes that are not listed one by one.
         listen: Prefix = "none: every node is listed", "\"fd00:101::/64\"";
         /// Whether it takes IPv4 routes over IPv6 next hops on numbered sessions.
-        extended_nexthop: bool = "true where ichor writes its configuration, else unknown", "true";
+        extended_nexthop: bool = "true for FRR, false for RouterOS, else unknown", "true";
         /// BFD on its side.
         bfd: Toggle<Bfd> = "as on the nodes", "true";
         /// Password of its sessions.
         password: Secret = "none", "{env: BGP_PW}";
         /// How ichor reaches it.
         reach: Reach = "not at all", "{ssh: root@leaf1}";
+    }
+}
+
+impl Router {
+    /// Whether it takes IPv4 routes over IPv6 next hops on numbered sessions: as it is written, else as far as its software
+    /// is known. FRR does where ichor writes its configuration; RouterOS has no setting for it.
+    pub fn takes_v4_over_v6(&self) -> Option<bool> {
+        self.extended_nexthop.value().or(match self.software.value().unwrap_or(Software::Frr) {
+            Software::Frr => Some(true),
+            Software::Routeros => Some(false),
+            Software::Other => None,
+        })
     }
 }
 

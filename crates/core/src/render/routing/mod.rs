@@ -87,20 +87,26 @@ pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
 
 /// The password of each session with the fabric.
 fn passwords(order: Order<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
-    let mut one = |secret: &Secret| {
-        let reason = match (order.fetch)(secret) {
-            Ok(password) if fits(&password) => return Some(password),
-            Ok(_) => format!(
-                "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, \
-                 without spaces"
-            ),
-            Err(reason) => reason,
-        };
-        refusals.push(Refusal::new("routing.neighbors", reason));
-        None
+    let mut one = |secret: &Secret| match password(order.fetch, secret) {
+        Ok(password) => Some(password),
+        Err(reason) => {
+            refusals.push(Refusal::new("routing.neighbors", reason));
+            None
+        }
     };
     let neighbors = order.model.fabric.neighbors.iter();
     neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut one)).collect()
+}
+
+/// The password of one session, or why it cannot be had.
+pub(super) fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
+    let password = fetch(secret)?;
+    if fits(&password) {
+        return Ok(password);
+    }
+    Err(format!(
+        "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, without spaces"
+    ))
 }
 
 /// A line break would end the line and start another.

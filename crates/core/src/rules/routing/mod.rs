@@ -15,6 +15,7 @@ mod mtu;
 mod neighbor;
 mod nexthop;
 mod session;
+mod software;
 mod speaker;
 mod vrf;
 
@@ -26,6 +27,7 @@ pub(super) const GROUPS: &[Group] = &[
     ("Neighbours", neighbor::RULES),
     ("Cables", cable::RULES),
     ("Listen ranges", listen::RULES),
+    ("Routers' software", software::RULES),
     ("Next hops", nexthop::RULES),
     ("BFD", bfd::RULES),
     ("MTU for IPv6", mtu::RULES),

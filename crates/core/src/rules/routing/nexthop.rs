@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::session::{self, Session, sessions, those};
-use crate::cluster::section::{Advertise, Software, Speaker};
+use crate::cluster::section::{Advertise, Speaker};
 use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
@@ -55,11 +55,9 @@ fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
     }
 }
 
-/// Whether the router takes IPv4 routes with IPv6 next hops; it does where ichor writes its configuration.
+/// Whether the router takes IPv4 routes with IPv6 next hops.
 fn takes_v4(session: &Session<'_>) -> Option<bool> {
-    let router = &session.router?.value;
-    let writes = router.software.value().unwrap_or(Software::Frr) != Software::Other;
-    router.extended_nexthop.value().or(writes.then_some(true))
+    session.router?.value.takes_v4_over_v6()
 }
 
 fn has_v4_session(routing: &RoutingPlan) -> bool {

@@ -3,21 +3,21 @@
 //! The order matters: lists before the maps that use them, and the speaker's instance before the one that imports it. FRR 8.4
 //! would else make the instance itself when it reads `import vrf`, and refuse the real one.
 
-use std::fmt::Write;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use super::community;
+use super::page::{Page, words};
 use crate::cluster::section::{Advertise, Speaker};
 use crate::routing::fabric::{Found, Neighbor};
-use crate::routing::{Bfd, Domain, Family, Filter, Model, Term, Workload};
+use crate::routing::{Domain, Family, Filter, Model, Term, Workload};
 
 /// The file. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
 pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAddr>) -> String {
-    let mut conf = Conf(String::new());
+    let mut conf = Page::new();
     conf.head(model);
-    conf.bfd_profiles(model);
+    conf.bfd_profiles(&model.bfd());
     conf.ports(model);
     conf.own_addresses(model);
     conf.fabric_policy(model);
@@ -30,7 +30,7 @@ pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAdd
     }
     conf.fabric(model, passwords);
     conf.source_maps(model);
-    conf.0
+    conf.text()
 }
 
 /// The first neighbour that has an address of the family of the link to the speaker.
@@ -40,14 +40,6 @@ pub fn gateway(model: &Model) -> Option<IpAddr> {
         Found::Address { address, .. } if address.is_ipv4() == link.is_ipv4() => Some(address),
         _ => None,
     })
-}
-
-/// FRR's words for a family: in commands, in `address-family`, and at the end of names.
-fn words(family: Family) -> (&'static str, &'static str, &'static str) {
-    match family {
-        Family::V4 => ("ip", "ipv4 unicast", "v4"),
-        Family::V6 => ("ipv6", "ipv6 unicast", "v6"),
-    }
 }
 
 /// The speaker in names of lists and maps.
@@ -67,26 +59,7 @@ fn list_of(kind: Advertise) -> &'static str {
     }
 }
 
-fn profile(bfd: Bfd) -> String {
-    format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
-}
-
-struct Conf(String);
-
-impl Conf {
-    fn line(&mut self, line: impl std::fmt::Display) {
-        let _ = writeln!(self.0, "{line}");
-    }
-
-    /// A section: its head, its lines one deeper, its end.
-    fn section(&mut self, head: impl std::fmt::Display, lines: &[String]) {
-        self.line(head);
-        for line in lines {
-            self.line(format_args!(" {line}"));
-        }
-        self.line("exit");
-    }
-
+impl Page {
     fn head(&mut self, model: &Model) {
         self.line(format_args!("! {}: written by ichor", model.name));
         for neighbor in &model.fabric.neighbors {
@@ -101,28 +74,11 @@ impl Conf {
         self.line("bgp route-map delay-timer 1");
     }
 
-    fn bfd_profiles(&mut self, model: &Model) {
-        let profiles = model.bfd();
-        if profiles.is_empty() {
-            return;
-        }
-        self.line("bfd");
-        for bfd in profiles {
-            self.line(format_args!(" profile {}", profile(bfd)));
-            self.line(format_args!("  detect-multiplier {}", bfd.multiplier));
-            self.line(format_args!("  receive-interval {}", bfd.interval));
-            self.line(format_args!("  transmit-interval {}", bfd.interval));
-            self.line(" exit");
-        }
-        self.line("exit");
-    }
-
     /// Router advertisements, by which neighbours without addresses find each other.
     fn ports(&mut self, model: &Model) {
         for neighbor in &model.fabric.neighbors {
             if let Found::Port { name, .. } = &neighbor.found {
-                let lines = ["no ipv6 nd suppress-ra".to_owned(), "ipv6 nd ra-interval 10".to_owned()];
-                self.section(format_args!("interface {name}"), &lines);
+                self.port(name.as_str());
             }
         }
     }
@@ -188,22 +144,6 @@ impl Conf {
         }
     }
 
-    /// A list without a line would let everything through, so one without terms refuses everything.
-    fn prefix_list(&mut self, name: &str, family: Family, terms: &[Term]) {
-        let nothing = [Term::within(false, family.everything())];
-        let terms = if terms.is_empty() { &nothing } else { terms };
-        let (ip, ..) = words(family);
-        for (nth, term) in terms.iter().enumerate() {
-            let action = if term.permit { "permit" } else { "deny" };
-            let seq = (nth + 1) * 5;
-            self.line(format_args!(
-                "{ip} prefix-list {name} seq {seq} {action} {}{}",
-                term.net,
-                lengths(term)
-            ));
-        }
-    }
-
     /// The source address of what the node sends over learnt routes. Those over the link to the speaker are for others.
     fn sources(&mut self, model: &Model) {
         let apart = model.workload.as_ref().filter(|it| matches!(it.domain, Domain::Vrf { .. }));
@@ -257,23 +197,6 @@ impl Conf {
         if workload.extends_next_hops() {
             self.line(format_args!(" neighbor {peer} capability extended-nexthop"));
         }
-    }
-
-    fn timing(&mut self, peer: &str, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
-        self.line(format_args!(" neighbor {peer} timers {keepalive} {hold}"));
-        if let Some(bfd) = bfd {
-            self.line(format_args!(" neighbor {peer} bfd"));
-            self.line(format_args!(" neighbor {peer} bfd profile {}", profile(bfd)));
-        }
-    }
-
-    fn family(&mut self, family: Family, lines: &[String]) {
-        let (_, name, _) = words(family);
-        self.line(format_args!(" address-family {name}"));
-        for line in lines {
-            self.line(format_args!("  {line}"));
-        }
-        self.line(" exit-address-family");
     }
 
     /// The instance in the node's own table.
@@ -394,17 +317,4 @@ fn speaker_lines(peer: &str, workload: &Workload, family: Family) -> Vec<String>
         format!("neighbor {peer} route-map {}-IN-{suffix} in", capitals(workload.speaker)),
         format!("neighbor {peer} route-map NONE out"),
     ]
-}
-
-/// The lengths a term matches, where they are more than the prefix itself.
-fn lengths(term: &Term) -> String {
-    let own = term.net.prefix_len();
-    let mut text = String::new();
-    if term.least > own {
-        let _ = write!(text, " ge {}", term.least);
-    }
-    if term.most > own && (term.least == own || term.most < term.net.max_prefix_len()) {
-        let _ = write!(text, " le {}", term.most);
-    }
-    text
 }

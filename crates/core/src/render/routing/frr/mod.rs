@@ -1,10 +1,13 @@
 //! FRR, 8.4 to 10: `frr.conf` and `daemons`.
 //!
+//! A `page` is what both a node's and a router's configuration ([`fabric`](crate::render::fabric)) are written on.
+//!
 //! Not here: what FRR cannot do at all ([`plan::backend`](crate::plan::backend)).
 
 mod community;
 mod conf;
 mod daemons;
+pub(in crate::render) mod page;
 
 use super::{File, Order, Refusal, Service};
 use crate::routing::Domain;

@@ -1,0 +1,211 @@
+//! `containerlab.clab.yml`: the fabric on one machine, every router and node a container with the FRR it is written for.
+//!
+//! What runs something else than FRR is left out, and named at the head. Sessions with addresses meet in one more container,
+//! which bridges. Paths are from the folder of this file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::section::{Backend, Software};
+use crate::cluster::value::SoftwareVersion;
+use crate::plan::{NodePlan, Plan};
+use crate::routing::fabric::Found;
+use crate::routing::network::{End, Session};
+use crate::routing::{Domain, Model, Network, Router, Workload};
+use crate::talos::emit::emit;
+
+/// The release of what has none.
+const NEWEST: &str = "10.5.1";
+
+/// The port of a router toward the container that bridges.
+const TO_LAN: &str = "lan0";
+
+/// The topology.
+pub fn render(plan: &Plan, network: &Network) -> String {
+    let name = plan.cluster.name.as_str();
+    let mut lab = Lab { network, nodes: Map::new(), absent: Vec::new(), links: Vec::new(), lan: Vec::new() };
+    for router in &network.routers {
+        lab.router(plan, router);
+    }
+    let plans: BTreeMap<&str, &NodePlan> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    for model in &network.nodes {
+        if let Some(node) = plans.get(model.name.as_str()) {
+            lab.node(model, node);
+        }
+    }
+    lab.cables();
+    lab.meet(&format!("{name}-lan"), &plans);
+    let links: Vec<_> = lab.links.iter().map(|(one, other)| json!({"endpoints": [one, other]})).collect();
+    let mut topology = json!({
+        "defaults": {
+            "kind": "linux",
+            "network-mode": "none",
+            "sysctls": {
+                "net.ipv4.ip_forward": 1,
+                "net.ipv6.conf.all.disable_ipv6": 0,
+                "net.ipv6.conf.all.forwarding": 1,
+            },
+        },
+        "nodes": lab.nodes,
+    });
+    if !links.is_empty() {
+        topology["links"] = Value::Array(links);
+    }
+    let mut head = format!("# {name}: written by ichor; containerlab deploy -t containerlab.clab.yml\n");
+    if !lab.absent.is_empty() {
+        head += &format!("# not here, because FRR does not run there: {}\n", lab.absent.join(", "));
+    }
+    head + &emit(&json!({"name": name, "topology": topology}))
+}
+
+struct Lab<'n> {
+    network: &'n Network,
+    nodes: Map<String, Value>,
+    absent: Vec<&'n str>,
+    links: Vec<(String, String)>,
+    /// Who meets in the container that bridges: name and port.
+    lan: Vec<(String, String)>,
+}
+
+impl<'n> Lab<'n> {
+    fn router(&mut self, plan: &Plan, router: &'n Router) {
+        if !router.listed || router.software != Software::Frr {
+            return self.absent.push(&router.name);
+        }
+        let mut commands = Vec::new();
+        if let Some(vrf) = &router.vrf {
+            commands.push(format!("ip link add {vrf} type vrf table 1000"));
+            commands.push(format!("ip link set {vrf} up"));
+        }
+        if !router.addresses.is_empty() {
+            self.lan.push((router.name.clone(), TO_LAN.to_owned()));
+            commands.extend(router.vrf.iter().map(|vrf| format!("ip link set {TO_LAN} master {vrf}")));
+            commands.push(format!("ip link set {TO_LAN} up"));
+            let address = |address: &IpAddr| add(&format!("{address}/{}", length(plan, *address)), TO_LAN);
+            commands.extend(router.addresses.iter().map(address));
+        }
+        let folder = router.name.clone();
+        self.container(&router.name, router.version.as_ref(), &folder, commands);
+    }
+
+    fn node(&mut self, model: &'n Model, node: &NodePlan) {
+        let routing = node.settings.routing.get();
+        if node.routing.as_ref().is_none_or(|routing| routing.backend.value != Backend::Frr) {
+            return self.absent.push(model.name.as_str());
+        }
+        let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
+        for dummy in &node.dummies {
+            commands.push(format!("ip link add {} type dummy", dummy.name));
+            commands.push(format!("ip link set {} up", dummy.name));
+            commands.extend(dummy.address.iter().map(|(net, _)| add(&net.to_string(), dummy.name.as_str())));
+        }
+        if let Some(workload) = &model.workload {
+            commands.extend(link_to_speaker(workload));
+        }
+        let numbered = model.fabric.neighbors.iter().any(|it| matches!(it.found, Found::Address { .. }));
+        if numbered {
+            let link = node.link.value.as_str();
+            self.lan.push((node.name.to_string(), link.to_owned()));
+            commands.push(format!("ip link set {link} up"));
+            commands.extend(node.address.iter().map(|(net, _)| add(&net.to_string(), link)));
+        }
+        let version = routing.and_then(|routing| routing.version.get());
+        self.container(node.name.as_str(), version, &format!("../nodes/{}", node.name), commands);
+    }
+
+    fn container(&mut self, name: &str, version: Option<&SoftwareVersion>, folder: &str, exec: Vec<String>) {
+        let mut container = json!({
+            "image": image(version),
+            "binds": [format!("{folder}/frr.conf:/etc/frr/frr.conf"), format!("{folder}/daemons:/etc/frr/daemons")],
+        });
+        if !exec.is_empty() {
+            container["exec"] = json!(exec);
+        }
+        self.nodes.insert(name.to_owned(), container);
+    }
+
+    /// A link for every session that finds its other end by a port.
+    fn cables(&mut self) {
+        for Session(one, other) in &self.network.sessions {
+            let end = |end: End| match &self.network.at(end).found {
+                Found::Port { name, .. } => Some((self.network.name(end), name.to_string())),
+                Found::Address { .. } => None,
+            };
+            let (Some(one), Some(other)) = (end(*one), end(*other)) else { continue };
+            if self.nodes.contains_key(one.0) && self.nodes.contains_key(other.0) {
+                self.links.push((format!("{}:{}", one.0, one.1), format!("{}:{}", other.0, other.1)));
+            }
+        }
+    }
+
+    /// A container that bridges those who have addresses in the same network.
+    fn meet(&mut self, lan: &str, plans: &BTreeMap<&str, &NodePlan>) {
+        let used: BTreeSet<String> =
+            self.links.iter().flat_map(|(one, other)| [one, other]).cloned().collect();
+        let ends: Vec<_> = self.lan.iter().map(|(name, port)| format!("{name}:{port}")).collect();
+        let ends: Vec<_> = ends.into_iter().filter(|end| !used.contains(end)).collect();
+        if ends.len() < 2 || plans.contains_key(lan) {
+            return;
+        }
+        let mut commands =
+            vec!["ip link add bridge type bridge".to_owned(), "ip link set bridge up".to_owned()];
+        for (nth, end) in ends.into_iter().enumerate() {
+            let port = format!("port{}", nth + 1);
+            commands.push(format!("ip link set {port} master bridge up"));
+            self.links.push((end, format!("{lan}:{port}")));
+        }
+        self.nodes.insert(lan.to_owned(), json!({"image": image(None), "exec": commands}));
+    }
+}
+
+fn add(address: &str, link: &str) -> String {
+    format!("ip address add {address} dev {link}")
+}
+
+fn image(version: Option<&SoftwareVersion>) -> String {
+    let tag = version.map_or_else(
+        || NEWEST.to_owned(),
+        |version| if version.patch().is_some() { version.to_string() } else { first_of(version) },
+    );
+    format!("quay.io/frrouting/frr:{tag}")
+}
+
+/// The first release of a series: images have no tags for series.
+fn first_of(version: &SoftwareVersion) -> String {
+    let (major, minor) = version.minor();
+    format!("{major}.{minor}.0")
+}
+
+/// The prefix length of an address: that of the nodes' network it lies in.
+fn length(plan: &Plan, address: IpAddr) -> u8 {
+    let around = plan.cluster.node.iter().map(|(net, _)| net).find(|net| net.contains(&address));
+    around.map_or(if address.is_ipv4() { 24 } else { 64 }, |net| net.prefix_len())
+}
+
+/// The link between the daemon and where the speaker would be.
+fn link_to_speaker(workload: &Workload) -> Vec<String> {
+    let (ours, theirs, length) = (&workload.ours, &workload.theirs, workload.prefix);
+    let mut commands = Vec::new();
+    if let Domain::Vrf { name, table } = &workload.domain {
+        commands.push(format!("ip link add {name} type vrf table {table}"));
+        commands.push(format!("ip link set {name} up"));
+    }
+    commands.push(format!("ip link add {} type veth peer name {}", ours.link, theirs.link));
+    let mut inside = "ip".to_owned();
+    match &workload.domain {
+        Domain::Vrf { name, .. } => commands.push(format!("ip link set {} master {name}", ours.link)),
+        Domain::Namespace { name } => {
+            commands.push(format!("ip netns add {name}"));
+            commands.push(format!("ip link set {} netns {name}", ours.link));
+            inside = format!("ip -n {name}");
+        }
+        Domain::Shared => {}
+    }
+    commands.push(format!("{inside} address add {}/{length} dev {}", ours.address, ours.link));
+    commands.push(format!("{inside} link set {} up", ours.link));
+    commands.push(add(&format!("{}/{length}", theirs.address), &theirs.link));
+    commands.push(format!("ip link set {} up", theirs.link));
+    commands
+}

@@ -1,0 +1,233 @@
+//! FRR on a router, 8.4 to 10: a whole `frr.conf`, and what Proxmox takes into its own.
+//!
+//! Everything a router lets in and out is said, so that nothing passes by accident: nodes are taken at the word of the cluster
+//! file (`NODES-IN`), and told everything and a default route.
+//!
+//! Proxmox SDN writes `/etc/frr/frr.conf` anew at every change and takes `/etc/frr/frr.conf.local` into it. It understands
+//! prefix lists with numbers, route maps, interfaces and `router bgp`; a line with an exclamation mark is skipped wherever
+//! that stands, and other sections are lost. Lines of `router bgp ASN vrf NAME` go into the block that Proxmox itself writes
+//! for the zone, if the AS number is that of the zone's controller.
+
+use ipnet::IpNet;
+
+use super::{Group, MOST_PREFIXES, group};
+use crate::render::routing::frr::page::{Page, words};
+use crate::routing::fabric::Found;
+use crate::routing::router::Peer;
+use crate::routing::{Bfd, Family, Router};
+
+/// What Proxmox puts in front of the name of a zone to name its VRF.
+const ZONE: &str = "vrf_";
+
+/// BFD as FRR has it without a profile.
+const USUAL: Bfd = Bfd { interval: 300, multiplier: 3 };
+
+/// As many sessions as FRR accepts from ranges when it is not told otherwise.
+const LISTEN_LIMIT: usize = 100;
+
+/// Whether a router is a zone of Proxmox SDN.
+pub fn is_in_proxmox(router: &Router) -> bool {
+    router.vrf.as_deref().is_some_and(|vrf| vrf.starts_with(ZONE))
+}
+
+/// What Proxmox would not take in: the key that asks for it, and what would be right.
+pub fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
+    let has = |lost: &dyn Fn(&Group<'_>) -> bool| groups.iter().any(lost);
+    let mut lost = Vec::new();
+    if has(&|group| group.password.as_deref().is_some_and(|password| password.contains('!'))) {
+        let reason = "Proxmox SDN leaves out lines of frr.conf.local that have an exclamation mark; take another password";
+        lost.push((".password", reason));
+    }
+    if has(&|group| group.bfd.is_some_and(|bfd| bfd != USUAL)) {
+        let reason = "Proxmox SDN leaves out the profiles of frr.conf.local, and without them FRR has `interval: 300` and \
+                      `multiplier: 3`; say so on both ends, or `bfd: false`";
+        lost.push((".bfd", reason));
+    }
+    lost
+}
+
+/// The whole configuration of a router that nobody else configures.
+pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
+    let mut conf = Conf { page: Page::new(), prefix: String::new(), shared: false };
+    conf.page.line(format_args!("! {}: written by ichor", router.name));
+    conf.page.line("frr defaults datacenter");
+    conf.page.line(format_args!("hostname {}", router.name));
+    conf.page.line("ip forwarding");
+    conf.page.line("ipv6 forwarding");
+    conf.page.bfd_profiles(&profiles(groups));
+    conf.all(router, groups);
+    conf.page.text()
+}
+
+/// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
+pub fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
+    let mut conf = Conf { page: Page::new(), prefix: format!("{cluster}-"), shared: true };
+    conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
+    conf.all(router, groups);
+    conf.page.text()
+}
+
+/// Which of FRR's programs run.
+pub fn daemons(router: &Router, groups: &[Group<'_>]) -> String {
+    let mgmtd = router.version.as_ref().is_none_or(|version| version.minor().0 >= 9);
+    let runs = [
+        ("mgmtd", mgmtd),
+        ("zebra", true),
+        ("bgpd", true),
+        ("bfdd", !profiles(groups).is_empty()),
+        ("staticd", true),
+    ];
+    let mut text = format!("# {}: written by ichor\n", router.name);
+    for (name, runs) in runs {
+        text += &format!("{name}={}\n", if runs { "yes" } else { "no" });
+        if runs {
+            // Without this each daemon has a shell on a TCP port of every address.
+            text += &format!("{name}_options=\"-P 0\"\n");
+        }
+    }
+    text + "vtysh_enable=yes\n"
+}
+
+fn profiles(groups: &[Group<'_>]) -> Vec<Bfd> {
+    let mut profiles: Vec<_> = groups.iter().filter_map(|group| group.bfd).collect();
+    profiles.sort();
+    profiles.dedup();
+    profiles
+}
+
+struct Conf {
+    page: Page,
+    /// In front of every name.
+    prefix: String,
+    /// Whether somebody else writes the rest.
+    shared: bool,
+}
+
+impl Conf {
+    fn all(&mut self, router: &Router, groups: &[Group<'_>]) {
+        for peer in groups.iter().flat_map(|group| &group.peers) {
+            if let Found::Port { name, .. } = &peer.session.found {
+                self.page.port(name.as_str());
+            }
+        }
+        self.policy(router, groups);
+        self.instance(router, groups);
+    }
+
+    fn policy(&mut self, router: &Router, groups: &[Group<'_>]) {
+        if groups.iter().any(|group| group.nodes) {
+            for family in Family::ALL {
+                let (ip, _, suffix) = words(family);
+                let list = format!("{}NODES-ALLOWED-{suffix}", self.prefix);
+                let terms: Vec<_> = router.accepts.of(family).copied().collect();
+                self.page.prefix_list(&list, family, &terms);
+                let head = format!("route-map {}NODES-IN-{suffix} permit 10", self.prefix);
+                self.page.section(head, &[format!("match {ip} address prefix-list {list}")]);
+            }
+        }
+        if !groups.is_empty() {
+            self.page.section(format_args!("route-map {}EVERYTHING permit 10", self.prefix), &[]);
+        }
+    }
+
+    fn instance(&mut self, router: &Router, groups: &[Group<'_>]) {
+        let asn = router.asn.map(|asn| asn.to_string()).unwrap_or_default();
+        match &router.vrf {
+            Some(vrf) => self.page.line(format_args!("router bgp {asn} vrf {vrf}")),
+            None => self.page.line(format_args!("router bgp {asn}")),
+        }
+        if !self.shared {
+            self.page.line(format_args!(" bgp router-id {}", router.router_id));
+        }
+        self.page.line(" no bgp default ipv4-unicast");
+        // Nodes differ in their AS number: without this no two of them share the load of an address.
+        self.page.line(" bgp bestpath as-path multipath-relax");
+        for group in groups {
+            self.group(group);
+        }
+        for (group, (range, _)) in groups.iter().filter_map(|group| Some((group, group.range?))) {
+            self.range(group, range);
+        }
+        let accepted: usize = groups.iter().filter_map(|group| group.range).map(|(_, count)| count).sum();
+        if accepted > LISTEN_LIMIT / 2 {
+            self.page.line(format_args!(" bgp listen limit {}", (accepted * 2).min(65_535)));
+        }
+        for family in Family::ALL {
+            let lines: Vec<_> = groups
+                .iter()
+                .filter(|group| group.families.contains(&family))
+                .flat_map(|group| self.family_lines(group, family))
+                .collect();
+            if !lines.is_empty() {
+                self.page.family(family, &lines);
+            }
+        }
+        self.page.line("exit");
+    }
+
+    fn group(&mut self, group: &Group<'_>) {
+        let name = format!("{}{}", self.prefix, group.name);
+        self.page.line(format_args!(" neighbor {name} peer-group"));
+        if group.range.is_some() {
+            self.page.line(format_args!(" neighbor {name} remote-as external"));
+        }
+        if let Some(password) = &group.password {
+            self.page.line(format_args!(" neighbor {name} password {password}"));
+        }
+        // Proxmox knows no section for profiles.
+        let profile = group.bfd.filter(|_| !self.shared);
+        self.page.timing(&name, profile, group.timers);
+        if self.shared && group.bfd.is_some() {
+            self.page.line(format_args!(" neighbor {name} bfd"));
+        }
+        if group.extends {
+            self.page.line(format_args!(" neighbor {name} capability extended-nexthop"));
+        }
+        for peer in &group.peers {
+            self.peer(&name, peer, group.range.is_some());
+        }
+    }
+
+    /// A session of its own. In a group that any external AS number will do for, FRR takes no other.
+    fn peer(&mut self, group: &str, peer: &Peer, external: bool) {
+        let asn = peer.session.asn.filter(|_| !external).map(|asn| asn.to_string());
+        let asn = asn.unwrap_or_else(|| "external".to_owned());
+        let end = match &peer.session.found {
+            Found::Port { name, .. } => {
+                self.page.line(format_args!(" neighbor {name} interface v6only peer-group {group}"));
+                self.page.line(format_args!(" neighbor {name} remote-as {asn}"));
+                name.to_string()
+            }
+            Found::Address { source, .. } => {
+                let Some(address) = group::address(peer) else { return };
+                if !external {
+                    self.page.line(format_args!(" neighbor {address} remote-as {asn}"));
+                }
+                self.page.line(format_args!(" neighbor {address} peer-group {group}"));
+                if let Some(source) = source {
+                    self.page.line(format_args!(" neighbor {address} update-source {source}"));
+                }
+                address.to_string()
+            }
+        };
+        self.page.line(format_args!(" neighbor {end} description {}", peer.name));
+    }
+
+    fn range(&mut self, group: &Group<'_>, range: IpNet) {
+        self.page.line(format_args!(" bgp listen range {range} peer-group {}{}", self.prefix, group.name));
+    }
+
+    fn family_lines(&self, group: &Group<'_>, family: Family) -> Vec<String> {
+        let (_, _, suffix) = words(family);
+        let (name, prefix) = (format!("{}{}", self.prefix, group.name), &self.prefix);
+        let mut lines = vec![format!("neighbor {name} activate")];
+        if group.nodes {
+            lines.push(format!("neighbor {name} default-originate"));
+            lines.push(format!("neighbor {name} maximum-prefix {MOST_PREFIXES}"));
+        }
+        let inward = if group.nodes { format!("NODES-IN-{suffix}") } else { "EVERYTHING".to_owned() };
+        lines.push(format!("neighbor {name} route-map {prefix}{inward} in"));
+        lines.push(format!("neighbor {name} route-map {prefix}EVERYTHING out"));
+        lines
+    }
+}

@@ -1,0 +1,142 @@
+//! Sessions of a router that are told alike.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::cluster::value::Secret;
+use crate::render::routing::{Fetch, password};
+use crate::routing::fabric::Found;
+use crate::routing::router::Peer;
+use crate::routing::{Bfd, Family, Router};
+
+/// Sessions that differ in nothing but who is at the other end.
+pub struct Group<'n> {
+    /// Its name in the router's configuration.
+    pub name: String,
+    /// Whether nodes are at the other ends.
+    pub nodes: bool,
+    /// The families they carry.
+    pub families: &'n [Family],
+    /// Whether IPv4 goes over IPv6.
+    pub extends: bool,
+    /// Fast detection of a dead path.
+    pub bfd: Option<Bfd>,
+    /// Keepalive and hold time in seconds.
+    pub timers: (u16, u16),
+    /// Their password.
+    pub password: Option<String>,
+    /// Who is listed one by one.
+    pub peers: Vec<&'n Peer>,
+    /// The prefix from which all others are accepted, and how many of them are known.
+    pub range: Option<(IpNet, usize)>,
+}
+
+/// What the sessions of a group have in common.
+#[derive(PartialEq)]
+struct Alike<'n> {
+    nodes: bool,
+    numbered: bool,
+    families: &'n [Family],
+    extends: bool,
+    bfd: Option<Bfd>,
+    timers: (u16, u16),
+    password: Option<&'n Secret>,
+}
+
+impl<'n> Alike<'n> {
+    fn of(peer: &'n Peer) -> Self {
+        let session = &peer.session;
+        Self {
+            nodes: peer.node,
+            numbered: matches!(session.found, Found::Address { .. }),
+            families: &session.families,
+            extends: session.extends_next_hops(),
+            bfd: session.bfd,
+            timers: session.timers,
+            password: session.password.as_ref(),
+        }
+    }
+}
+
+/// A node's address as a router knows it; none where DHCP gives it.
+pub fn address(peer: &Peer) -> Option<IpAddr> {
+    match peer.session.found {
+        // Of a node without a known address nothing is said but where it connects to.
+        Found::Address { address, source } => (source != Some(address)).then_some(address),
+        Found::Port { .. } => None,
+    }
+}
+
+/// The groups of a router, or why they cannot be told. A range can be told one way only: whoever is to be told otherwise is
+/// listed.
+pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, Vec<String>> {
+    let mut sorted: Vec<(Alike<'n>, Group<'n>)> = Vec::new();
+    let (mut reasons, mut ranged) = (Vec::new(), None);
+    for peer in &router.peers {
+        let alike = Alike::of(peer);
+        let nth = match sorted.iter().position(|(other, _)| *other == alike) {
+            Some(nth) => nth,
+            None => {
+                let made = made(&alike, &sorted, fetch).unwrap_or_else(|(made, reason)| {
+                    reasons.push(reason);
+                    made
+                });
+                sorted.push((alike, made));
+                sorted.len() - 1
+            }
+        };
+        let group = &mut sorted[nth].1;
+        let range = router.listen.filter(|_| peer.by_range && *ranged.get_or_insert(nth) == nth);
+        match (range, address(peer)) {
+            (Some(range), _) => group.range = Some((range, group.range.map_or(0, |(_, count)| count) + 1)),
+            (None, None) if matches!(peer.session.found, Found::Address { .. }) => {
+                reasons.push(nowhere(router, peer))
+            }
+            (None, _) => group.peers.push(peer),
+        }
+    }
+    if reasons.is_empty() { Ok(sorted.into_iter().map(|(_, group)| group).collect()) } else { Err(reasons) }
+}
+
+fn nowhere(router: &Router, peer: &Peer) -> String {
+    let (name, node) = (&router.name, &peer.name);
+    if router.listen.is_none() {
+        return format!(
+            "DHCP gives {node} its address, so {name} cannot list it; say `listen` with the prefix of the nodes, or give \
+             {node} a static address"
+        );
+    }
+    format!(
+        "DHCP gives {node} its address, so {name} takes it from its range, where others have another password, BFD, timers or \
+         families; make them the same, or give {node} a static address"
+    )
+}
+
+/// A group without sessions; beside a reason where its password cannot be had.
+fn made<'n>(
+    alike: &Alike<'n>,
+    others: &[(Alike<'n>, Group<'n>)],
+    fetch: &Fetch<'_>,
+) -> Result<Group<'n>, (Group<'n>, String)> {
+    let before = others.iter().filter(|(other, _)| other.nodes == alike.nodes).count();
+    let kind = if alike.nodes { "NODES" } else { "ROUTERS" };
+    let mut group = Group {
+        name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
+        nodes: alike.nodes,
+        families: alike.families,
+        extends: alike.extends,
+        bfd: alike.bfd,
+        timers: alike.timers,
+        password: None,
+        peers: Vec::new(),
+        range: None,
+    };
+    match alike.password.map(|secret| password(fetch, secret)).transpose() {
+        Ok(password) => {
+            group.password = password;
+            Ok(group)
+        }
+        Err(reason) => Err((group, reason)),
+    }
+}

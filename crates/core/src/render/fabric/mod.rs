@@ -1,0 +1,90 @@
+//! The other end of the wire: what the routers around the nodes are told.
+//!
+//! [`render`] asks every router that the file lists. Its sessions are sorted into [`group`]s of those that are alike, and
+//! written for its software: [`frr`] or [`routeros`]. For all others, and for people, [`sessions`] lists every session with
+//! both its ends, and [`containerlab`] puts the fabric on one machine. All of it comes from the same
+//! [`Network`] as the nodes' own configurations, so that the two ends cannot disagree.
+
+mod containerlab;
+mod frr;
+mod group;
+mod routeros;
+mod sessions;
+
+use super::artifact::Artifact;
+use super::machine::RenderError;
+use super::routing::Fetch;
+use crate::cluster::section::Software;
+use crate::plan::Plan;
+use crate::routing::{Network, Router};
+use group::Group;
+
+/// More routes of one family than this from one node close its session. They are counted after the filter.
+const MOST_PREFIXES: u32 = 10_000;
+
+/// The files below `fabric/`, or everything that is wrong; none where nothing routes.
+pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
+    if network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed) {
+        return Ok(Vec::new());
+    }
+    let name = plan.cluster.name.as_str();
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    for router in network.routers.iter().filter(|router| router.listed && router.software != Software::Other)
+    {
+        match router_files(name, router, fetch) {
+            Ok(mut made) => files.append(&mut made),
+            Err(mut found) => errors.append(&mut found),
+        }
+    }
+    files.push(Artifact::public("fabric/sessions.csv", sessions::render(network)));
+    files.push(Artifact::public("fabric/containerlab.clab.yml", containerlab::render(plan, network)));
+    if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
+/// What one router reads.
+fn router_files(
+    cluster: &str,
+    router: &Router,
+    fetch: &Fetch<'_>,
+) -> Result<Vec<Artifact>, Vec<RenderError>> {
+    let at = |key: &str| format!("fabric.routers.{}{key}", router.name);
+    let refuse = |key: &str, reason: &str| RenderError { at: at(key), reason: reason.to_owned() };
+    let mut errors = Vec::new();
+    if router.asn.is_none() {
+        errors.push(refuse(".asn", "its configuration needs an AS number; write it"));
+    }
+    if router.vrf.as_deref().is_some_and(|vrf| !is_link_name(vrf)) {
+        errors.push(refuse(".vrf", "the name of a VRF has 1 to 15 letters, digits, `-`, `_` and `.`"));
+    }
+    let groups = match group::of(router, fetch) {
+        Ok(groups) => groups,
+        Err(reasons) => {
+            errors.extend(reasons.iter().map(|reason| refuse("", reason)));
+            Vec::new()
+        }
+    };
+    let path = |name: &str| format!("fabric/{}/{name}", router.name);
+    let mut files = Vec::new();
+    match router.software {
+        Software::Routeros => {
+            files.push(Artifact::private(path("config.rsc"), routeros::render(cluster, router, &groups)));
+        }
+        Software::Frr | Software::Other => {
+            files.push(Artifact::private(path("frr.conf"), frr::whole(router, &groups)));
+            files.push(Artifact::public(path("daemons"), frr::daemons(router, &groups)));
+            if frr::is_in_proxmox(router) {
+                let lost = frr::lost_in_proxmox(&groups);
+                errors.extend(lost.iter().map(|(key, reason)| refuse(key, reason)));
+                let text = frr::drop_in(cluster, router, &groups);
+                files.push(Artifact::private(path("frr.conf.local"), text));
+            }
+        }
+    }
+    if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
+/// Whether Linux takes it as the name of a link, and every configuration as one word.
+fn is_link_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..16).contains(&name.len()) && name.bytes().all(plain)
+}

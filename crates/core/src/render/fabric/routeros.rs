@@ -1,0 +1,243 @@
+//! MikroTik RouterOS 7: commands to import.
+//!
+//! Words differ by release: `address-families` became `afi` with 7.19, instances came with 7.20 and took over the AS number and
+//! the router id. What an earlier import added is removed first, by its comment.
+//!
+//! Sessions without addresses are not written: RouterOS has no documented way to find a neighbour by its port alone.
+
+use std::fmt::Write;
+
+use super::{Group, MOST_PREFIXES, group};
+use crate::routing::fabric::Found;
+use crate::routing::router::Peer;
+use crate::routing::{Family, Router, Term};
+
+/// The commands.
+pub fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
+    let mark = format!("comment=\"ichor {cluster}\"");
+    let release = router.version.as_ref().map_or((7, 20), |version| version.minor());
+    let mut script = Script { text: String::new(), cluster, router, mark, release };
+    script.head();
+    script.filters();
+    script.instance();
+    for group in groups {
+        script.group(group);
+    }
+    script.text
+}
+
+struct Script<'r> {
+    text: String,
+    /// In front of every name: other clusters may be told here too.
+    cluster: &'r str,
+    router: &'r Router,
+    /// By which the next import finds what this one added.
+    mark: String,
+    release: (u16, u16),
+}
+
+impl Script<'_> {
+    fn line(&mut self, line: impl std::fmt::Display) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn add(&mut self, menu: &str, what: &str) {
+        let mark = self.mark.clone();
+        self.line(format_args!("{menu} add {what} {mark}"));
+    }
+
+    fn has_instances(&self) -> bool {
+        self.release >= (7, 20)
+    }
+
+    fn vrf(&self) -> &str {
+        self.router.vrf.as_deref().unwrap_or("main")
+    }
+
+    fn head(&mut self) {
+        let (name, mark) = (&self.router.name, self.mark.clone());
+        self.line(format_args!("# {name}: written by ichor; /import file-name=config.rsc"));
+        let mut menus = vec!["bgp/connection", "bgp/template"];
+        if self.has_instances() {
+            menus.push("bgp/instance");
+        }
+        menus.extend(["filter/rule", "bfd/configuration"]);
+        for menu in menus {
+            self.line(format_args!("/routing/{menu} remove [find where {mark}]"));
+        }
+    }
+
+    /// Chains end with a refusal, as they do anyway: what is not said does not pass.
+    fn filters(&mut self) {
+        let nodes = self.router.accepts.0.iter().map(|term| ("nodes-in", rule(term)));
+        let ends = [("nodes-in", "reject".to_owned()), ("everything", "accept".to_owned())];
+        let rules: Vec<_> = nodes.chain(ends).collect();
+        for (chain, rule) in rules {
+            let what = format!("chain={}-{chain} rule=\"{rule}\"", self.cluster);
+            self.add("/routing/filter/rule", &what);
+        }
+    }
+
+    fn instance(&mut self) {
+        if !self.has_instances() {
+            return;
+        }
+        let asn = self.asn();
+        let (name, id, vrf) = (self.cluster, self.router.router_id, self.vrf());
+        let mut what = format!("name={name} as={asn} router-id={id} vrf={vrf}");
+        if self.router.version.as_ref().is_some_and(|version| version.minor() >= (7, 24)) {
+            what += " multipath=64";
+        }
+        self.add("/routing/bgp/instance", &what);
+    }
+
+    fn asn(&self) -> String {
+        self.router.asn.map(|asn| asn.to_string()).unwrap_or_default()
+    }
+
+    fn group(&mut self, group: &Group<'_>) {
+        let unnumbered = |peer: &&&Peer| matches!(peer.session.found, Found::Port { .. });
+        for peer in group.peers.iter().filter(unnumbered) {
+            self.line(format_args!("# no session with {}: RouterOS needs addresses at both ends", peer.name));
+        }
+        let listed: Vec<_> = group.peers.iter().filter(|peer| !unnumbered(peer)).copied().collect();
+        if listed.is_empty() && group.range.is_none() {
+            return;
+        }
+        self.template(group);
+        let mut addresses = Vec::new();
+        if let Some((range, _)) = group.range {
+            addresses.push(range.to_string());
+            let name = format!("{}-{}", self.cluster, group.name);
+            let what = format!("name={name} remote.address={range} connect=no listen=yes");
+            self.connection(group, &what, None);
+        }
+        for peer in listed {
+            let Some(address) = group::address(peer) else { continue };
+            addresses.push(address.to_string());
+            let mut what = format!("name={}-{} remote.address={address}", self.cluster, peer.name);
+            if let Some(asn) = peer.session.asn {
+                let _ = write!(what, " remote.as={asn}");
+            }
+            self.connection(group, &what, Some(peer));
+        }
+        self.bfd(group, &addresses);
+    }
+
+    fn template(&mut self, group: &Group<'_>) {
+        let families: Vec<_> = group.families.iter().map(|family| word(*family)).collect();
+        let key = if self.release >= (7, 19) { "afi" } else { "address-families" };
+        let (keepalive, hold) = group.timers;
+        let mut what = format!(
+            "name={}-{} {key}={} hold-time={hold}s keepalive-time={keepalive}s",
+            self.cluster,
+            group.name,
+            families.join(",")
+        );
+        if !self.has_instances() {
+            let _ = write!(what, " as={} router-id={}", self.asn(), self.router.router_id);
+        }
+        let _ = write!(what, " use-bfd={}", if group.bfd.is_some() { "yes" } else { "no" });
+        let inward = if group.nodes { "nodes-in" } else { "everything" };
+        let _ = write!(what, " nexthop-choice=force-self input.filter={}-{inward}", self.cluster);
+        if group.nodes {
+            let _ = write!(
+                what,
+                " input.limit-process-routes-ipv4={MOST_PREFIXES} input.limit-process-routes-ipv6={MOST_PREFIXES} \
+                 output.default-originate=always"
+            );
+        }
+        self.add("/routing/bgp/template", &format!("{what} output.filter-chain={}-everything", self.cluster));
+    }
+
+    fn connection(&mut self, group: &Group<'_>, what: &str, peer: Option<&Peer>) {
+        let mut what = format!("{what} templates={}-{} local.role=ebgp", self.cluster, group.name);
+        let source = match peer.map(|peer| &peer.session.found) {
+            Some(Found::Address { source, .. }) => *source,
+            _ => None,
+        };
+        if let Some(source) = source {
+            let _ = write!(what, " local.address={source}");
+        }
+        if self.has_instances() {
+            let _ = write!(what, " instance={}", self.cluster);
+        } else if self.router.vrf.is_some() {
+            let _ = write!(what, " vrf={} routing-table={}", self.vrf(), self.vrf());
+        }
+        if let Some(password) = &group.password {
+            let _ = write!(what, " tcp-md5-key=\"{}\"", escaped(password));
+        }
+        self.add("/routing/bgp/connection", &what);
+    }
+
+    fn bfd(&mut self, group: &Group<'_>, addresses: &[String]) {
+        let Some(bfd) = group.bfd else { return };
+        let what = format!(
+            "addresses={} vrf={} min-rx={}ms min-tx={}ms multiplier={}",
+            addresses.join(","),
+            self.vrf(),
+            bfd.interval,
+            bfd.interval,
+            bfd.multiplier
+        );
+        self.add("/routing/bfd/configuration", &what);
+    }
+}
+
+fn word(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ip",
+        Family::V6 => "ipv6",
+    }
+}
+
+fn rule(term: &Term) -> String {
+    let action = if term.permit { "accept" } else { "reject" };
+    let (own, all) = (term.net.prefix_len(), term.net.max_prefix_len());
+    let lengths = match (term.least, term.most) {
+        (least, most) if least == most && least == own => {
+            return format!("if (dst == {}) {{{action}}}", term.net);
+        }
+        (least, most) if least == most => format!(" && dst-len == {least}"),
+        (least, most) if least == own && most == all => String::new(),
+        (least, most) => format!(" && dst-len >= {least} && dst-len <= {most}"),
+    };
+    format!("if (dst in {}{lengths}) {{{action}}}", term.net)
+}
+
+/// RouterOS reads `\HH` in quotes as the sign with that number; so no sign of a password means anything else.
+fn escaped(password: &str) -> String {
+    let mut text = String::new();
+    for byte in password.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "\\{byte:02X}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_says_its_lengths() {
+        let net = |text: &str| text.parse().unwrap();
+
+        assert_eq!(
+            rule(&Term::hosts(true, net("10.0.0.0/26"))),
+            "if (dst in 10.0.0.0/26 && dst-len == 32) {accept}"
+        );
+        assert_eq!(rule(&Term::exactly(false, net("::/0"))), "if (dst == ::/0) {reject}");
+        assert_eq!(rule(&Term::within(true, net("10.0.0.0/8"))), "if (dst in 10.0.0.0/8) {accept}");
+        let some = Term { least: 24, most: 28, ..Term::within(true, net("10.0.0.0/8")) };
+        assert_eq!(rule(&some), "if (dst in 10.0.0.0/8 && dst-len >= 24 && dst-len <= 28) {accept}");
+    }
+
+    #[test]
+    fn no_sign_of_a_password_ends_it() {
+        assert_eq!(escaped("a\"$\\?;z"), "a\\22\\24\\5C\\3F\\3Bz");
+    }
+}

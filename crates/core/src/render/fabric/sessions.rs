@@ -1,0 +1,71 @@
+//! `sessions.csv`: every session with both its ends, for whoever configures a router that ichor does not write for.
+
+use crate::routing::fabric::Found;
+use crate::routing::network::{End, Session};
+use crate::routing::{Family, Network};
+
+/// The columns. An end is a port, or an address where the session has addresses; empty where DHCP gives it.
+const HEAD: &str = "from,from_asn,from_end,to,to_asn,to_end,families,bfd,keepalive,hold,password,range\n";
+
+/// The table: first the sessions of nodes, in the order of the file.
+pub fn render(network: &Network) -> String {
+    let mut text = HEAD.to_owned();
+    for session in &network.sessions {
+        text += &row(network, *session);
+        text.push('\n');
+    }
+    text
+}
+
+fn row(network: &Network, Session(from, to): Session) -> String {
+    let said = network.at(from);
+    let families: Vec<_> = said.families.iter().map(|family| word(*family)).collect();
+    let bfd = said.bfd.map(|bfd| format!("{}x{}", bfd.interval, bfd.multiplier)).unwrap_or_default();
+    let password = if said.password.is_some() { "yes" } else { "no" };
+    let columns = [
+        network.name(from).to_owned(),
+        asn(network, from),
+        own_end(network, from, to),
+        network.name(to).to_owned(),
+        asn(network, to),
+        own_end(network, to, from),
+        families.join(" "),
+        bfd,
+        said.timers.0.to_string(),
+        said.timers.1.to_string(),
+        password.to_owned(),
+        range(network, to),
+    ];
+    columns.join(",")
+}
+
+fn word(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    }
+}
+
+fn asn(network: &Network, end: End) -> String {
+    match end {
+        End::Node(node, _) => network.nodes[node].asn.to_string(),
+        End::Router(router, _) => network.routers[router].asn.map(|asn| asn.to_string()).unwrap_or_default(),
+    }
+}
+
+/// Where a session leaves one end: its port, or the address that the other end knows.
+fn own_end(network: &Network, own: End, other: End) -> String {
+    match (&network.at(own).found, &network.at(other).found) {
+        (Found::Port { name, .. }, _) => name.to_string(),
+        (_, Found::Address { address, source }) if *source != Some(*address) => address.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The prefix from which a router accepts the session.
+fn range(network: &Network, end: End) -> String {
+    let End::Router(router, nth) = end else { return String::new() };
+    let router = &network.routers[router];
+    let range = router.listen.filter(|_| router.peers[nth].by_range);
+    range.map(|range| range.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,136 @@
+//! MetalLB: its peers, pools and advertisements, and extended next hop where IPv4 goes over an IPv6 link.
+
+use serde_json::{Value, json};
+
+use super::{Link, named};
+use crate::cluster::section::MetallbMode;
+use crate::plan::Plan;
+use crate::render::machine::RenderError;
+use crate::routing::Bfd;
+
+/// Where MetalLB and its FRR-K8s look for objects.
+const NAMESPACE: &str = "metallb-system";
+
+/// The objects for these links; none where there are none.
+pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, RenderError> {
+    if links.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut objects: Vec<Value> = profiles(links).into_iter().map(profile).collect();
+    let mut peers = Vec::new();
+    for (nth, link) in links.iter().enumerate() {
+        let name = named("node", nth);
+        objects.push(peer(&name, link));
+        objects.extend(extended(&name, link, links.len())?);
+        peers.push(name);
+    }
+    for (name, prefixes) in &plan.cluster.pools {
+        let addresses: Vec<_> = prefixes.iter().map(|prefix| prefix.value.to_string()).collect();
+        objects.push(object("v1beta1", "IPAddressPool", name.as_str(), json!({"addresses": addresses})));
+    }
+    let mut spec = json!({"aggregationLength": 32, "aggregationLengthV6": 128, "peers": peers});
+    let pools: Vec<_> = plan.cluster.pools.iter().map(|(name, _)| name.as_str()).collect();
+    if !pools.is_empty() {
+        spec["ipAddressPools"] = json!(pools);
+    }
+    objects.push(object("v1beta1", "BGPAdvertisement", "single-addresses", spec));
+    Ok(objects)
+}
+
+fn object(version: &str, kind: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": format!("metallb.io/{version}"),
+        "kind": kind,
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": spec,
+    })
+}
+
+/// MetalLB's own speaker has no BFD.
+fn bfd_of(link: &Link<'_>) -> Option<Bfd> {
+    link.workload.bfd.filter(|_| link.mode != MetallbMode::Native)
+}
+
+fn profiles(links: &[&Link<'_>]) -> Vec<Bfd> {
+    let mut profiles: Vec<_> = links.iter().filter_map(|link| bfd_of(link)).collect();
+    profiles.sort();
+    profiles.dedup();
+    profiles
+}
+
+fn profile_name(bfd: Bfd) -> String {
+    format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
+}
+
+fn profile(bfd: Bfd) -> Value {
+    let spec = json!({
+        "detectMultiplier": bfd.multiplier,
+        "receiveInterval": bfd.interval,
+        "transmitInterval": bfd.interval,
+    });
+    object("v1beta1", "BFDProfile", &profile_name(bfd), spec)
+}
+
+/// The node, as its speaker sees it: what is ours there is theirs here.
+fn peer(name: &str, link: &Link<'_>) -> Value {
+    let workload = link.workload;
+    let (keepalive, hold) = workload.timers;
+    let mut spec = json!({
+        "myASN": workload.theirs.asn.0,
+        "peerASN": workload.ours.asn.0,
+        "peerAddress": workload.ours.address,
+        "sourceAddress": workload.theirs.address,
+        "holdTime": format!("{hold}s"),
+        "keepaliveTime": format!("{keepalive}s"),
+    });
+    if link.mode != MetallbMode::Native && workload.families.len() > 1 {
+        spec["dualStackAddressFamily"] = json!(true);
+    }
+    if let Some(bfd) = bfd_of(link) {
+        spec["bfdProfile"] = json!(profile_name(bfd));
+    }
+    if let Some(selector) = link.selector() {
+        spec["nodeSelectors"] = json!([selector]);
+    }
+    object("v1beta2", "BGPPeer", name, spec)
+}
+
+/// MetalLB has no key for extended next hop; FRR takes it as a line of its own configuration.
+fn extended(name: &str, link: &Link<'_>, links: usize) -> Result<Option<Value>, RenderError> {
+    let workload = link.workload;
+    if !workload.extends_next_hops() {
+        return Ok(None);
+    }
+    let lines = format!(
+        "router bgp {}\n neighbor {} capability extended-nexthop\n",
+        workload.theirs.asn, workload.ours.address
+    );
+    match link.mode {
+        MetallbMode::Native => Ok(None),
+        MetallbMode::FrrK8s => {
+            let mut spec = json!({"raw": {"rawConfig": lines}});
+            if let Some(selector) = link.selector() {
+                spec["nodeSelector"] = selector;
+            }
+            Ok(Some(json!({
+                "apiVersion": "frrk8s.metallb.io/v1beta1",
+                "kind": "FRRConfiguration",
+                "metadata": {"name": format!("{name}-extended-next-hop"), "namespace": NAMESPACE},
+                "spec": spec,
+            })))
+        }
+        MetallbMode::Frr if links == 1 && link.everywhere => Ok(Some(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "bgpextras", "namespace": NAMESPACE},
+            "data": {"extras": lines},
+        }))),
+        // The lines of the map are for every node, and FRR refuses those about a neighbour it does not have.
+        MetallbMode::Frr => Err(RenderError {
+            at: "routing.workload.metallb.mode".to_owned(),
+            reason: "in mode `frr` MetalLB can be told of extended next hop on all nodes alike only, and here nodes differ in \
+                     their link or have none; use `mode: frr-k8s`, or an IPv4 link"
+                .to_owned(),
+        }),
+    }
+}

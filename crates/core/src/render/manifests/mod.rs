@@ -1,0 +1,122 @@
+//! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip.
+//!
+//! The speaker's end of the link is the mirror of the node's: AS numbers, addresses, families, timers and BFD come from the
+//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects ([`Link`]s).
+
+mod cilium;
+mod kube_vip;
+mod metallb;
+
+use serde_json::{Value, json};
+
+use super::artifact::Artifact;
+use super::machine::RenderError;
+use crate::cluster::section::{MetallbMode, Speaker};
+use crate::model::Cluster;
+use crate::plan::{NodePlan, Plan};
+use crate::routing::{Bfd, Family, Model, Network, Workload, workload};
+use crate::talos::emit::emit_all;
+
+/// The files below `manifests/`, or everything that is wrong.
+pub fn render(cluster: &Cluster, plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<RenderError>> {
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    let mut file = |name: &str, objects: Vec<Value>| {
+        if !objects.is_empty() {
+            files.push(Artifact::public(format!("manifests/{name}.yaml"), emit_all(&objects)));
+        }
+    };
+    let links = links(plan, network);
+    match metallb::objects(plan, &of(&links, Speaker::Metallb)) {
+        Ok(objects) => file("metallb", objects),
+        Err(error) => errors.push(error),
+    }
+    file("cilium", cilium::objects(plan, &of(&links, Speaker::Cilium)));
+    match kube_vip::objects(cluster, plan) {
+        Ok(objects) => file("kube-vip", objects),
+        Err(error) => errors.push(error),
+    }
+    if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
+/// A link to a speaker, and the nodes that have one like it.
+struct Link<'n> {
+    /// The node's end of it.
+    workload: &'n Workload,
+    /// How MetalLB speaks BGP.
+    mode: MetallbMode,
+    /// What is taken from the speaker; empty is everything.
+    allow: &'n [ipnet::IpNet],
+    /// The nodes.
+    nodes: Vec<&'n NodePlan>,
+    /// Whether these are all nodes of the cluster.
+    everywhere: bool,
+}
+
+/// What objects can tell of a link.
+#[derive(PartialEq)]
+struct Alike<'n> {
+    speaker: Speaker,
+    mode: MetallbMode,
+    ours: &'n workload::End,
+    theirs: &'n workload::End,
+    families: &'n [Family],
+    bfd: Option<Bfd>,
+    timers: (u16, u16),
+    allow: &'n [ipnet::IpNet],
+}
+
+fn links<'n>(plan: &'n Plan, network: &'n Network) -> Vec<Link<'n>> {
+    let mut links: Vec<(Alike<'n>, Link<'n>)> = Vec::new();
+    let mut nodes = plan.nodes.iter();
+    for model in &network.nodes {
+        // Both are in the order of the file.
+        let Some(node) = nodes.find(|node| node.name == model.name) else { continue };
+        let Some((alike, workload)) = alike(model, node) else { continue };
+        match links.iter_mut().find(|(other, _)| *other == alike) {
+            Some((_, link)) => link.nodes.push(node),
+            None => {
+                let (mode, allow) = (alike.mode, alike.allow);
+                links.push((alike, Link { workload, mode, allow, nodes: vec![node], everywhere: false }));
+            }
+        }
+    }
+    let mut links: Vec<_> = links.into_iter().map(|(_, link)| link).collect();
+    for link in &mut links {
+        link.everywhere = link.nodes.len() == plan.nodes.len();
+    }
+    links
+}
+
+fn alike<'n>(model: &'n Model, node: &'n NodePlan) -> Option<(Alike<'n>, &'n Workload)> {
+    let plan = node.routing.as_deref()?.workload.as_ref()?;
+    let workload = model.workload.as_ref()?;
+    let alike = Alike {
+        speaker: workload.speaker,
+        mode: plan.mode,
+        ours: &workload.ours,
+        theirs: &workload.theirs,
+        families: &workload.families,
+        bfd: workload.bfd,
+        timers: workload.timers,
+        allow: &plan.allow,
+    };
+    Some((alike, workload))
+}
+
+fn of<'l, 'n>(links: &'l [Link<'n>], speaker: Speaker) -> Vec<&'l Link<'n>> {
+    links.iter().filter(|link| link.workload.speaker == speaker).collect()
+}
+
+impl Link<'_> {
+    /// Which nodes are meant; none where all are.
+    fn selector(&self) -> Option<Value> {
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let hosts = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": names});
+        (!self.everywhere).then(|| json!({"matchExpressions": [hosts]}))
+    }
+}
+
+/// A name for the `nth` of several objects.
+fn named(name: &str, nth: usize) -> String {
+    if nth == 0 { name.to_owned() } else { format!("{name}-{}", nth + 1) }
+}

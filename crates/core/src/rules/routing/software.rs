@@ -1,0 +1,34 @@
+//! What the software of a router cannot do.
+
+use super::session::{self, Session, sessions};
+use crate::cluster::section::Software;
+use crate::plan::Peer;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[UNNUMBERED];
+
+const UNNUMBERED: Rule = Rule {
+    id: "routeros-unnumbered",
+    severity: Severity::Error,
+    summary: "a session without addresses leads to a router that runs RouterOS",
+    story: "The leaf was replaced by a MikroTik and the file changed in one word. FRR on the nodes waited for a neighbour on \
+            the port; RouterOS waits for an address, and neither ever called.",
+    fix: "give the router and the nodes addresses on that link, and name the router's in `addresses`",
+    look: unnumbered,
+};
+
+fn unnumbered(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    let by_port = |session: &Session<'_>| matches!(session.neighbor.peer, Peer::Link(_));
+    for session in sessions(context).filter(by_port) {
+        let software = session.router.and_then(|router| router.value.software.value());
+        if software == Some(Software::Routeros) {
+            rolls.add(session.far(), session.nodes, session.neighbor.place);
+        }
+    }
+    for (far, roll) in rolls {
+        let message = format!("{far} runs RouterOS, which cannot find {roll} by a port alone");
+        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
+    }
+}

@@ -1,0 +1,140 @@
+//! The other end of the wire: routers, and what Kubernetes is told.
+//!
+//! `UPDATE_GOLDEN=1 cargo nextest run --test fabric` rewrites `golden-fabric/`; the diff is reviewed.
+
+mod common;
+
+use common::fabric::{cases, files, files_of};
+use ichor_core::render::artifact::Artifact;
+
+#[test]
+fn every_case_has_the_files_that_are_expected() {
+    for case in cases() {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let folder = common::folder("golden-fabric").join(name);
+        let files = files(&case);
+        for file in &files {
+            common::assert_same(&folder.join(&file.path), &file.text);
+        }
+        let paths: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
+        let stale: Vec<_> =
+            common::files_below(&folder).into_iter().filter(|path| !paths.contains(path)).collect();
+        assert!(stale.is_empty(), "{stale:#?} are expected of {name} no longer");
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    for case in cases() {
+        assert!(files(&case) == files(&case), "{}", case.display());
+    }
+}
+
+/// Nodes around the router `gw`, whose keys and sessions are given.
+fn around(router: &str, nodes: &str) -> String {
+    format!(
+        "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+         fabric: {{routers: [{{name: gw, role: gateway, asn: 65001, addresses: [\"fd00:1::fffe\"], {router}}}]}}\n\
+         routing: {{backend: frr, neighbors: [{{router: gw}}]}}\nnodes: [{nodes}]"
+    )
+}
+
+fn text_of(files: &[Artifact], path: &str) -> String {
+    files.iter().find(|file| file.path == path).unwrap_or_else(|| panic!("{path}: {files:#?}")).text.clone()
+}
+
+#[test]
+fn a_range_takes_those_who_are_alike_and_others_are_listed() {
+    let nodes = "{name: b, index: 1}, {name: c, index: 2}, \
+                 {name: d, index: 3, routing: {neighbors: [{router: gw, timers: [1, 3]}]}}, \
+                 {name: e, index: 4, routing: {neighbors: [{router: gw, passive: true}]}}";
+
+    let files = files_of(&around("listen: \"fd00:1::/64\"", nodes)).unwrap();
+
+    let conf = text_of(&files, "fabric/gw/frr.conf");
+    assert!(conf.contains("bgp listen range fd00:1::/64 peer-group NODES\n"), "{conf}");
+    assert!(!conf.contains("neighbor fd00:1::1 ") && !conf.contains("neighbor fd00:1::2 "), "{conf}");
+    assert!(conf.contains("neighbor fd00:1::3 peer-group NODES-2\n"), "{conf}");
+    assert!(conf.contains("neighbor fd00:1::4 peer-group NODES\n"), "one that waits must be called: {conf}");
+}
+
+#[test]
+fn a_node_of_unknown_address_needs_a_range() {
+    let leased = "network: {node: {addressing: dhcp}}";
+    let nodes = format!(
+        "{{name: b, index: 1}}, {{name: c, index: 2, {leased}, routing: {{neighbors: [{{router: gw, timers: [1, 3]}}]}}}}"
+    );
+
+    let without = files_of(&around("", &nodes)).unwrap_err().join("\n");
+    let other = files_of(&around("listen: \"fd00:1::/64\"", &nodes)).unwrap_err().join("\n");
+    let alone = files_of(&around("listen: \"fd00:1::/64\"", &format!("{{name: c, index: 2, {leased}}}")));
+
+    assert!(
+        without.contains("fabric.routers.gw: DHCP gives c its address") && without.contains("say `listen`"),
+        "{without}"
+    );
+    assert!(other.contains("others have another password"), "{other}");
+    assert!(text_of(&alone.unwrap(), "fabric/gw/frr.conf").contains("bgp listen range"));
+}
+
+#[test]
+fn more_sessions_than_frr_takes_by_itself_are_announced_to_it() {
+    let nodes: Vec<_> = (1..=60).map(|nth| format!("{{name: n{nth}, index: {nth}}}")).collect();
+
+    let files = files_of(&around("listen: \"fd00:1::/64\"", &nodes.join(", "))).unwrap();
+
+    assert!(text_of(&files, "fabric/gw/frr.conf").contains(" bgp listen limit 120\n"));
+}
+
+#[test]
+fn a_zone_of_proxmox_gets_what_proxmox_takes_in() {
+    let zone = |more: &str| files_of(&around(&format!("vrf: vrf_zone, {more}"), "{name: b, index: 1}"));
+
+    let files = zone("bfd: false").unwrap();
+    let refused = zone("bfd: {interval: 100, multiplier: 5}").unwrap_err().join("\n");
+    let strange = files_of(&around("vrf: \"two words\"", "{name: b, index: 1}")).unwrap_err().join("\n");
+    let other = files_of(&around("vrf: blue", "{name: b, index: 1}")).unwrap();
+
+    let added = text_of(&files, "fabric/gw/frr.conf.local");
+    let known =
+        ["ip prefix-list ", "ipv6 prefix-list ", "route-map ", "router bgp 65001 vrf vrf_zone", "exit", "! "];
+    for line in added.lines().filter(|line| !line.starts_with(' ')) {
+        assert!(known.iter().any(|start| line.starts_with(start)), "{line}");
+    }
+    assert!(!added.contains("router-id"), "Proxmox has said it");
+    assert!(refused.contains("fabric.routers.gw.bfd: Proxmox SDN leaves out the profiles"), "{refused}");
+    assert!(strange.contains("fabric.routers.gw.vrf: the name of a VRF"), "{strange}");
+    assert!(!other.iter().any(|file| file.path.ends_with("frr.conf.local")));
+}
+
+#[test]
+fn no_file_that_everybody_may_read_holds_a_password() {
+    for case in cases() {
+        for file in files(&case).iter().filter(|file| !file.private) {
+            assert!(!file.text.contains(common::routing::PASSWORD), "{} {}", case.display(), file.path);
+        }
+    }
+}
+
+#[test]
+fn metallbs_own_frr_is_told_of_extended_next_hop_where_nodes_are_alike() {
+    let text = |mode: &str, more: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+             routing: {{backend: frr, neighbors: [{{link: eth0}}], workload: {{speaker: metallb, metallb: {{mode: {mode}}}}}}}\n\
+             nodes: [{{name: b, index: 1}}{more}]"
+        )
+    };
+    let manifest = |text: &str| text_of(&files_of(text).unwrap(), "manifests/metallb.yaml");
+
+    let frr = manifest(&text("frr", ""));
+    let k8s = manifest(&text("frr-k8s", ", {name: c, index: 2, routing: null}"));
+    let refused = files_of(&text("frr", ", {name: c, index: 2, routing: null}")).unwrap_err().join("\n");
+
+    assert!(
+        frr.contains("name: bgpextras")
+            && frr.contains(" neighbor fda1:b2c3:d4e5:1:: capability extended-nexthop")
+    );
+    assert!(k8s.contains("kind: FRRConfiguration") && k8s.contains("nodeSelector:"), "{k8s}");
+    assert!(refused.contains("use `mode: frr-k8s`"), "{refused}");
+}
