@@ -205,6 +205,11 @@ impl<'g> Spread<'g> {
         offers.filter(|offer| offer.rank() == best.rank()).map(|offer| offer.via).collect()
     }
 
+    /// Length of someone's best path, with what was put in front.
+    pub fn length(&self, vertex: u32) -> usize {
+        usize::from(self.best[vertex as usize].length)
+    }
+
     /// The AS numbers on someone's best path.
     pub fn path(&self, vertex: u32) -> Vec<u32> {
         let best = self.best[vertex as usize];
