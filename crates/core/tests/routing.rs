@@ -155,6 +155,23 @@ fn the_nodes_own_as_number_toward_the_speaker_is_no_local_as() {
 }
 
 #[test]
+fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
+    let text = "cluster: {name: a, id: 1, talos: v1.13.9}\nnetwork: {loopback: {v4: 10.1.254.0/24, v6: null}}\n\
+                routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: metallb, isolation: netns}}\n\
+                nodes: [{name: a, index: 1}]";
+
+    let conf = service_of(text).unwrap().files[0].text.clone();
+
+    for (ip, name, set) in [("ip", "SRC4", " set src 10.1.254.1\n"), ("ipv6", "SRC6", "")] {
+        let map = format!(
+            "route-map {name} deny 5\n match interface veth-a\nexit\nroute-map {name} permit 10\n{set}exit\n"
+        );
+        assert!(conf.contains(&map), "{conf}");
+        assert!(conf.contains(&format!("\n{ip} protocol bgp route-map {name}\n")), "{conf}");
+    }
+}
+
+#[test]
 fn a_password_cannot_add_lines_and_is_not_told() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 routing: {backend: frr, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";

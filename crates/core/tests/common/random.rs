@@ -166,7 +166,7 @@ fn routing(id: u32, backend: Backend) -> impl Strategy<Value = String> {
     let aggregates = vec![format!("10.{id}.254.0/24"), quoted(format!("fd00:{id}:fe::/64"))];
     let aggregates = option::weighted(0.2, some(aggregates, 1));
     let graceful =
-        prop_oneof![Just("false".to_owned()), (1..4096_u32).prop_map(|time| format!("{{time: {time}}}"))];
+        prop_oneof![Just("false".to_owned()), (0..6000_u32).prop_map(|time| format!("{{time: {time}}}"))];
     let whom = (neighbors(id), option::of(policy()), option::weighted(0.7, workload(id)));
     let about = (version, asn, router_id, advertise, aggregates, option::of(graceful));
     (about, whom).prop_map(move |((version, asn, router_id, advertise, aggregates, graceful), whom)| {

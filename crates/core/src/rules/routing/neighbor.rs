@@ -9,7 +9,7 @@ use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
 pub(super) const RULES: &[Rule] =
-    &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, MAX_PREFIXES, UNREACHABLE, NONE];
+    &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, RESTART_TIME, MAX_PREFIXES, UNREACHABLE, NONE];
 
 const LINK_UNKNOWN: Rule = Rule {
     id: "neighbor-link-unknown",
@@ -59,6 +59,16 @@ const TIMERS: Rule = Rule {
             seconds of a busy switch were enough to take all nodes out of service.",
     fix: "write `[keepalive, hold]` with a hold time of at least 3 seconds and three keepalives, such as [3, 9]",
     look: timers,
+};
+
+const RESTART_TIME: Rule = Rule {
+    id: "restart-time-range",
+    severity: Severity::Error,
+    summary: "neighbours are to keep routes for longer than BGP can say",
+    story: "An upgrade took long, so the restart time was set to two hours. It has twelve bits in BGP: FRR refused the line, and \
+            with it the node lost every route in the next planned restart.",
+    fix: "write at most 4095 seconds",
+    look: restart_time,
 };
 
 const MAX_PREFIXES: Rule = Rule {
@@ -195,6 +205,17 @@ fn timers(context: &Context<'_>, found: &mut Found) {
         };
         let path = session::path(context, roll.first(), roll.place());
         found.at(format!("{path}.timers"), roll.place(), message);
+    }
+}
+
+/// RFC 4724, section 3.
+fn restart_time(context: &Context<'_>, found: &mut Found) {
+    for step in rung::all(context.cluster) {
+        let graceful = step.rung.routing.get().and_then(|routing| routing.graceful_restart.get()?.on());
+        if let Some(at) = graceful.and_then(|graceful| graceful.time.at()).filter(|at| *at.value > 4095) {
+            let message = format!("{} s is more than BGP can say", at.value);
+            found.at(step.path("routing.graceful_restart.time"), at.place, message);
+        }
     }
 }
 

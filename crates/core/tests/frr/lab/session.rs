@@ -45,7 +45,7 @@ impl Lab {
         let model = model(&cluster, &plan, planned);
         let service = service_with(&cluster, &plan, planned, &|_| Err("no passwords".to_owned()));
         let node = router(frr);
-        let leafs = [leaf(Frr::V8, 1, &node), leaf(Frr::V10, 2, &node)];
+        let leafs = [(Frr::V8, 1), (Frr::V10, 2)].map(|(frr, nth)| leaf(frr, nth, &node, &model));
         start(frr, &node, &model, &service.unwrap().unwrap());
         let speaker = speaker(&node, &model);
         Self { node, leafs, speaker, model }
@@ -101,7 +101,7 @@ fn router(frr: Frr) -> Machine {
     router
 }
 
-fn leaf(frr: Frr, nth: usize, node: &Machine) -> Machine {
+fn leaf(frr: Frr, nth: usize, node: &Machine, model: &Model) -> Machine {
     let leaf = router(frr);
     node.cable(&format!("eth{}", nth - 1), &leaf, "to-node");
     for address in loopbacks(nth) {
@@ -114,11 +114,12 @@ fn leaf(frr: Frr, nth: usize, node: &Machine) -> Machine {
              neighbor to-node default-originate\n exit-address-family\n"
         )
     };
+    let bfd = model.fabric.neighbors[nth - 1].bfd.map_or("", |_| " neighbor to-node bfd\n");
     let conf = format!(
         "frr defaults datacenter\n\
          interface to-node\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n\
          router bgp 6510{nth}\n bgp router-id 10.255.0.{nth}\n neighbor to-node interface v6only remote-as external\n \
-         neighbor to-node bfd\n neighbor to-node timers 1 3\n{}{}exit\n",
+         neighbor to-node timers 1 3\n{bfd}{}{}exit\n",
         family("ipv4"),
         family("ipv6")
     );
@@ -194,6 +195,10 @@ fn a_node_announces_what_it_shall(frr: Frr, name: &str) {
     for (nth, leaf) in lab.leafs.iter().enumerate() {
         assert_eq!(Lab::seen_by(leaf), lab.expected_at(nth + 1), "leaf {}", nth + 1);
     }
+    let bfd = lab.leafs[0].ask("vtysh -c 'show bfd peers json'");
+    assert_eq!(bfd.contains("\"status\":\"up\""), frr == Frr::V8, "{bfd}");
+    let routes = lab.node.ask("ip route; ip -6 route");
+    assert!(!TAKEN.iter().any(|net| routes.contains(net.split_once('/').unwrap().0)), "{routes}");
     for (nth, source) in lab.model.sources.iter().enumerate() {
         let routes = lab.node.ask(&format!("ip -{} route show default", if nth == 0 { 4 } else { 6 }));
         for part in [format!("src {source} "), "dev eth0 ".to_owned(), "dev eth1 ".to_owned()] {

@@ -24,12 +24,12 @@ pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAdd
     if let Some(workload) = &model.workload {
         conf.speaker_policy(workload, gateway);
     }
-    conf.sources(model);
+    conf.tables(model);
     if let Some(workload) = &model.workload {
         conf.workload(model, workload);
     }
     conf.fabric(model, passwords);
-    conf.source_maps(model);
+    conf.uses_of_tables(model);
     conf.text()
 }
 
@@ -144,23 +144,24 @@ impl Page {
         }
     }
 
-    /// The source address of what the node sends over learnt routes. Those over the link to the speaker are for others.
-    fn sources(&mut self, model: &Model) {
-        let apart = model.workload.as_ref().filter(|it| matches!(it.domain, Domain::Vrf { .. }));
-        for source in &model.sources {
-            let name = source_map(*source);
-            if let Some(workload) = apart {
+    /// What of the learnt routes enters the node's own table, and the source address of what the node sends over them. Those
+    /// over the link to the speaker are for others. In a namespace their port has a number that another port has here, so
+    /// that FRR would send service addresses back to the fabric.
+    fn tables(&mut self, model: &Model) {
+        for (family, name) in table_maps(model) {
+            if let Some(workload) = apart(model) {
                 let lines = [format!("match interface {}", workload.ours.link)];
                 self.section(format_args!("route-map {name} deny 5"), &lines);
             }
-            self.section(format_args!("route-map {name} permit 10"), &[format!("set src {source}")]);
+            let source = source(model, family).map(|source| format!("set src {source}"));
+            self.section(format_args!("route-map {name} permit 10"), source.as_slice());
         }
     }
 
-    fn source_maps(&mut self, model: &Model) {
-        for source in &model.sources {
-            let ip = if source.is_ipv4() { "ip" } else { "ipv6" };
-            self.line(format_args!("{ip} protocol bgp route-map {}", source_map(*source)));
+    fn uses_of_tables(&mut self, model: &Model) {
+        for (family, name) in table_maps(model) {
+            let (ip, ..) = words(family);
+            self.line(format_args!("{ip} protocol bgp route-map {name}"));
         }
     }
 
@@ -264,8 +265,22 @@ impl Page {
     }
 }
 
-fn source_map(source: IpAddr) -> &'static str {
-    if source.is_ipv4() { "SRC4" } else { "SRC6" }
+/// The speaker, where something keeps its routes apart from the node's.
+fn apart(model: &Model) -> Option<&Workload> {
+    model.workload.as_ref().filter(|workload| workload.domain != Domain::Shared)
+}
+
+fn source(model: &Model, family: Family) -> Option<IpAddr> {
+    model.sources.iter().copied().find(|source| Family::of(IpNet::from(*source)) == family)
+}
+
+/// The maps between what is learnt and the node's own table: for each family that has something to say there.
+fn table_maps(model: &Model) -> impl Iterator<Item = (Family, &'static str)> {
+    let maps = [(Family::V4, "SRC4"), (Family::V6, "SRC6")].into_iter();
+    maps.filter(|(family, _)| {
+        let crosses = apart(model).is_some_and(|workload| workload.families.contains(family));
+        crosses || source(model, *family).is_some()
+    })
 }
 
 fn peer(neighbor: &Neighbor) -> String {
