@@ -87,7 +87,7 @@ impl<'n> Lab<'n> {
             commands.extend(router.addresses.iter().map(address));
         }
         let folder = router.name.clone();
-        self.container(&router.name, router.version.as_ref(), &folder, commands);
+        self.container(&router.name, router.version.as_ref(), &folder, &commands);
     }
 
     fn node(&mut self, model: &'n Model, node: &NodePlan) {
@@ -112,10 +112,10 @@ impl<'n> Lab<'n> {
             commands.extend(node.address.iter().map(|(net, _)| add(&net.to_string(), link)));
         }
         let version = routing.and_then(|routing| routing.version.get());
-        self.container(node.name.as_str(), version, &format!("../nodes/{}", node.name), commands);
+        self.container(node.name.as_str(), version, &format!("../nodes/{}", node.name), &commands);
     }
 
-    fn container(&mut self, name: &str, version: Option<&SoftwareVersion>, folder: &str, exec: Vec<String>) {
+    fn container(&mut self, name: &str, version: Option<&SoftwareVersion>, folder: &str, exec: &[String]) {
         let mut container = json!({
             "image": image(version),
             "binds": [format!("{folder}/frr.conf:/etc/frr/frr.conf"), format!("{folder}/daemons:/etc/frr/daemons")],

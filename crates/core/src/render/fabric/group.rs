@@ -78,11 +78,12 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
         let nth = match sorted.iter().position(|(other, _)| *other == alike) {
             Some(nth) => nth,
             None => {
-                let made = made(&alike, &sorted, fetch).unwrap_or_else(|(made, reason)| {
-                    reasons.push(reason);
-                    made
-                });
-                sorted.push((alike, made));
+                let mut group = empty(&alike, &sorted);
+                match alike.password.map(|secret| password(fetch, secret)).transpose() {
+                    Ok(password) => group.password = password,
+                    Err(reason) => reasons.push(reason),
+                }
+                sorted.push((alike, group));
                 sorted.len() - 1
             }
         };
@@ -91,7 +92,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
         match (range, address(peer)) {
             (Some(range), _) => group.range = Some((range, group.range.map_or(0, |(_, count)| count) + 1)),
             (None, None) if matches!(peer.session.found, Found::Address { .. }) => {
-                reasons.push(nowhere(router, peer))
+                reasons.push(nowhere(router, peer));
             }
             (None, _) => group.peers.push(peer),
         }
@@ -113,15 +114,11 @@ fn nowhere(router: &Router, peer: &Peer) -> String {
     )
 }
 
-/// A group without sessions; beside a reason where its password cannot be had.
-fn made<'n>(
-    alike: &Alike<'n>,
-    others: &[(Alike<'n>, Group<'n>)],
-    fetch: &Fetch<'_>,
-) -> Result<Group<'n>, (Group<'n>, String)> {
+/// A group without sessions and password, named by how many of its kind there are.
+fn empty<'n>(alike: &Alike<'n>, others: &[(Alike<'n>, Group<'n>)]) -> Group<'n> {
     let before = others.iter().filter(|(other, _)| other.nodes == alike.nodes).count();
     let kind = if alike.nodes { "NODES" } else { "ROUTERS" };
-    let mut group = Group {
+    Group {
         name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
         nodes: alike.nodes,
         families: alike.families,
@@ -131,12 +128,5 @@ fn made<'n>(
         password: None,
         peers: Vec::new(),
         range: None,
-    };
-    match alike.password.map(|secret| password(fetch, secret)).transpose() {
-        Ok(password) => {
-            group.password = password;
-            Ok(group)
-        }
-        Err(reason) => Err((group, reason)),
     }
 }

@@ -23,13 +23,13 @@ pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Vec<Value> {
         objects.extend(plan.cluster.pools.iter().map(|(name, prefixes)| {
             let blocks: Vec<_> =
                 prefixes.iter().map(|prefix| json!({"cidr": prefix.value.to_string()})).collect();
-            object("CiliumLoadBalancerIPPool", name.as_str(), json!({"blocks": blocks}))
+            object("CiliumLoadBalancerIPPool", name.as_str(), &json!({"blocks": blocks}))
         }));
     }
     objects
 }
 
-fn object(kind: &str, name: &str, spec: Value) -> Value {
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "cilium.io/v2", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
@@ -47,7 +47,7 @@ fn cluster_config(name: &str, link: &Link<'_>) -> Value {
     if let Some(selector) = link.selector() {
         spec["nodeSelector"] = selector;
     }
-    object("CiliumBGPClusterConfig", name, spec)
+    object("CiliumBGPClusterConfig", name, &spec)
 }
 
 fn peer_config(name: &str, label: &str, link: &Link<'_>) -> Value {
@@ -66,7 +66,7 @@ fn peer_config(name: &str, label: &str, link: &Link<'_>) -> Value {
         "transport": {"sourceInterface": workload.theirs.link},
         "families": families,
     });
-    object("CiliumBGPPeerConfig", name, spec)
+    object("CiliumBGPPeerConfig", name, &spec)
 }
 
 /// Service addresses; pod networks too where the node takes them.
@@ -95,6 +95,6 @@ fn overrides<'l>(name: &'l str, link: &'l Link<'_>) -> impl Iterator<Item = Valu
     link.nodes.iter().filter(|node| node.address.v4.is_none()).filter_map(move |node| {
         let id = node.router_id.as_ref()?.value;
         let spec = json!({"bgpInstances": [{"name": name, "routerID": id}]});
-        Some(object("CiliumBGPNodeConfigOverride", node.name.as_str(), spec))
+        Some(object("CiliumBGPNodeConfigOverride", node.name.as_str(), &spec))
     })
 }

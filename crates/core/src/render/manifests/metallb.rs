@@ -26,18 +26,18 @@ pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, RenderErr
     }
     for (name, prefixes) in &plan.cluster.pools {
         let addresses: Vec<_> = prefixes.iter().map(|prefix| prefix.value.to_string()).collect();
-        objects.push(object("v1beta1", "IPAddressPool", name.as_str(), json!({"addresses": addresses})));
+        objects.push(object("v1beta1", "IPAddressPool", name.as_str(), &json!({"addresses": addresses})));
     }
     let mut spec = json!({"aggregationLength": 32, "aggregationLengthV6": 128, "peers": peers});
     let pools: Vec<_> = plan.cluster.pools.iter().map(|(name, _)| name.as_str()).collect();
     if !pools.is_empty() {
         spec["ipAddressPools"] = json!(pools);
     }
-    objects.push(object("v1beta1", "BGPAdvertisement", "single-addresses", spec));
+    objects.push(object("v1beta1", "BGPAdvertisement", "single-addresses", &spec));
     Ok(objects)
 }
 
-fn object(version: &str, kind: &str, name: &str, spec: Value) -> Value {
+fn object(version: &str, kind: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": format!("metallb.io/{version}"),
         "kind": kind,
@@ -68,7 +68,7 @@ fn profile(bfd: Bfd) -> Value {
         "receiveInterval": bfd.interval,
         "transmitInterval": bfd.interval,
     });
-    object("v1beta1", "BFDProfile", &profile_name(bfd), spec)
+    object("v1beta1", "BFDProfile", &profile_name(bfd), &spec)
 }
 
 /// The node, as its speaker sees it: what is ours there is theirs here.
@@ -92,7 +92,7 @@ fn peer(name: &str, link: &Link<'_>) -> Value {
     if let Some(selector) = link.selector() {
         spec["nodeSelectors"] = json!([selector]);
     }
-    object("v1beta2", "BGPPeer", name, spec)
+    object("v1beta2", "BGPPeer", name, &spec)
 }
 
 /// MetalLB has no key for extended next hop; FRR takes it as a line of its own configuration.
