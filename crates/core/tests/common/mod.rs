@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod frr;
+pub mod lab;
 pub mod routing;
 
 use std::fs;

@@ -12,10 +12,11 @@ use crate::routing::{Bfd, Domain, Family, Model};
 /// BFD itself; how it is wanted stands with each session. The one of the fabric takes no sessions of a VRF from the other, whose
 /// socket alone hears what comes there.
 pub fn bfd(text: &mut Text, model: &Model) {
-    let vrf = model.workload.as_ref().filter(|workload| workload.bfd.is_some()).and_then(|it| match &it.domain {
-        Domain::Vrf { name, .. } => Some(name),
-        _ => None,
-    });
+    let vrf =
+        model.workload.as_ref().filter(|workload| workload.bfd.is_some()).and_then(|it| match &it.domain {
+            Domain::Vrf { name, .. } => Some(name),
+            _ => None,
+        });
     if model.fabric.neighbors.iter().any(|neighbor| neighbor.bfd.is_some()) {
         text.block("protocol bfd bfd_fabric", |text| {
             if vrf.is_some() {

@@ -13,7 +13,7 @@ mod text;
 
 use super::{File, Order, Refusal, Service};
 use crate::cluster::section::{Carrier, Routing};
-use crate::routing::fabric::Found;
+use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Domain, Model};
 
 /// The release in ichor's extension.
@@ -59,6 +59,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     let release = Release::of(routing, carrier);
     refuse_release(routing, release, refusals);
     refuse_words(model, passwords, refusals);
+    refuse_passwords(model, passwords, refusals);
     if routing.template.entries().next().is_some() {
         let reason = "templates of one's own are not rendered; leave the key out";
         refusals.push(Refusal::new("routing.template", reason));
@@ -93,6 +94,21 @@ fn refuse_release(routing: &Routing, release: Release, refusals: &mut Vec<Refusa
         let written = routing.version.get().map(ToString::to_string).unwrap_or_default();
         let reason = format!("BIRD {written} is not known here; take one from 2.0.{OLDEST} on, but not 3");
         refusals.push(Refusal::new("routing.version", reason));
+    }
+}
+
+/// Neighbours on ports all come from fe80::/10, and the kernel looks for the key of a connection by address alone.
+fn refuse_passwords(model: &Model, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) {
+    let sessions = || model.fabric.neighbors.iter().zip(passwords);
+    // Else it was said already why one cannot be had.
+    let complete = sessions().all(|(neighbor, password)| neighbor.password.is_some() == password.is_some());
+    let on_port = |(neighbor, _): &(&Neighbor, _)| matches!(neighbor.found, Found::Port { .. });
+    let mut on_ports = sessions().filter(on_port).map(|(_, password)| password);
+    let first = on_ports.next();
+    if complete && on_ports.any(|password| Some(password) != first) {
+        let reason =
+            "BIRD listens on all ports with one password; give all neighbours on ports the same, or none";
+        refusals.push(Refusal::new("routing.neighbors", reason));
     }
 }
 

@@ -49,7 +49,7 @@ fn in_vrf(text: &mut Text, workload: &Workload, vrf: &str) {
 /// Both ends of the link are here. The speaker's address is then one of the node's own, which BIRD takes from a range only, and
 /// with tables that know no way to it: the routes are unreachable here and go out all the same.
 fn beside(text: &mut Text, workload: &Workload) {
-    tables(text, &Family::ALL, "nothing");
+    tables(text, &hops(workload, &workload.families), "nothing");
     let link = IpNet::new(workload.ours.address, workload.prefix).map(|net| net.trunc());
     let link = link.unwrap_or_else(|_| IpNet::from(workload.theirs.address));
     text.block("protocol bgp speaker", |text| {
@@ -61,12 +61,19 @@ fn beside(text: &mut Text, workload: &Workload) {
         fabric::timing(text, workload.bfd, workload.timers);
         for &family in &workload.families {
             channel(text, workload, family, |text| {
-                for family in Family::ALL {
+                for family in hops(workload, &[family]) {
                     text.say(format_args!("igp table nothing_{}", words(family).1));
                 }
             });
         }
     });
+}
+
+/// The families that next hops of these can be of.
+fn hops(workload: &Workload, families: &[Family]) -> Vec<Family> {
+    let extends = workload.extends_next_hops() && families.contains(&Family::V4);
+    let can_be = |family: &Family| families.contains(family) || (extends && *family == Family::V6);
+    Family::ALL.into_iter().filter(can_be).collect()
 }
 
 fn tables(text: &mut Text, families: &[Family], name: &str) {

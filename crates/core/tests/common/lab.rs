@@ -1,0 +1,157 @@
+//! Machines for real daemons: namespaces of their own for network, mounts and processes, on the file system of this machine
+//! or on the one that `scripts/lab-root` makes.
+//!
+//! Everything in a machine ends with its first process, and that ends with the test, however the test ends: it waits on a
+//! pipe that nobody else holds. Machines share nothing with each other but the links between them, and leave nothing behind.
+#![expect(clippy::disallowed_types, reason = "real daemons are processes and read files")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Seconds that one command, or one thing that is waited for, may take.
+const PATIENCE: u64 = 60;
+
+/// The way to the first process of a machine. What is written lands in memory; the rest of the file system cannot be
+/// changed or, on this machine's own, belongs to others.
+const FIRST: &str = r#"
+set -eu
+read -r pid _ </proc/self/stat
+if [ -n "$1" ]; then
+    mount --bind "$1" "$1"
+    mount -o remount,bind,ro "$1"
+    mount --rbind /dev "$1/dev"
+    mount -t proc proc "$1/proc"
+    cd "$1"
+    pivot_root . .
+    umount -l .
+else
+    mount -t proc proc /proc
+fi
+mount -t sysfs sysfs /sys
+for folder in /run /tmp /var/tmp /var/log /var/lib/frr /etc/frr; do
+    [ ! -d "$folder" ] || mount -t tmpfs none "$folder"
+done
+mkdir /run/lock
+for family in all default; do
+    echo 0 >"/proc/sys/net/ipv6/conf/$family/accept_dad"
+done
+ip link set lo up
+echo "$pid"
+exec cat >/dev/null
+"#;
+
+/// The file system of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// This machine's.
+    Own,
+    /// Debian 13.
+    Trixie,
+}
+
+/// What `scripts/lab-root` made.
+pub fn made(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(name);
+    assert!(path.exists(), "{}: not there; make it with `scripts/lab-root`", path.display());
+    path.canonicalize().unwrap()
+}
+
+/// What a command said on both ways.
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// Asks until the answer is yes; `state` is told when it never is.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() -> String) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(PATIENCE), "{what}: never seen\n{}", state());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A machine of its own.
+pub struct Machine {
+    first: Child,
+    pid: String,
+}
+
+impl Machine {
+    /// A machine with a network of its own.
+    pub fn new(root: Root) -> Self {
+        Self::first(Command::new("unshare").arg("--net"), root)
+    }
+
+    /// A machine that shares the network of another.
+    pub fn beside(other: &Self, root: Root) -> Self {
+        Self::first(Command::new("nsenter").args(["--net", "--target", &other.pid, "unshare"]), root)
+    }
+
+    fn first(command: &mut Command, root: Root) -> Self {
+        let root = match root {
+            Root::Own => PathBuf::new(),
+            Root::Trixie => made("trixie"),
+        };
+        command.args(["--mount", "--pid", "--fork", "--kill-child", "bash", "-c", FIRST, "first"]).arg(root);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut first = command.spawn().unwrap();
+        let mut pid = String::new();
+        BufReader::new(first.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+        let pid = pid.trim_end().to_owned();
+        assert!(!pid.is_empty(), "no machine of its own; this test needs root");
+        Self { first, pid }
+    }
+
+    /// What a shell in the machine says.
+    pub fn run(&self, script: &str) -> Output {
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--net", "--pid", "--target", &self.pid]);
+        command.args(["timeout", &PATIENCE.to_string(), "sh", "-c", script]).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    /// What a shell in the machine says on stdout, when all goes well.
+    pub fn ask(&self, script: &str) -> String {
+        let output = self.run(script);
+        assert!(output.status.success(), "{script}: {}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Starts something that stays; it is there when the file `sign` is.
+    pub fn start(&self, command: &str, sign: &str) {
+        self.ask(&format!("{command} >/tmp/log-of-start 2>&1 &"));
+        let path = self.path(sign);
+        wait_for(command, || path.exists(), || self.ask("cat /tmp/log-of-start"));
+    }
+
+    /// Writes a file where the machine can.
+    pub fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).unwrap();
+    }
+
+    /// A cable between two machines.
+    pub fn cable(&self, port: &str, other: &Self, theirs: &str) {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.pid, "ip", "link", "add", port, "type", "veth"]);
+        command.args(["peer", "name", theirs, "netns", &other.pid]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{port}: {}", said(&output));
+        self.ask(&format!("ip link set {port} up"));
+        other.ask(&format!("ip link set {theirs} up"));
+    }
+
+    /// Where this process sees a path of the machine.
+    fn path(&self, path: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{path}", self.pid))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        drop(self.first.stdin.take());
+        let _ = self.first.wait();
+    }
+}
