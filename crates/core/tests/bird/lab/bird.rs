@@ -100,7 +100,13 @@ pub fn told(bird: Bird) -> Vec<Told> {
 /// Starts BIRD with a file.
 pub fn start(machine: &Machine, conf: &str) {
     machine.write("/tmp/bird.conf", conf);
-    machine.start("bird -f -c /tmp/bird.conf -s /run/bird/bird.ctl", "/run/bird/bird.ctl");
+    start_again(machine, "");
+}
+
+/// Starts BIRD with the file it had, and more options.
+pub fn start_again(machine: &Machine, options: &str) {
+    let command = format!("bird -f {options} -c /tmp/bird.conf -s /run/bird/bird.ctl");
+    machine.start(&command, "/run/bird/bird.ctl");
     wait_for("bird", || machine.run("birdc show status").status.success(), || log(machine));
 }
 
@@ -113,13 +119,13 @@ pub fn log(machine: &Machine) -> String {
 pub fn protocols(machine: &Machine) -> BTreeMap<String, Vec<String>> {
     let said = machine.ask("birdc show protocols all");
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut current = String::new();
+    let mut current = "";
     for line in said.lines().skip(2).filter(|line| !line.is_empty()) {
         if !line.starts_with(' ') {
-            current = line.split_whitespace().next().unwrap().to_owned();
+            current = line.split_whitespace().next().unwrap();
         }
         let words: Vec<_> = line.split_whitespace().collect();
-        found.entry(current.clone()).or_default().push(words.join(" "));
+        found.entry(current.to_owned()).or_default().push(words.join(" "));
     }
     found
 }

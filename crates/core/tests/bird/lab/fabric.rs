@@ -127,6 +127,6 @@ pub fn bfd(leaf: &Machine) -> Value {
     let peers = || -> Value { serde_json::from_str(&leaf.ask("vtysh -c 'show bfd peers json'")).unwrap() };
     wait_for("BFD", || peers()[0]["status"] == "up", || peers().to_string());
     // The pace is agreed upon after that.
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    leaf.ask("sleep 1");
     peers()[0].clone()
 }

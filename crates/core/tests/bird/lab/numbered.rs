@@ -69,7 +69,7 @@ fn goes_well_with(bird: Bird) {
     let closed = || protocols(&node.machine)["fabric-fd00:101::fffe"][0].contains("Route limit exceeded");
     wait_for("the limit", closed, || log(&node.machine));
     gateways[0].ask("ip address del 10.255.0.100/32 dev lo");
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    node.machine.ask("sleep 8");
     assert!(closed(), "it stays closed");
     node.wait_for_sessions("fabric-fd00:101::fffd", 1);
 }

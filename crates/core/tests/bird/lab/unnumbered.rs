@@ -1,6 +1,6 @@
 //! A node between two leafs that it knows by port alone, with a speaker in its own table.
 
-use super::bird::{Bird, start};
+use super::bird::{Bird, start, start_again};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
 use crate::common::lab::{Machine, wait_for};
 use crate::common::routing::PASSWORD;
@@ -12,7 +12,7 @@ fn text(bird: Bird) -> String {
     format!(
         "cluster: {{name: lab, id: 12, talos: v1.13.9}}\n\
          network: {{node: null, loopback: {{v4: 10.12.10.0/24, v6: \"fd00:12::/64\"}}}}\n\
-         routing:\n  backend: bird\n  version: {}\n  router_id: loopback\n  neighbors:\n    \
+         routing:\n  backend: bird\n  version: {}\n  router_id: loopback\n  graceful_restart: {{time: 15}}\n  neighbors:\n    \
          - {{link: eth0, password: {{env: PW}}, bfd: {{interval: 150, multiplier: 4}}}}\n    \
          - {{link: eth1, password: {{env: PW}}}}\n  \
          policy:\n    in: {{allow: [10.255.0.0/24, \"fd00:255::/64\"], local_preference: 200}}\n    \
@@ -128,12 +128,52 @@ fn bird_2_17_is_heard_by_its_leafs_and_hears_them() {
     goes_well_with(Bird::V2_17);
 }
 
+/// What the agent will do for `graceful_restart`, and why nobody else can.
+fn restarts(bird: Bird) {
+    let (node, leafs) = fabric(bird, [PASSWORD; 2]);
+    let loopback = [("10.12.10.1/32", format!("{NODE} {NODE}"))];
+    let ended = || !node.machine.run("birdc show status").status.success();
+    node.wait_for_sessions("fabric-", 2);
+    wait_for_rib(&leafs[0], 1, "ipv4", &loopback);
+    kernel_has_both_ways(&node);
+
+    node.machine.ask("birdc graceful restart");
+    wait_for("the end", ended, String::new);
+
+    node.machine.ask("sleep 2");
+    wait_for_rib(&leafs[0], 1, "ipv4", &loopback);
+    assert_eq!(node.kernel("-4").len(), 3, "the kernel keeps its routes");
+    start_again(&node.machine, "-R");
+    node.wait_for_sessions("fabric-", 2);
+    // It waits as long as it said: whoever listens for a range never knows that all are back.
+    let status = || node.machine.ask("birdc show status");
+    wait_for("the end of the restart", || !status().contains("recovery in progress"), status);
+    kernel_has_both_ways(&node);
+    wait_for_rib(&leafs[0], 1, "ipv4", &loopback);
+
+    node.machine.ask("pkill -TERM bird");
+    wait_for("the end", ended, String::new);
+
+    wait_for_rib(&leafs[0], 1, "ipv4", &[]);
+    assert_eq!(node.kernel("-4").len(), 0, "without the word graceful it is an end");
+}
+
+#[test]
+fn bird_2_0_restarts_gracefully_when_told_so() {
+    restarts(Bird::V2_0);
+}
+
+#[test]
+fn bird_2_17_restarts_gracefully_when_told_so() {
+    restarts(Bird::V2_17);
+}
+
 #[test]
 fn a_leaf_with_another_password_is_not_heard() {
     let (node, _leafs) = fabric(Bird::V2_0, ["another", PASSWORD]);
 
     node.wait_for_sessions("fabric-eth1-", 1);
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    node.machine.ask("sleep 5");
 
     node.wait_for_sessions("fabric-eth0-", 0);
 }
