@@ -252,3 +252,24 @@ fn a_node_that_runs_frr_has_its_files_too() {
     );
     assert!(!read("schematic.yaml").contains("hunter2") && !read("daemons").contains("hunter2"));
 }
+
+#[test]
+fn a_node_that_runs_talos_own_bird_has_its_file_and_its_extension() {
+    let routing = "routing: {backend: bird, carrier: official, neighbors: [{link: eth0}]}\nnodes:";
+    let text = CLUSTER.replace("loopback: null", "api: null").replace("nodes:", routing);
+    let folder = cluster(&[("ichor.yaml", &text)]);
+
+    let run = ichor(folder.path(), "build");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let root = folder.path().join("build/sol/nodes/solwk01");
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    assert!(read("bird.conf").contains("protocol bgp 'fabric-eth0' {"));
+    assert!(!root.join("daemons").exists(), "nobody would read it");
+    assert!(read("schematic.yaml").contains("siderolabs/bird2"), "{}", read("schematic.yaml"));
+    for name in ["boot.yaml", "machine.yaml"] {
+        let told = read(name);
+        assert!(told.contains("kind: ExtensionServiceConfig\nname: bird2\n"), "{told}");
+        assert!(told.contains("mountPath: /usr/local/etc/bird.conf\n"), "{told}");
+    }
+}

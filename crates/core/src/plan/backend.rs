@@ -135,6 +135,12 @@ impl<'a> Ask<'a> {
         self.neighbors.iter().any(|neighbor| matches!(neighbor.peer, Peer::Link(_)))
     }
 
+    fn has_passwords_on_some_ports(&self) -> bool {
+        let on_ports = || self.neighbors.iter().filter(|neighbor| matches!(neighbor.peer, Peer::Link(_)));
+        on_ports().any(|neighbor| neighbor.password.is_some())
+            && on_ports().any(|neighbor| neighbor.password.is_none())
+    }
+
     fn wants_bfd(&self) -> bool {
         self.neighbors.iter().any(|neighbor| neighbor.bfd.is_some()) || self.wants_speaker_bfd()
     }
@@ -246,6 +252,24 @@ impl Lacks {
 
     fn bird(&mut self, ask: &Ask<'_>) {
         self.one_namespace(ask, "BIRD runs in one network namespace");
+        self.note(
+            any(&ask.routing.aggregates),
+            "aggregates",
+            "aggregates",
+            "BIRD 2 makes none, and a static route in place of one stays when its parts are gone",
+        );
+        self.note(
+            ask.has_passwords_on_some_ports(),
+            "neighbors",
+            "passwords on some ports only",
+            "BIRD listens on all ports with one password, or with none",
+        );
+        self.note(
+            ask.wants_speaker_bfd() && ask.isolates(Isolation::None),
+            "workload.bfd",
+            "BFD with a speaker without isolation",
+            "the BFD of both ends wants the same port, and one takes the packets of the other",
+        );
     }
 
     fn gobgp(&mut self, ask: &Ask<'_>) {
@@ -305,6 +329,20 @@ impl Lacks {
             "carrier",
             "the official bird2 extension",
             "Talos has it from 1.12 on",
+        );
+        let graceful = matches!(ask.routing.graceful_restart.get(), Some(Toggle::On(_)));
+        self.note(
+            backend == Backend::Bird && graceful,
+            "graceful_restart",
+            "graceful restart",
+            "without the agent BIRD is stopped for good, and neighbours drop its routes at once",
+        );
+        let options = ask.routing.daemons.entries().any(|(name, _)| name.as_str() == "bird");
+        self.note(
+            backend == Backend::Bird && options,
+            "daemons",
+            "options for this daemon",
+            "the official extension starts it with options of its own",
         );
         let no_link = ask.workload.is_some() && !release::at_least(ask.talos, 14);
         self.kind(
@@ -431,6 +469,51 @@ mod tests {
 
         assert_eq!(frr.1, ["an official extension for it"]);
         assert_eq!(bird.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_only_the_agent_can_do_for_bird_the_official_extension_lacks() {
+        let default = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
+        let official = decided(
+            "routing: {backend: bird, carrier: official, graceful_restart: {time: 30}, daemons: {bird: [-l]}}\n\
+             nodes: [{name: a, index: 1}]",
+        );
+        let ours = decided(
+            "routing: {backend: bird, graceful_restart: {time: 30}, daemons: {bird: [-l]}}\nnodes: [{name: a, index: 1}]",
+        );
+
+        assert_eq!(default.1, Vec::<&str>::new());
+        assert_eq!(official.1, ["graceful restart", "options for this daemon"]);
+        assert_eq!(ours.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn bird_has_a_password_on_all_ports_or_on_none() {
+        let some = decided(
+            "routing: {backend: bird, neighbors: [{link: eth0, password: {env: PW}}, {link: eth1}]}\n\
+             nodes: [{name: a, index: 1}]",
+        );
+        let all = decided(
+            "routing: {backend: bird, neighbors: [{link: eth0, password: {env: PW}}, {address: 10.0.0.1, asn: 65001}]}\n\
+             nodes: [{name: a, index: 1}]",
+        );
+
+        assert_eq!(some.1, ["passwords on some ports only"]);
+        assert_eq!(all.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn bird_has_bfd_with_a_speaker_only_where_something_is_between_them() {
+        let apart = decided(
+            "routing: {backend: bird, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
+        );
+        let beside = decided(
+            "routing: {backend: bird, workload: {speaker: metallb, bfd: true, isolation: none}}\n\
+             nodes: [{name: a, index: 1}]",
+        );
+
+        assert_eq!(apart.1, Vec::<&str>::new());
+        assert_eq!(beside.1, ["BFD with a speaker without isolation"]);
     }
 
     #[test]

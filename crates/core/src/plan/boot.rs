@@ -2,7 +2,7 @@
 
 use super::derive::Rule;
 use super::{BootPlan, Decided, ImagePlan, RoutingPlan, VmPlan};
-use crate::cluster::section::{BootFrom, Carrier, ImageSource, Platform, Rung};
+use crate::cluster::section::{Backend, BootFrom, Carrier, ImageSource, Platform, Rung};
 use crate::cluster::value::Either;
 use crate::model::Cluster;
 
@@ -25,7 +25,7 @@ pub fn plan(
         from,
         disk: disk(cluster, settings, vm),
         image: image(settings, routing),
-        extensions: extensions(settings),
+        extensions: extensions(settings, routing),
     }
 }
 
@@ -63,14 +63,22 @@ fn image(settings: &Rung, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
     }
 }
 
-/// The extensions that are written, and those that the overlay and the hypervisor need.
-fn extensions(settings: &Rung) -> Vec<Decided<String>> {
+/// The extensions that are written, and those that the overlay, the hypervisor and routing need.
+fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<String>> {
     let mut all: Vec<_> =
         settings.extensions.items().map(|at| Decided::written(at.value.to_string(), at.place)).collect();
     let overlay = settings.overlay.get().and_then(|overlay| overlay.tailscale.place());
     let agent =
         settings.vm.get().and_then(|vm| vm.guest_agent.at()).filter(|at| *at.value).map(|at| at.place);
-    for (name, place) in [("siderolabs/tailscale", overlay), ("siderolabs/qemu-guest-agent", agent)] {
+    let bird = routing.filter(|routing| routing.backend.value == Backend::Bird);
+    let official = settings.routing.get().and_then(|routing| routing.carrier.at());
+    let bird = bird.and(official).filter(|at| *at.value == Carrier::Official).map(|at| at.place);
+    let needed = [
+        ("siderolabs/tailscale", overlay),
+        ("siderolabs/qemu-guest-agent", agent),
+        ("siderolabs/bird2", bird),
+    ];
+    for (name, place) in needed {
         if place.is_some() && !all.iter().any(|known| known.value == name) {
             all.push(Decided::derived(name.to_owned(), Rule::NeededExtension, place));
         }

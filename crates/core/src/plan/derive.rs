@@ -105,7 +105,8 @@ impl Rule {
             Self::OnlyHypervisor => "the only hypervisor there is",
             Self::VmDisk => "the first disk of the hypervisor's machines",
             Self::NeededExtension => {
-                "siderolabs/tailscale for the overlay, siderolabs/qemu-guest-agent for `vm.guest_agent`"
+                "siderolabs/tailscale for the overlay, siderolabs/qemu-guest-agent for `vm.guest_agent`, siderolabs/bird2 for \
+                 `carrier: official`"
             }
             Self::NeedsExtension => "ichor where its extension is needed, else factory",
             Self::ByPlatform => "what the platform and hypervisor suggest",

@@ -141,6 +141,8 @@ mod tests {
         assert_eq!(row("speaker in a VRF"), [true, true, true, true, true, false, false]);
         assert_eq!(row("speaker by a namespace"), [false, true, true, false, false, false, false]);
         assert_eq!(row("speaker without isolation"), [false, true, false, true, true, true, true]);
+        assert_eq!(row("aggregates"), [false, true, true, false, false, false, false]);
+        assert_eq!(row("graceful restart"), [false, true, true, true, false, true, true]);
         assert_eq!(row("anycast that follows health"), [false, true, true, true, false, true, true]);
     }
 }

@@ -3,6 +3,7 @@
 //! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
 //! Each backend has a module of its own.
 
+pub mod bird;
 pub mod frr;
 
 use crate::cluster::section::{Backend, Carrier, Routing};
@@ -80,7 +81,8 @@ pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
     let passwords = passwords(order, &mut refusals);
     let service = match order.backend {
         Backend::Frr => Some(frr::render(order, &passwords, &mut refusals)),
-        Backend::Native | Backend::Bird | Backend::Gobgp => None,
+        Backend::Bird => Some(bird::render(order, &passwords, &mut refusals)),
+        Backend::Native | Backend::Gobgp => None,
     };
     if refusals.is_empty() { Ok(service) } else { Err(refusals) }
 }

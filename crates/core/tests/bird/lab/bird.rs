@@ -1,0 +1,131 @@
+//! The releases of BIRD that files are tried on.
+
+use std::collections::BTreeMap;
+
+use ichor_core::cluster::section::Backend;
+use ichor_core::routing::Model;
+
+use crate::common::lab::{Machine, Root, wait_for};
+use crate::common::planned_case;
+use crate::common::routing::{cases, model, services};
+
+/// A release of BIRD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bird {
+    /// 2.0.12, this machine's: `scripts/tools bird`.
+    V2_0,
+    /// 2.17, in what `scripts/lab-root` makes.
+    V2_17,
+}
+
+impl Bird {
+    pub const ALL: [Self; 2] = [Self::V2_0, Self::V2_17];
+
+    /// What stands in a cluster file for it.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::V2_0 => "2.0.12",
+            Self::V2_17 => "2.17",
+        }
+    }
+
+    /// Whether it reads files that are meant for a release.
+    fn reads(self, release: (u16, u16)) -> bool {
+        match self {
+            Self::V2_0 => release < (2, 17),
+            Self::V2_17 => ((2, 17)..(2, 19)).contains(&release),
+        }
+    }
+
+    /// A machine with this BIRD, which does not run yet.
+    pub fn machine(self) -> Machine {
+        let machine = Machine::new(self.root());
+        self.prepare(&machine);
+        machine
+    }
+
+    /// A machine on the network of another.
+    pub fn beside(self, other: &Machine) -> Machine {
+        let machine = Machine::beside(other, self.root());
+        self.prepare(&machine);
+        machine
+    }
+
+    fn root(self) -> Root {
+        match self {
+            Self::V2_0 => Root::Own,
+            Self::V2_17 => Root::Trixie,
+        }
+    }
+
+    fn prepare(self, machine: &Machine) {
+        let found = machine.run("bird --version 2>&1");
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        assert!(
+            found.contains(&format!("version {}", self.version())),
+            "no BIRD {}: {found}; `scripts/tools bird` and `scripts/lab-root` install what is tried",
+            self.version()
+        );
+        machine.ask("mkdir -p /run/bird");
+    }
+}
+
+/// What a node is told.
+pub struct Told {
+    pub name: String,
+    pub conf: String,
+    pub model: Model,
+}
+
+/// Every file of every case that is meant for a release.
+pub fn told(bird: Bird) -> Vec<Told> {
+    let mut all = Vec::new();
+    for case in cases() {
+        let (cluster, plan) = planned_case(&case, "ichor.yaml");
+        for (node, service) in services(&case) {
+            let node = plan.node(&node).unwrap();
+            let version = node.settings.routing.get().unwrap().version.get();
+            let release = version.map_or((2, 17), |version| version.minor());
+            if node.routing.as_deref().unwrap().backend.value == Backend::Bird && bird.reads(release) {
+                let name = format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name);
+                let conf = service.files[0].text.clone();
+                all.push(Told { name, conf, model: model(&cluster, &plan, node) });
+            }
+        }
+    }
+    assert!(!all.is_empty(), "no case for {bird:?}");
+    all
+}
+
+/// Starts BIRD with a file.
+pub fn start(machine: &Machine, conf: &str) {
+    machine.write("/tmp/bird.conf", conf);
+    start_again(machine, "");
+}
+
+/// Starts BIRD with the file it had, and more options.
+pub fn start_again(machine: &Machine, options: &str) {
+    let command = format!("bird -f {options} -c /tmp/bird.conf -s /run/bird/bird.ctl");
+    machine.start(&command, "/run/bird/bird.ctl");
+    wait_for("bird", || machine.run("birdc show status").status.success(), || log(machine));
+}
+
+/// What it said so far.
+pub fn log(machine: &Machine) -> String {
+    machine.ask("cat /tmp/log-of-start")
+}
+
+/// What it says of each of its protocols, by name: the state, and the lines below it without their indentation.
+pub fn protocols(machine: &Machine) -> BTreeMap<String, Vec<String>> {
+    let said = machine.ask("birdc show protocols all");
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut current = "";
+    for line in said.lines().skip(2).filter(|line| !line.is_empty()) {
+        if !line.starts_with(' ') {
+            current = line.split_whitespace().next().unwrap();
+        }
+        let words: Vec<_> = line.split_whitespace().collect();
+        found.entry(current.to_owned()).or_default().push(words.join(" "));
+    }
+    found
+}

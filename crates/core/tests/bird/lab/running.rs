@@ -1,0 +1,118 @@
+//! What a running BIRD makes of what it is told: each session with its neighbour, families, filters and limit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ichor_core::routing::fabric::{Found, Neighbor};
+use ichor_core::routing::{Domain, Family, Model, Workload};
+
+use super::bird::{Bird, Told, protocols, start, told};
+use crate::common::lab::Machine;
+
+/// What of a node BIRD looks at: its ports and links, by name.
+fn surroundings(machine: &Machine, told: &Told) {
+    let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);
+    let named = told.conf.lines().filter(|line| {
+        let line = line.trim_start();
+        line.starts_with("interface ") || line.starts_with("vrf \"")
+    });
+    let links: BTreeSet<_> = named.filter_map(quoted).filter(|link| link != "lo").collect();
+    for (nth, link) in links.iter().enumerate() {
+        machine.ask(&format!("ip link add {link} type veth peer name far{nth} && ip link set {link} up"));
+    }
+}
+
+/// The lines of each channel that say what it lets through.
+fn channel(family: Family, filters: [&str; 2], limit: Option<u32>) -> Vec<String> {
+    let name = if family == Family::V4 { "ipv4" } else { "ipv6" };
+    let mut lines = vec![format!("Channel {name}")];
+    lines.push(format!("Input filter: {}", filters[0]));
+    lines.push(format!("Output filter: {}", filters[1]));
+    lines.extend(
+        limit.into_iter().flat_map(|most| [format!("Import limit: {most}"), "Action: disable".to_owned()]),
+    );
+    lines
+}
+
+fn session(model: &Model, neighbor: &Neighbor) -> (String, Vec<String>) {
+    let asn = neighbor.asn.map_or(0, |asn| asn.0);
+    let (name, far) = match &neighbor.found {
+        Found::Port { name, .. } => (name.to_string(), "Neighbor range: fe80::/10".to_owned()),
+        Found::Address { address, .. } => (address.to_string(), format!("Neighbor address: {address}")),
+    };
+    let mut lines = vec![far, format!("Neighbor AS: {asn}"), format!("Local AS: {}", model.asn)];
+    for &family in &neighbor.families {
+        let filter = if family == Family::V4 { "fabric_in_v4" } else { "fabric_in_v6" };
+        lines.extend(channel(family, [filter, "fabric_out"], model.fabric.inward.max_prefixes));
+    }
+    (format!("fabric-{name}"), lines)
+}
+
+fn speaker(workload: &Workload) -> (String, Vec<String>) {
+    let far = match workload.domain {
+        Domain::Shared => format!("Neighbor range: {}", link(workload)),
+        _ => format!("Neighbor address: {}", workload.theirs.address),
+    };
+    let mut lines = vec![far];
+    lines.push(format!("Neighbor AS: {}", workload.theirs.asn));
+    lines.push(format!("Local AS: {}", workload.ours.asn));
+    for &family in &workload.families {
+        let filter = if family == Family::V4 { "speaker_in_v4" } else { "speaker_in_v6" };
+        lines.extend(channel(family, [filter, "REJECT"], None));
+    }
+    ("speaker".to_owned(), lines)
+}
+
+fn link(workload: &Workload) -> ipnet::IpNet {
+    ipnet::IpNet::new(workload.ours.address, workload.prefix).unwrap().trunc()
+}
+
+/// What is meant, by protocol.
+fn meant(model: &Model) -> BTreeMap<String, Vec<String>> {
+    let fabric = model.fabric.neighbors.iter().map(|neighbor| session(model, neighbor));
+    fabric.chain(model.workload.as_ref().map(speaker)).collect()
+}
+
+/// The lines that `meant` speaks of.
+fn said_of(lines: &[String]) -> Vec<String> {
+    let heads =
+        ["Neighbor range:", "Neighbor address:", "Neighbor AS:", "Local AS:", "Channel ", "Input filter:"];
+    let more = ["Output filter:", "Import limit:", "Action:"];
+    let known = |line: &&String| heads.iter().chain(&more).any(|head| line.starts_with(head));
+    lines.iter().filter(known).cloned().collect()
+}
+
+/// Every protocol that is no session, with whether it runs.
+fn others(protocols: &BTreeMap<String, Vec<String>>) -> Vec<(&str, bool)> {
+    let others = protocols.iter().filter(|(_, lines)| lines[0].split(' ').nth(1) != Some("BGP"));
+    others.map(|(name, lines)| (name.as_str(), lines[0].split(' ').nth(3) == Some("up"))).collect()
+}
+
+fn every_session_is_run_by(bird: Bird) {
+    for told in told(bird) {
+        let machine = bird.machine();
+        surroundings(&machine, &told);
+        start(&machine, &told.conf);
+
+        let protocols = protocols(&machine);
+
+        let name = &told.name;
+        for (session, meant) in meant(&told.model) {
+            let said = protocols.get(&session).unwrap_or_else(|| panic!("{name}: no {session}"));
+            assert_eq!(said_of(said), meant, "{bird:?} {name} {session}");
+        }
+        let others = others(&protocols);
+        assert!(others.iter().all(|(_, up)| *up), "{bird:?} {name}: {others:?}");
+        let written = told.conf.lines().filter(|line| line.starts_with("protocol ")).count();
+        assert_eq!(protocols.len(), written, "{bird:?} {name}: {:?}", protocols.keys());
+    }
+}
+
+#[test]
+fn bird_2_0_runs_every_session() {
+    every_session_is_run_by(Bird::V2_0);
+}
+
+#[test]
+fn bird_2_17_runs_every_session() {
+    every_session_is_run_by(Bird::V2_17);
+}

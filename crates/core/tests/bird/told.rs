@@ -1,0 +1,119 @@
+//! What BIRD is told, and what it cannot be.
+
+use ichor_core::cluster::value::Secret;
+
+use crate::common::routing::{service_of, service_with};
+use crate::common::{load_text, planned};
+
+fn text(routing: &str) -> String {
+    format!(
+        "cluster: {{name: a, id: 1, talos: v1.14.0}}\nrouting: {{backend: bird, {routing}}}\n\
+         nodes: [{{name: a, index: 1}}]"
+    )
+}
+
+#[test]
+fn what_bird_cannot_be_told_is_refused() {
+    let refused = |routing: &str| service_of(&text(routing)).err().unwrap_or_default().join("\n");
+
+    for (written, why) in [
+        ("version: 3.1", "routing.version: BIRD 3.1 is not known here"),
+        ("version: 1.6.8", "routing.version: BIRD 1.6.8 is not known here"),
+        ("version: 2.0.8", "take one from 2.0.12 on"),
+        ("template: {bird: mine.j2}", "routing.template: templates"),
+        ("graceful_restart: {time: 5000}", "routing.graceful_restart: 5000 seconds do not fit"),
+        ("daemons: {bird: [\"-u bird\"]}", "`-u bird` is no single word"),
+        ("neighbors: [{link: \"eth*\"}]", "routing.neighbors: BIRD cannot be told of a link named `eth*`"),
+        ("workload: {speaker: cilium, vrf: {name: \"a'b\"}}", "routing.workload.vrf.name: BIRD cannot"),
+    ] {
+        let said = refused(written);
+        assert!(said.contains(why), "{written}: {said}");
+    }
+    for known in ["version: 2.0", "version: 2.0.12", "version: 2.20.0", "neighbors: [{link: enp1s0f0.7}]"] {
+        assert_eq!(refused(known), "", "{known}");
+    }
+}
+
+#[test]
+fn a_password_that_would_end_the_text_is_refused_and_not_told() {
+    let text = text("neighbors: [{link: eth0, password: {env: PW}}]");
+    let (cluster, plan) = planned(load_text(text));
+
+    let refused = service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok("hun\"ter2".to_owned())).unwrap_err();
+    let taken = service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok("it's;#fine".to_owned())).unwrap();
+
+    assert!(refused[0].to_string().contains("quotation mark"));
+    assert!(!refused[0].to_string().contains("hun"), "{}", refused[0]);
+    assert!(taken.unwrap().files[0].text.contains("password \"it's;#fine\";"));
+}
+
+#[test]
+fn neighbours_on_ports_have_one_password() {
+    let text = text("neighbors: [{link: eth0, password: {env: ONE}}, {link: eth1, password: {env: TWO}}]");
+    let (cluster, plan) = planned(load_text(text));
+    let told = |two: &str| {
+        let fetch = |secret: &Secret| match secret {
+            Secret::Env(name) if name.as_str() == "TWO" => Ok(two.to_owned()),
+            _ => Ok("one".to_owned()),
+        };
+        let service = service_with(&cluster, &plan, &plan.nodes[0], &fetch);
+        service.err().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+
+    assert_eq!(told("one"), Vec::<String>::new());
+    assert!(told("two")[0].contains("one password"), "{:?}", told("two"));
+    assert_eq!(told("two words").len(), 1, "one that cannot be had is said once");
+}
+
+#[test]
+fn who_brings_bird_decides_what_it_reads_and_where() {
+    let ours = service_of(&text("graceful_restart: {time: 60}, daemons: {bird: [-u, bird]}")).unwrap();
+    let official = service_of(&text("carrier: official")).unwrap();
+
+    assert_eq!((ours.name, ours.folder), ("bird", "/usr/local/etc/bird"));
+    assert_eq!((official.name, official.folder), ("bird2", "/usr/local/etc"));
+    assert_eq!(ours.files.iter().map(|file| file.name).collect::<Vec<_>>(), ["bird.conf", "daemons"]);
+    assert_eq!(official.files.iter().map(|file| file.name).collect::<Vec<_>>(), ["bird.conf"]);
+    assert!(ours.files[1].text.ends_with("bird=yes\nbird_options=\"-u bird\"\n"));
+    assert!(ours.files[0].text.contains("graceful restart wait 60;"));
+    assert!(!official.files[0].text.contains("graceful"), "without the agent it is never stopped gracefully");
+}
+
+#[test]
+fn the_official_extension_comes_with_the_image() {
+    let extensions = |routing: &str| {
+        let (_, plan) = planned(load_text(text(routing)));
+        let extensions = plan.nodes[0].boot.extensions.iter();
+        extensions.map(|extension| extension.value.clone()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(extensions("carrier: official"), ["siderolabs/bird2"]);
+    assert_eq!(extensions("carrier: ichor"), Vec::<String>::new());
+}
+
+#[test]
+fn bird_waits_for_a_neighbour_on_a_port_until_it_can_find_it() {
+    let told = |version: &str, more: &str| {
+        let service = service_of(&text(&format!("version: {version}, neighbors: [{{link: eth0{more}}}]")));
+        service.unwrap().files[0].text.clone()
+    };
+
+    let waits = |conf: &str| conf.contains("passive on;") && !conf.contains("router discovery");
+
+    assert!(waits(&told("2.18", "")));
+    assert!(!waits(&told("2.19", "")) && told("2.19", "").contains("router discovery on;"));
+    assert!(waits(&told("2.19", ", passive: true")), "the file says that the neighbour connects");
+}
+
+#[test]
+fn only_what_is_announced_is_taken_from_a_link() {
+    let text = "cluster: {name: a, id: 1, talos: v1.14.0}\n\
+                network: {loopback: {v4: 10.9.0.0/24, v6: \"fd00:9::/64\"}, dummy: {dummy0: {v4: 10.8.0.0/24}}}\n\
+                routing: {backend: bird, advertise: [dummy]}\nnodes: [{name: a, index: 1}]";
+
+    let conf = service_of(text).unwrap().files[0].text.clone();
+
+    assert!(conf.contains("protocol direct 'own-dummy0' {\n\tinterface \"dummy0\";\n\tipv4 {\n\t\timport where net ~ [ 10.8.0.1/32 ];\n\t};\n}"));
+    assert!(!conf.contains("own-lo"));
+    assert!(conf.contains("krt_prefsrc = 10.9.0.1;"), "what is not announced is still a source");
+}
