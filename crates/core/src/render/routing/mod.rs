@@ -4,6 +4,7 @@
 //! Each backend has a module of its own.
 
 pub mod frr;
+pub mod gobgp;
 
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::cluster::value::Secret;
@@ -80,7 +81,8 @@ pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
     let passwords = passwords(order, &mut refusals);
     let service = match order.backend {
         Backend::Frr => Some(frr::render(order, &passwords, &mut refusals)),
-        Backend::Native | Backend::Bird | Backend::Gobgp => None,
+        Backend::Gobgp => Some(gobgp::render(order, &passwords, &mut refusals)),
+        Backend::Native | Backend::Bird => None,
     };
     if refusals.is_empty() { Ok(service) } else { Err(refusals) }
 }
@@ -106,4 +108,10 @@ fn passwords(order: Order<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String
 /// A line break would end the line and start another.
 fn fits(password: &str) -> bool {
     (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether an option is one word of a command line, which a shell reads between double quotes.
+fn is_word(option: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'$' | b'`');
+    !option.is_empty() && option.bytes().all(plain)
 }
