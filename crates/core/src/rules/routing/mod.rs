@@ -16,6 +16,7 @@ mod neighbor;
 mod nexthop;
 mod session;
 mod speaker;
+mod template;
 mod vrf;
 
 use super::Group;
@@ -36,4 +37,5 @@ pub(super) const GROUPS: &[Group] = &[
     ("Daemons", daemon::RULES),
     ("Listeners", listener::RULES),
     ("Backends", backend::RULES),
+    ("Templates", template::RULES),
 ];

@@ -34,7 +34,11 @@ fn family(prefix: &str) -> &'static str {
 }
 
 fn lines<'p>(prefixes: impl IntoIterator<Item = &'p str>) -> String {
-    prefixes.into_iter().map(|prefix| format!("{} {prefix}\n", family(prefix))).collect()
+    let mut text = String::new();
+    for prefix in prefixes {
+        let _ = writeln!(text, "{} {prefix}", family(prefix));
+    }
+    text
 }
 
 impl Scene {
@@ -46,7 +50,10 @@ impl Scene {
         let astray = ["10.99.0.1/32", "fd00:99::1/128"];
         let agent = lines(announced.iter().map(String::as_str).chain(astray));
         let own = announced.iter().map(String::as_str).chain(wanted.iter().copied());
-        let mut until: String = own.map(|prefix| format!("leaf1 {prefix}\n")).collect();
+        let mut until = String::new();
+        for prefix in own {
+            let _ = writeln!(until, "leaf1 {prefix}");
+        }
         let _ = writeln!(until, "leaf2 {}", wanted[0]);
         for (_, networks) in self.leafs {
             let _ = writeln!(until, "node {}", networks[0]);

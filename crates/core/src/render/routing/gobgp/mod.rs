@@ -18,7 +18,8 @@ const OURS: (u16, u16) = (4, 8);
 /// The service of a node; what is wrong is added to `refusals`.
 pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
     let Order { model, routing, .. } = order;
-    let (major, minor) = routing.version.get().map_or(OURS, |version| version.minor());
+    let version = routing.version.get().map_or(OURS, |version| version.minor());
+    let (major, minor) = version;
     if !(3..=4).contains(&major) {
         let reason = format!("GoBGP {major}.{minor} is not known here; take one of 3 or 4");
         refusals.push(Refusal::new("routing.version", reason));
@@ -26,6 +27,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     let daemons = daemons::render(model, routing, refusals);
     Service {
         name: "gobgp",
+        version,
         folder: "/usr/local/etc/gobgp",
         files: vec![
             File { name: "gobgpd.toml", text: conf::render(model, passwords), private: true },
