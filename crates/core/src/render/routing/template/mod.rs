@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cluster::nearest::nearest;
 
-/// Steps after which a template is stopped. One that goes over ten thousand prefixes needs about a tenth of them.
+/// Steps after which a template is stopped: a second's work at most, and far more than a node's BGP asks for.
 const STEPS: u64 = 2_000_000;
 
 /// A template.
