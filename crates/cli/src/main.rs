@@ -5,6 +5,7 @@
 
 mod cache;
 mod commands;
+mod daemon;
 mod disk;
 mod http;
 mod identity;

@@ -169,6 +169,34 @@ fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
         assert!(conf.contains(&map), "{conf}");
         assert!(conf.contains(&format!("\n{ip} protocol bgp route-map {name}\n")), "{conf}");
     }
+fn what_gobgp_cannot_be_told_is_refused() {
+    let text = |routing: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\nrouting: {{backend: gobgp, {routing}}}\n\
+             nodes: [{{name: a, index: 1}}]"
+        )
+    };
+    let refused = |routing: &str| service_of(&text(routing)).err().unwrap_or_default().join("\n");
+
+    let two = refused("version: 2.34, daemons: {gobgpd: [\"-l debug\"]}");
+
+    assert!(
+        two.contains("routing.version: GoBGP 2.34") && two.contains("`-l debug` is no single word"),
+        "{two}"
+    );
+}
+
+#[test]
+fn quotes_in_a_password_stay_inside_it_in_toml() {
+    let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+                routing: {backend: gobgp, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";
+    let (cluster, plan) = common::planned(common::load_text(text));
+
+    let service =
+        service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok("a\"b\\c".to_owned())).unwrap().unwrap();
+
+    assert!(service.files[0].private);
+    assert!(service.files[0].text.contains("auth-password = \"a\\\"b\\\\c\"\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::section::{BootFrom, Platform};
+use ichor_core::cluster::section::{Backend, BootFrom, Platform};
 use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{CniPlan, NodePlan, Stage};
 use ichor_core::render::machine::network::network_config;
@@ -23,6 +23,7 @@ use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, rea
 use ichor_core::talos::talosconfig::talosconfig;
 
 use super::secrets::place;
+use crate::daemon::Judge;
 use crate::progress::Progress;
 use crate::project::{self, Project, Refused};
 use crate::tree::{self, Artifact};
@@ -33,10 +34,11 @@ use crate::{report, sealed, secret, style};
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
 /// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
 /// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
-/// daemon routes, the files that machine.yaml brings it. fabric/ has the other end of every BGP session: the configuration
-/// of each router, a list of all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and
-/// kube-vip, and topology.svg the picture. Files that did not change are left alone; those of an earlier build that no longer
-/// belong are removed, by the list in manifest.json.
+/// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
+/// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
+/// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
+/// list in manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {
@@ -73,7 +75,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let nodes = chosen(&project, &args.only)?;
     let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
     let progress = Progress::start("rendering");
-    let rendered = render(&project, &nodes, &bundle, args)?;
+    let mut unjudged = Vec::new();
+    let rendered = render(&project, &nodes, &bundle, args, &mut unjudged)?;
     drop(progress);
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         1 => style::say("1 warning: `ichor check` tells it"),
         count => style::say(&format!("{count} warnings: `ichor check` tells them")),
     }
-    for note in notes(&project) {
+    for note in notes(&project).into_iter().chain(unjudged) {
         style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
     }
     Ok(ExitCode::SUCCESS)
@@ -229,14 +232,26 @@ impl Vault<'_> {
         let fetch = || secret::resolve(self.from, reference).map_err(|error| error.to_string());
         known.entry(key).or_insert_with(fetch).clone()
     }
+
+    /// A text without any of the secrets that were fetched.
+    fn hide(&self, text: &str) -> String {
+        let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
+        // The longest first: a shorter one may be a part of it.
+        secrets.sort_by_key(|secret| (std::cmp::Reverse(secret.len()), *secret));
+        let full = secrets.into_iter().filter(|secret| !secret.is_empty());
+        full.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
 }
 
-/// All files of the nodes and of what is around them, or everything that is wrong.
+/// All files of the nodes and of what is around them, or everything that is wrong. Why templates were not judged by their
+/// daemon is added to `unjudged`.
 fn render(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: &Bundle,
     args: &Args,
+    unjudged: &mut Vec<String>,
 ) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
     let identity = args.identity.as_deref();
     let attachments = project.attachments();
@@ -258,18 +273,22 @@ fn render(
         Ok(renderer) => renderer,
         Err(errors) => return Ok(Err(errors)),
     };
+    let judge = Judge::new(|text| vault.hide(text));
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = nodes.len().div_ceil(workers).max(1);
     let results = thread::scope(|scope| {
         let hands: Vec<_> = nodes
             .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().map(|node| files(&renderer, node)).collect::<Vec<_>>()))
+            .map(|part| {
+                scope.spawn(|| part.iter().map(|node| files(&renderer, &judge, node)).collect::<Vec<_>>())
+            })
             .collect();
         hands
             .into_iter()
             .map(|hand| hand.join().map_err(|_| anyhow::anyhow!("a renderer failed")))
             .collect::<Result<Vec<_>, _>>()
     })?;
+    unjudged.extend(judge.notes());
     let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
     for result in results.into_iter().flatten() {
         match result {
@@ -304,8 +323,19 @@ fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<Ren
     if errors.is_empty() { Ok(made) } else { Err(errors) }
 }
 
+/// The template in the place of a daemon's own configuration, where a node has one.
+fn template(node: &NodePlan) -> Option<(Backend, &str)> {
+    let backend = node.routing.as_deref()?.backend.value;
+    let mut templates = node.settings.routing.get()?.template.entries();
+    templates.find(|(of, _)| **of == backend).map(|(_, path)| (backend, path.value.as_str()))
+}
+
 /// The files of one node.
-fn files(renderer: &Renderer<'_>, node: &NodePlan) -> Result<Vec<Artifact>, Vec<RenderError>> {
+fn files(
+    renderer: &Renderer<'_>,
+    judge: &Judge<'_>,
+    node: &NodePlan,
+) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let at = |name: &str| format!("nodes/{}/{name}", node.name);
     let machine = renderer.machine(node)?;
     let boot = renderer.boot(node)?;
@@ -314,7 +344,11 @@ fn files(renderer: &Renderer<'_>, node: &NodePlan) -> Result<Vec<Artifact>, Vec<
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
     }
-    for file in renderer.service(node)?.into_iter().flat_map(|service| service.files) {
+    for (nth, file) in renderer.service(node)?.into_iter().flat_map(|service| service.files).enumerate() {
+        if let Some((backend, template)) = template(node).filter(|_| nth == 0) {
+            let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
+            judge.ask(backend, template, file.name, &file.text).map_err(refused)?;
+        }
         let artifact = if file.private { Artifact::private } else { Artifact::public };
         made.push(artifact(at(file.name), file.text));
     }

@@ -284,13 +284,16 @@ impl Lacks {
         if !old {
             self.bfd_with_range(ask);
         }
-        self.note(
-            ask.limits_prefixes(),
-            "policy.in.max_prefixes",
-            "a prefix limit that closes the session",
-            "gobgpd only warns",
-        );
+        let zero = ask.policy_in().is_some_and(|policy| policy.local_preference.value() == Some(0));
+        let why = "gobgpd takes 0 for none";
+        self.note(zero, "policy.in.local_preference", "a local preference of 0", why);
         self.note(any(&ask.routing.aggregates), "aggregates", "aggregates", "gobgpd makes none");
+        self.note(
+            !old && ask.wants_speaker_bfd(),
+            "workload.bfd",
+            "BFD with the speaker",
+            "both ends are in one namespace, where only one program gets the packets of BFD's port",
+        );
         self.one_namespace(ask, "gobgpd runs in one network namespace");
         self.note(
             ask.isolates(Isolation::Vrf),
@@ -460,6 +463,20 @@ mod tests {
 
         assert_eq!(old.1, ["sessions without addresses", "BFD"]);
         assert_eq!(new.1, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn gobgp_has_no_bfd_with_a_speaker_beside_it_and_no_preference_of_0() {
+        let bfd = decided(
+            "routing: {backend: gobgp, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
+        );
+        let policy = decided(
+            "routing: {backend: gobgp, policy: {in: {max_prefixes: 9, local_preference: 0}}}\n\
+             nodes: [{name: a, index: 1}]",
+        );
+
+        assert_eq!(bfd.1, ["BFD with the speaker"]);
+        assert_eq!(policy.1, ["a local preference of 0"]);
     }
 
     #[test]

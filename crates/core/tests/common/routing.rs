@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{NodePlan, Plan};
-use ichor_core::render::routing::{self, Fetch, Order, Refusal, Service};
+use ichor_core::render::routing::{self, Fetch, Order, Refusal, Service, Template};
 use ichor_core::routing::{Model, Protected};
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
@@ -20,6 +20,25 @@ pub fn service_with(
     node: &NodePlan,
     fetch: &Fetch<'_>,
 ) -> Result<Option<Service>, Vec<Refusal>> {
+    service(cluster, plan, node, fetch, None)
+}
+
+pub fn service_with_template(
+    cluster: &Cluster,
+    plan: &Plan,
+    node: &NodePlan,
+    template: Option<Template<'_>>,
+) -> Result<Option<Service>, Vec<Refusal>> {
+    service(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()), template)
+}
+
+fn service(
+    cluster: &Cluster,
+    plan: &Plan,
+    node: &NodePlan,
+    fetch: &Fetch<'_>,
+    template: Option<Template<'_>>,
+) -> Result<Option<Service>, Vec<Refusal>> {
     let decided = node.routing.as_deref().unwrap();
     let order = Order {
         backend: decided.backend.value,
@@ -27,6 +46,7 @@ pub fn service_with(
         model: &model(cluster, plan, node),
         routing: node.settings.routing.get().unwrap(),
         fetch,
+        template,
     };
     routing::render(order)
 }

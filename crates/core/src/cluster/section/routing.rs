@@ -20,7 +20,7 @@ record! {
         /// Release of the daemon.
         version: SoftwareVersion = "the one in the extension", "10.3";
         /// Name of the extension service.
-        service: Word = "that of the extension: frr, bird; bird2 for Talos' own", "frr";
+        service: Word = "that of the extension: frr, bird, gobgp; bird2 for Talos' own", "frr";
         /// On a node its AS number; elsewhere a base, to which the index is added.
         asn: Asn = "4210000000 + id·1000 + index", "4210101000";
         /// On a node its router id; elsewhere a base, to which the index is added, or `loopback`.

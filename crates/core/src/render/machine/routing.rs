@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use super::{Draft, Ground, RenderError};
-use crate::cluster::section::{BootFrom, Carrier};
+use crate::cluster::section::{Backend, BootFrom, Carrier, Routing};
 use crate::plan::{NodePlan, Stage};
-use crate::render::routing::{self, Order, Service};
+use crate::render::routing::{self, Order, Service, Template};
 use crate::routing::{Model, Protected};
+use crate::rules::attachment::Attachments;
 
 /// The service that runs a node's routing daemon; none where there is none.
 pub fn service(
@@ -21,12 +22,16 @@ pub fn service(
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })?;
     let Some(model) = model else { return Ok(None) };
+    let backend = plan.backend.value;
+    let template = template(ground.attachments, routing, backend)
+        .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
     let order = Order {
-        backend: plan.backend.value,
+        backend,
         carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
         model: &model,
         routing,
         fetch: ground.secret,
+        template,
     };
     routing::render(order).map_err(|refusals| {
         refusals
@@ -34,6 +39,21 @@ pub fn service(
             .map(|refusal| RenderError::new(node.path(refusal.key), refusal.reason))
             .collect::<Vec<_>>()
     })
+}
+
+/// The template for a backend among the files of a cluster, if it has one.
+pub fn template<'a>(
+    attachments: &'a Attachments,
+    routing: &'a Routing,
+    backend: Backend,
+) -> Result<Option<Template<'a>>, String> {
+    let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { return Ok(None) };
+    let path = path.value.as_str();
+    match attachments.texts.get(path) {
+        Some(Ok(text)) => Ok(Some(Template { path, text })),
+        Some(Err(reason)) => Err(format!("{path} cannot be read: {reason}")),
+        None => Err(format!("{path} was not read")),
+    }
 }
 
 /// Adds the service. It is the same before and after the installation: the node is reached by BGP in both.

@@ -5,13 +5,20 @@
 
 pub mod bird;
 pub mod frr;
+pub mod gobgp;
+pub mod template;
 
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::cluster::value::Secret;
 use crate::routing::Model;
+pub use template::Template;
+use template::variables::{self, Daemon};
 
 /// The longest password TCP takes (`TCP_MD5SIG_MAXKEYLEN` of Linux).
 const LONGEST_PASSWORD: usize = 80;
+
+/// The key of templates.
+pub const TEMPLATE: &str = "routing.template";
 
 /// Fetches a secret that the file refers to.
 pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, String> + Sync + 'a;
@@ -29,6 +36,8 @@ pub struct Order<'a> {
     pub routing: &'a Routing,
     /// Fetches the passwords of sessions.
     pub fetch: &'a Fetch<'a>,
+    /// A template in the place of the daemon's own configuration.
+    pub template: Option<Template<'a>>,
 }
 
 /// An extension service: what it reads.
@@ -36,6 +45,8 @@ pub struct Order<'a> {
 pub struct Service {
     /// Its name when the file gives it none.
     pub name: &'static str,
+    /// Release of the daemon its files are written for.
+    pub version: (u16, u16),
     /// Folder of its files on the node.
     pub folder: &'static str,
     /// The files, the daemon's own configuration first.
@@ -79,12 +90,35 @@ impl Refusal {
 pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
     let mut refusals = Vec::new();
     let passwords = passwords(order, &mut refusals);
-    let service = match order.backend {
+    let mut service = match order.backend {
         Backend::Frr => Some(frr::render(order, &passwords, &mut refusals)),
         Backend::Bird => Some(bird::render(order, &passwords, &mut refusals)),
-        Backend::Native | Backend::Gobgp => None,
+        Backend::Gobgp => Some(gobgp::render(order, &passwords, &mut refusals)),
+        Backend::Native => None,
     };
+    if let (Some(service), Some(template)) = (&mut service, order.template)
+        && let Err(refusal) = fill(service, template, order, &passwords)
+    {
+        refusals.push(refusal);
+    }
     if refusals.is_empty() { Ok(service) } else { Err(refusals) }
+}
+
+/// Puts what a template gives in the place of the daemon's own configuration.
+fn fill(
+    service: &mut Service,
+    template: Template<'_>,
+    order: Order<'_>,
+    passwords: &[Option<String>],
+) -> Result<(), Refusal> {
+    let Some(file) = service.files.first_mut() else { return Ok(()) };
+    let daemon = Daemon { backend: order.backend, version: service.version, default: &file.text };
+    let variables = variables::of(order.model, passwords, daemon);
+    let secrets: Vec<&str> = passwords.iter().flatten().map(String::as_str).collect();
+    file.text = template::render(template, &variables, &secrets)
+        .map_err(|error| Refusal::new(TEMPLATE, error.to_string()))?;
+    file.private = true;
+    Ok(())
 }
 
 /// The password of each session with the fabric.
@@ -114,4 +148,10 @@ pub(super) fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, Str
 /// A line break would end the line and start another.
 fn fits(password: &str) -> bool {
     (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether an option is one word of a command line, which a shell reads between double quotes.
+fn is_word(option: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'$' | b'`');
+    !option.is_empty() && option.bytes().all(plain)
 }

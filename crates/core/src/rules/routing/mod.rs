@@ -17,6 +17,7 @@ mod nexthop;
 mod session;
 mod software;
 mod speaker;
+mod template;
 mod vrf;
 
 use super::Group;
@@ -38,4 +39,5 @@ pub(super) const GROUPS: &[Group] = &[
     ("Daemons", daemon::RULES),
     ("Listeners", listener::RULES),
     ("Backends", backend::RULES),
+    ("Templates", template::RULES),
 ];

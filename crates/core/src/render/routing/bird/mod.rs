@@ -60,18 +60,15 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     refuse_release(routing, release, refusals);
     refuse_words(model, passwords, refusals);
     refuse_passwords(model, passwords, refusals);
-    if routing.template.entries().next().is_some() {
-        let reason = "templates of one's own are not rendered; leave the key out";
-        refusals.push(Refusal::new("routing.template", reason));
-    }
     let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals) };
     let conf = File { name: "bird.conf", text: conf::render(&told, passwords), private: true };
+    let version = (release.0, release.1);
     match carrier {
-        Carrier::Official => Service { name: "bird2", folder: "/usr/local/etc", files: vec![conf] },
+        Carrier::Official => Service { name: "bird2", version, folder: "/usr/local/etc", files: vec![conf] },
         Carrier::Ichor => {
             let daemons = daemons::render(model, routing, refusals);
             let daemons = File { name: "daemons", text: daemons, private: false };
-            Service { name: "bird", folder: "/usr/local/etc/bird", files: vec![conf, daemons] }
+            Service { name: "bird", version, folder: "/usr/local/etc/bird", files: vec![conf, daemons] }
         }
     }
 }

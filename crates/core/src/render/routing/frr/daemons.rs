@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Refusal;
 use crate::cluster::section::Routing;
+use crate::render::routing::{Refusal, is_word};
 use crate::routing::{Domain, Model};
 
 /// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
@@ -29,7 +29,7 @@ pub fn render(model: &Model, routing: &Routing, version: (u16, u16), refusals: &
             let reason = format!("`{name}` does not run here, so it takes no options");
             refusals.push(Refusal::new("routing.daemons", reason));
         }
-        if let Some(bad) = more.iter().find(|option| !fits(option)) {
+        if let Some(bad) = more.iter().find(|option| !is_word(option)) {
             let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
             refusals.push(Refusal::new("routing.daemons", reason));
         }
@@ -62,10 +62,4 @@ fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
         _ => {}
     }
     options
-}
-
-/// The file is read by a shell.
-fn fits(option: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'$' | b'`');
-    !option.is_empty() && option.bytes().all(plain)
 }

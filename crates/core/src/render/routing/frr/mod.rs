@@ -24,10 +24,6 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
         let reason = format!("FRR {major}.{minor} is not known here; take one from 8.4 to 10");
         refusals.push(Refusal::new("routing.version", reason));
     }
-    if routing.template.entries().next().is_some() {
-        let reason = "templates of one's own are not rendered; leave the key out";
-        refusals.push(Refusal::new("routing.template", reason));
-    }
     let gateway = conf::gateway(model);
     if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == Domain::Shared) {
         let reason = "without isolation FRR sends what the speaker announces to a neighbour that has an address of the \
@@ -38,6 +34,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     let conf = conf::render(model, passwords, gateway);
     Service {
         name: "frr",
+        version,
         folder: "/usr/local/etc/frr",
         files: vec![
             File { name: "frr.conf", text: conf, private: true },

@@ -1,0 +1,94 @@
+//! Routing daemons that are installed here, asked what they make of a file. Nothing is started: they only read.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use ichor_core::cluster::section::Backend;
+use tempfile::NamedTempFile;
+
+/// What a daemon says of a file.
+enum Verdict {
+    Accepted,
+    Refused(String),
+    NotAsked(String),
+}
+
+/// Shows daemons what templates give, and remembers which could not be asked.
+pub(crate) struct Judge<'h> {
+    hide: Box<dyn Fn(&str) -> String + Sync + 'h>,
+    unasked: Mutex<BTreeSet<String>>,
+}
+
+impl<'h> Judge<'h> {
+    /// One that shows nothing that `hide` takes out.
+    pub(crate) fn new(hide: impl Fn(&str) -> String + Sync + 'h) -> Self {
+        Self { hide: Box::new(hide), unasked: Mutex::default() }
+    }
+
+    /// Asks the daemon of `backend` about the file `name` that `template` gave; a refusal is an error in its words.
+    pub(crate) fn ask(&self, backend: Backend, template: &str, name: &str, text: &str) -> Result<(), String> {
+        let program = program(backend);
+        match read(backend, name, text) {
+            Ok(Verdict::Accepted) => Ok(()),
+            Ok(Verdict::NotAsked(why)) => {
+                let mut unasked = self.unasked.lock().unwrap_or_else(PoisonError::into_inner);
+                unasked.insert(format!("no daemon has read what {template} gives: {why}"));
+                Ok(())
+            }
+            Ok(Verdict::Refused(words)) => Err(format!(
+                "the {program} of this machine refuses what {template} gives: {}",
+                (self.hide)(&words)
+            )),
+            Err(error) => Err(format!("cannot show {program} what {template} gives: {error}")),
+        }
+    }
+
+    /// Which templates no daemon has read, and why.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.unasked.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+fn program(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Frr => "vtysh",
+        Backend::Bird => "bird",
+        Backend::Gobgp => "gobgpd",
+        Backend::Native => "talos",
+    }
+}
+
+fn read(backend: Backend, name: &str, text: &str) -> io::Result<Verdict> {
+    let options: &[&str] = match backend {
+        Backend::Frr => &["-C", "-f"],
+        Backend::Bird => &["-p", "-c"],
+        Backend::Gobgp if text.contains("neighbor-interface") => {
+            return Ok(Verdict::NotAsked(
+                "gobgpd looks for the ports in it, which are on the node".to_owned(),
+            ));
+        }
+        Backend::Gobgp => &["-d", "-p", "-f"],
+        Backend::Native => return Ok(Verdict::Accepted),
+    };
+    // For the owner alone, and gone with the variable.
+    let mut file = NamedTempFile::new()?;
+    file.write_all(text.as_bytes())?;
+    file.flush()?;
+    let program = program(backend);
+    let run = Command::new(program).args(options).arg(file.path()).stdin(Stdio::null()).output();
+    let output = match run {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Verdict::NotAsked(format!("{program} is not installed here")));
+        }
+        output => output?,
+    };
+    if output.status.success() {
+        return Ok(Verdict::Accepted);
+    }
+    let words = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    let words = words.replace(&*file.path().to_string_lossy(), name);
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Ok(Verdict::Refused(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") }))
+}

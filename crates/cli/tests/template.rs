@@ -1,0 +1,185 @@
+//! Templates of one's own: what comes of them, and what is said of bad ones.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use common::{Run, folder, ichor_with};
+use tempfile::TempDir;
+
+const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+
+const PASSWORD: &str = "hush-of-the-session";
+
+fn text(backend: &str) -> String {
+    format!(
+        "cluster: {{name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}}
+secrets: secrets.yaml
+network: {{node: {{v6: \"fd00:101::/64\", v4: null}}}}
+defaults: {{platform: nocloud, install: {{disk: /dev/sda}}}}
+image: {{registry: ghcr.io/example/talos}}
+routing:
+  backend: {backend}
+  neighbors: [{{address: \"fd00:101::fffe\", asn: 65001, password: {{env: PW}}}}]
+  template: {{{backend}: my.conf.j2}}
+nodes:
+  - {{name: solcp01, role: controlplane, index: 11, macs: [bc:24:11:00:00:11]}}
+"
+    )
+}
+
+/// A cluster whose daemon is told what a template gives.
+fn cluster(backend: &str, template: Option<&str>) -> TempDir {
+    let text = text(backend);
+    let mut files = vec![("ichor.yaml", text.as_str()), ("talosctl.yaml", SECRETS)];
+    files.extend(template.map(|template| ("my.conf.j2", template)));
+    let folder = folder(&files);
+    let imported = run(&folder, "secrets import talosctl.yaml --plain -o secrets.yaml");
+    assert_eq!(imported.code, 0, "{}", imported.all());
+    folder
+}
+
+/// Runs `ichor` where no daemon is installed.
+fn run(folder: &TempDir, words: &str) -> Run {
+    ichor_with(folder.path(), words, &[("PW", PASSWORD), ("PATH", "/nowhere")])
+}
+
+/// Runs `ichor build` where one program is: a script of ours.
+fn run_beside(folder: &TempDir, program: &str, script: &str) -> Run {
+    let bin = folder.path().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let path = bin.join(program);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let paths = format!("{}:/usr/bin:/bin", bin.display());
+    ichor_with(folder.path(), "build", &[("PW", PASSWORD), ("PATH", &paths)])
+}
+
+fn refused(run: &Run, folder: &TempDir, why: &str) {
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.all().contains(why), "{}", run.all());
+    assert!(!run.all().contains(PASSWORD), "{}", run.all());
+    assert!(!folder.path().join("build").exists(), "something was written");
+}
+
+#[test]
+fn a_template_is_rendered_for_its_owner_alone() {
+    let template = "! {{ node }} {{ asn }}\n{% for one in fabric.neighbors %}\
+                    ! {{ one.address }} {{ one.password }}\n{% endfor %}{{ default }}";
+    let folder = cluster("frr", Some(template));
+
+    let run = run(&folder, "build");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let path = folder.path().join("build/sol/nodes/solcp01/frr.conf");
+    let conf = fs::read_to_string(&path).unwrap();
+    assert!(conf.starts_with(
+        "! solcp01 4210101011\n! fd00:101::fffe hush-of-the-session\n! solcp01: written by ichor\n"
+    ));
+    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    let machine = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01/machine.yaml")).unwrap();
+    assert!(machine.contains("! solcp01 4210101011"), "the node is told the same");
+    assert!(
+        run.stderr.contains("no daemon has read what my.conf.j2 gives: vtysh is not installed here"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn every_backend_with_a_file_takes_a_template() {
+    let folder = cluster("gobgp", Some("# {{ backend }} {{ version }}\n{{ default }}"));
+
+    let run = run(&folder, "build");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let conf = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01/gobgpd.toml")).unwrap();
+    assert!(conf.starts_with("# gobgp 4.8\n# solcp01: written by ichor\n"), "{conf}");
+}
+
+#[test]
+fn a_wrong_variable_is_told_by_check_and_build() {
+    let folder = cluster("frr", Some("! one\n! {{ router_idd }}\n"));
+
+    let check = run(&folder, "check");
+    let build = run(&folder, "build");
+
+    assert!(
+        check.stdout.contains("template-broken") && check.stdout.contains("routing.template.frr"),
+        "{}",
+        check.stdout
+    );
+    for run in [check, build] {
+        refused(&run, &folder, "my.conf.j2:2: `router_idd` is not defined; did you mean `router_id`?");
+    }
+}
+
+#[test]
+fn an_endless_loop_ends() {
+    let folder =
+        cluster("frr", Some("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"));
+
+    refused(&run(&folder, "build"), &folder, "my.conf.j2:1: stopped after");
+}
+
+#[test]
+fn a_template_that_is_none_is_told_with_its_line() {
+    let folder = cluster("frr", Some("! one\n{% for neighbor in fabric.neighbors %}\n"));
+
+    refused(&run(&folder, "build"), &folder, "my.conf.j2:");
+}
+
+#[test]
+fn a_template_that_is_not_there_is_told() {
+    let folder = cluster("frr", None);
+
+    refused(&run(&folder, "build"), &folder, "my.conf.j2 cannot be read");
+}
+
+#[test]
+fn the_daemon_of_this_machine_has_a_word_and_tells_no_secret() {
+    let folder = cluster("frr", Some("{{ default }}"));
+
+    let taken = run_beside(&folder, "vtysh", "grep -q 'router bgp' \"$3\"");
+    fs::remove_dir_all(folder.path().join("build")).unwrap();
+    let refused_here = run_beside(&folder, "vtysh", "echo \"$3 line 9: $(grep password \"$3\")\"; exit 2");
+
+    assert_eq!(taken.code, 0, "{}", taken.all());
+    assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
+    refused(
+        &refused_here,
+        &folder,
+        "the vtysh of this machine refuses what my.conf.j2 gives: frr.conf line 9: ",
+    );
+    assert!(refused_here.all().contains("password ***"), "{}", refused_here.all());
+}
+
+#[test]
+fn gobgpd_is_not_asked_about_ports_of_another_machine() {
+    let folder = cluster("gobgp", Some("{{ default }}\n# neighbor-interface\n"));
+
+    let run = run_beside(&folder, "gobgpd", "exit 1");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(run.stderr.contains("gobgpd looks for the ports in it"), "{}", run.stderr);
+}
+
+mod lab {
+    use super::*;
+
+    /// The real parser. It must be installed: `scripts/tools frr`.
+    #[test]
+    fn vtysh_reads_what_a_template_gives() {
+        let good = cluster("frr", Some("{{ default }}"));
+        let bad = cluster("frr", Some("{{ default }}router bgp 65001\n neighbour 10.0.0.1 remote-as 1\n"));
+        let build = |folder: &TempDir| ichor_with(folder.path(), "build", &[("PW", PASSWORD)]);
+
+        let taken = build(&good);
+        let not_taken = build(&bad);
+
+        assert_eq!(taken.code, 0, "{}", taken.all());
+        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "the vtysh of this machine refuses what my.conf.j2 gives");
+    }
+}

@@ -1,0 +1,55 @@
+//! Templates of one's own.
+
+use super::session::alike;
+use crate::cluster::section::{Carrier, Rung};
+use crate::render::routing::{Order, TEMPLATE, Template, render};
+use crate::routing::{Model, Protected};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity, rung};
+
+pub(super) const RULES: &[Rule] = &[BROKEN];
+
+const BROKEN: Rule = Rule {
+    id: "template-broken",
+    severity: Severity::Error,
+    summary: "a template of one's own gives no file",
+    story: "A template said `neighbours` where the variable is `neighbors`. A lenient engine takes that for an empty list: \
+            the file was written without a single session, and the node that read it was never heard of again.",
+    fix: "correct the line; docs/templates.md lists the variables",
+    look: broken,
+};
+
+/// Tries each template on the first of the nodes that route alike, with another password than theirs.
+fn broken(context: &Context<'_>, found: &mut Found) {
+    let mut protected = None;
+    let mut rolls = Rolls::new(context.plan);
+    for (nodes, node, plan) in alike(context) {
+        let backend = plan.backend.value;
+        let Some(routing) = node.settings.routing.get() else { continue };
+        let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { continue };
+        let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
+        let protected = protected.get_or_insert_with(|| Protected::of(context.plan));
+        let Ok(Some(model)) = Model::of(context.cluster, node, protected) else { continue };
+        let order = Order {
+            backend,
+            carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
+            model: &model,
+            routing,
+            fetch: &|_| Ok("password".to_owned()),
+            template: Some(Template { path: path.value.as_str(), text }),
+        };
+        let refusals = render(order).err().unwrap_or_default();
+        for refusal in refusals.into_iter().filter(|refusal| refusal.key == TEMPLATE) {
+            rolls.add((backend, refusal.reason), nodes, path.place);
+        }
+    }
+    for ((backend, reason), roll) in rolls {
+        let at = |rung: &Rung| {
+            let (_, path) = rung.routing.get()?.template.entries().find(|(of, _)| **of == backend)?;
+            Some(path.place)
+        };
+        let key = format!("{TEMPLATE}.{backend}");
+        let path = rung::path(context.cluster, roll.first(), &key, roll.place(), at);
+        found.at(path, roll.place(), reason);
+    }
+}

@@ -1,0 +1,78 @@
+//! Real gobgpd, in namespaces of its own. Needs root.
+
+mod folder;
+mod policy;
+mod running;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use ichor_core::cluster::section::Backend;
+use ichor_core::routing::Model;
+
+use crate::common;
+use crate::common::routing::{PASSWORD, cases, model, routed, service_with};
+
+/// What one kind of node is told, and what is meant.
+pub struct Told {
+    pub name: String,
+    pub model: Model,
+    pub conf: String,
+    /// The folders of the programs that can be told this.
+    pub programs: Vec<PathBuf>,
+}
+
+/// Every node of every case that GoBGP routes for.
+pub fn told() -> Vec<Told> {
+    let mut all = Vec::new();
+    for case in cases() {
+        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let gobgp =
+            routed(&plan).filter(|node| node.routing.as_deref().unwrap().backend.value == Backend::Gobgp);
+        for node in gobgp {
+            let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned())).unwrap().unwrap();
+            let version = node.settings.routing.get().and_then(|routing| routing.version.get());
+            let old = version.is_some_and(|version| version.minor().0 == 3);
+            all.push(Told {
+                name: format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name),
+                model: model(&cluster, &plan, node),
+                conf: service.files[0].text.clone(),
+                // What 3 can be told, 4 can be told too.
+                programs: if old { vec![three(), four()] } else { vec![four()] },
+            });
+        }
+    }
+    assert!(!all.is_empty());
+    all
+}
+
+fn programs(folder: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(folder);
+    assert!(path.join("gobgpd").exists(), "there is no gobgpd in {}", path.display());
+    path
+}
+
+pub fn three() -> PathBuf {
+    programs("trixie/usr/bin")
+}
+
+pub fn four() -> PathBuf {
+    programs("gobgp4/usr/bin")
+}
+
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// Lines of the form `{"what": …, "is": …}`.
+pub fn answers(output: &Output) -> Vec<(String, serde_json::Value)> {
+    assert!(output.status.success(), "{}; this test needs root, and `scripts/tools frr`", said(output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answer = |line: &str| {
+        let mut line: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        (line["what"].as_str().unwrap().to_owned(), line["is"].take())
+    };
+    text.lines().map(answer).collect()
+}

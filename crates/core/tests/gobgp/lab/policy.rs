@@ -1,0 +1,73 @@
+//! The policies a running gobgpd has, followed as gobgpd follows them.
+
+use ichor_core::routing::{Filter, Term};
+use ipnet::IpNet;
+use serde_json::Value;
+
+/// Where a route comes from, or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    Fabric,
+    Speaker,
+    Agent,
+}
+
+/// What `gobgp -j policy` and `gobgp -j policy prefix` say.
+pub struct Policies<'v> {
+    pub policies: &'v Value,
+    pub sets: &'v Value,
+}
+
+fn named<'v>(list: &'v Value, name: &Value) -> Option<&'v Value> {
+    list.as_array()?.iter().find(|one| one["name"] == *name)
+}
+
+impl Policies<'_> {
+    /// The actions of the statement of the policy `in` that accepts a route; none when it is rejected.
+    pub fn inward(&self, from: From, net: IpNet) -> Option<&Value> {
+        let policy = named(self.policies, &"in".into()).expect("the policy `in`");
+        let statement = policy["statements"].as_array()?.iter().find(|one| {
+            let conditions = &one["conditions"];
+            let speaker = conditions.get("neighbor_set").is_some();
+            // 3 is local.
+            let local = conditions["route_type"] == 3;
+            (!speaker || from == From::Speaker)
+                && (!local || from == From::Agent)
+                && self.lies_in(conditions, net)
+        })?;
+        // 1 accepts.
+        (statement["actions"]["route_action"] == 1).then_some(&statement["actions"])
+    }
+
+    /// Every set that statements refer to is there.
+    pub fn undefined(&self) -> Vec<String> {
+        let policies = self.policies.as_array().into_iter().flatten();
+        let statements = policies.flat_map(|policy| policy["statements"].as_array().into_iter().flatten());
+        let used = statements.filter_map(|statement| statement["conditions"].get("prefix_set"));
+        let missing = used.filter(|set| named(self.sets, &set["name"]).is_none());
+        missing.map(|set| set["name"].to_string()).collect()
+    }
+
+    fn lies_in(&self, conditions: &Value, net: IpNet) -> bool {
+        let Some(set) = conditions.get("prefix_set") else { return true };
+        let set = named(self.sets, &set["name"]).unwrap_or_else(|| panic!("{set} is not defined"));
+        set["prefixes"].as_array().into_iter().flatten().any(|prefix| {
+            let length = |key: &str| u8::try_from(prefix[key].as_u64().unwrap_or(0)).unwrap();
+            let within: IpNet = prefix["ip_prefix"].as_str().unwrap().parse().unwrap();
+            let lengths = length("mask_length_min")..=length("mask_length_max");
+            within.contains(&net) && lengths.contains(&net.prefix_len())
+        })
+    }
+}
+
+/// Prefixes at the edges of what a filter tells apart.
+pub fn probes(filter: &Filter) -> Vec<IpNet> {
+    let around = |term: &Term| {
+        let (net, most) = (term.net, term.net.max_prefix_len());
+        let lengths = [0, net.prefix_len().saturating_sub(1), net.prefix_len(), term.least, term.most, most];
+        let of_length = move |length: u8| IpNet::new(net.addr(), length).unwrap().trunc();
+        let last = IpNet::new(net.broadcast(), most).unwrap();
+        lengths.into_iter().map(of_length).chain([last])
+    };
+    filter.0.iter().flat_map(around).collect()
+}

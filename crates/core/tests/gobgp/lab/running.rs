@@ -1,0 +1,226 @@
+//! What gobgpd reads, and what it has then.
+
+use std::net::IpAddr;
+
+use ichor_core::routing::fabric::{Found, Neighbor};
+use ichor_core::routing::{Bfd, Family, Model};
+use serde_json::{Value, json};
+
+use super::folder::Folder;
+use super::policy::{From, Policies, probes};
+use super::{answers, four, said, three, told};
+use crate::common::routing::PASSWORD;
+
+const CHECK: [(&str, &str); 1] = [("CHECK", "1")];
+
+#[test]
+fn gobgpd_reads_every_file() {
+    for told in told() {
+        let folder = Folder::new(&format!("read-{}", told.name), &[("gobgpd.toml", &told.conf)]);
+        for programs in &told.programs {
+            let output = folder.run("gobgp-running", programs, "gobgpd.toml", &CHECK);
+            assert!(output.status.success(), "{} {}: {}", told.name, programs.display(), said(&output));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_gobgpds_is_noticed() {
+    let folder =
+        Folder::new("bad", &[("gobgpd.toml", "[global.config]\nas = 65001\nroute-id = \"10.0.0.1\"\n")]);
+
+    for programs in [three(), four()] {
+        let output = folder.run("gobgp-running", &programs, "gobgpd.toml", &CHECK);
+
+        assert!(!output.status.success(), "{}: {}", programs.display(), said(&output));
+    }
+}
+
+/// Neither the dry run nor the start fails for it, and everything is accepted then: so what runs is looked at, too.
+#[test]
+fn a_set_that_is_not_defined_is_noticed_in_what_runs() {
+    let told = &told()[0];
+    let conf = told.conf.replacen("prefix-set = \"own-v4\"", "prefix-set = \"nowhere\"", 1);
+    let folder = Folder::new("undefined", &[("gobgpd.toml", &conf)]);
+
+    let run = Run::of(&folder, &four());
+
+    assert!(run.defaults() != ["REJECT", "REJECT"] || !run.policies().undefined().is_empty());
+}
+
+/// What a gobgpd has once it read its file.
+struct Run(Vec<(String, Value)>);
+
+impl Run {
+    fn of(folder: &Folder, programs: &std::path::Path) -> Self {
+        Self(answers(&folder.run("gobgp-running", programs, "gobgpd.toml", &[])))
+    }
+
+    fn is(&self, what: &str) -> &Value {
+        &self.0.iter().find(|(name, _)| name == what).unwrap_or_else(|| panic!("no {what}")).1
+    }
+
+    fn defaults(&self) -> Vec<&str> {
+        self.0.iter().filter(|(name, _)| name == "default").filter_map(|(_, value)| value.as_str()).collect()
+    }
+
+    fn policies(&self) -> Policies<'_> {
+        Policies { policies: self.is("policy"), sets: self.is("policy prefix") }
+    }
+}
+
+#[test]
+fn a_running_gobgpd_has_everything_that_is_meant() {
+    for told in told() {
+        let folder = Folder::new(&format!("run-{}", told.name), &[("gobgpd.toml", &told.conf)]);
+        for programs in &told.programs {
+            let run = Run::of(&folder, programs);
+
+            let name = format!("{} {}", told.name, programs.display());
+            instance(&run, &told.model, &name);
+            sessions(&run, &told.model, &name);
+            let_in(&run, &told.model, &name);
+            let_out(&run, &told.model, &name);
+        }
+    }
+}
+
+fn instance(run: &Run, model: &Model, name: &str) {
+    let global = run.is("global");
+    assert_eq!(global["asn"], model.asn.0, "{name}");
+    assert_eq!(global["router_id"], model.router_id.to_string(), "{name}");
+    assert_eq!(global["use_multiple_paths"], true, "{name}");
+    assert_eq!(run.defaults(), ["REJECT", "REJECT"], "{name}");
+    assert_eq!(run.policies().undefined(), Vec::<String>::new(), "{name}");
+}
+
+fn sessions(run: &Run, model: &Model, name: &str) {
+    let running = run.is("neighbor").as_array().unwrap();
+    let speakers = usize::from(model.workload.is_some());
+    assert_eq!(running.len(), model.fabric.neighbors.len() + speakers, "{name}");
+    let find = |found: &Found| match found {
+        Found::Port { name, .. } => {
+            running.iter().find(|one| one["conf"]["neighbor_interface"] == name.as_str())
+        }
+        Found::Address { address, .. } => by_address(running, *address),
+    };
+    for neighbor in &model.fabric.neighbors {
+        let is = find(&neighbor.found).unwrap_or_else(|| panic!("{name}: {:?}", neighbor.found));
+        session(is, model, neighbor, name);
+    }
+    if let Some(workload) = &model.workload {
+        let is = by_address(running, workload.theirs.address).unwrap();
+        assert_eq!(is["conf"]["peer_asn"], workload.theirs.asn.0, "{name}");
+        assert_eq!(is["conf"]["local_asn"], workload.ours.asn.0, "{name}");
+        assert_eq!(is["transport"]["local_address"], workload.ours.address.to_string(), "{name}");
+        assert_eq!(is["transport"]["passive_mode"], true, "{name}");
+        assert_eq!(families(is), workload.families, "{name}");
+    }
+}
+
+fn by_address(running: &[Value], address: IpAddr) -> Option<&Value> {
+    running.iter().find(|one| one["conf"]["neighbor_address"] == address.to_string())
+}
+
+fn session(is: &Value, model: &Model, neighbor: &Neighbor, name: &str) {
+    let or_null = |value: Option<Value>| value.unwrap_or(Value::Null);
+    let conf = &is["conf"];
+    assert_eq!(conf["peer_asn"], or_null(neighbor.asn.map(|asn| json!(asn.0))), "{name}");
+    assert_eq!(conf["local_asn"], model.asn.0, "{name}");
+    let password = neighbor.password.as_ref().map(|_| json!(PASSWORD));
+    assert_eq!(conf["auth_password"], or_null(password), "{name}");
+    assert_eq!(is["transport"]["passive_mode"], or_null(neighbor.passive.then(|| json!(true))), "{name}");
+    if let Found::Address { source: Some(source), .. } = neighbor.found {
+        assert_eq!(is["transport"]["local_address"], source.to_string(), "{name}");
+    }
+    let timers = &is["timers"]["config"];
+    assert_eq!(
+        (&timers["keepalive_interval"], &timers["hold_time"]),
+        (&json!(neighbor.timers.0), &json!(neighbor.timers.1))
+    );
+    assert_eq!((&timers["connect_retry"], &timers["idle_hold_time_after_reset"]), (&json!(3), &json!(1)));
+    assert_eq!(families(is), neighbor.families, "{name}");
+    let restart = &is["graceful_restart"];
+    assert_eq!(
+        restart["restart_time"],
+        or_null(model.fabric.graceful_restart.map(|time| json!(time))),
+        "{name}"
+    );
+    assert_eq!(restart["enabled"] == true, model.fabric.graceful_restart.is_some(), "{name}");
+    for family in is["afi_safis"].as_array().unwrap() {
+        let kept = family["mp_graceful_restart"]["config"]["enabled"] == true;
+        assert_eq!(kept, model.fabric.graceful_restart.is_some(), "{name}");
+        let most = model.fabric.inward.max_prefixes.map(|most| json!(most));
+        assert_eq!(family["prefix_limits"]["max_prefixes"], or_null(most), "{name}");
+    }
+    assert_eq!(bfd(&is["bfd"]), neighbor.bfd, "{name}");
+}
+
+fn bfd(is: &Value) -> Option<Bfd> {
+    let microseconds = is["desired_minimum_tx_interval"].as_u64()?;
+    assert_eq!(is["required_minimum_receive"], microseconds);
+    let multiplier = u8::try_from(is["detection_multiplier"].as_u64()?).unwrap();
+    let interval = u32::try_from(microseconds / 1000).unwrap();
+    (is["enabled"] == true).then_some(Bfd { interval, multiplier })
+}
+
+fn families(is: &Value) -> Vec<Family> {
+    let family = |one: &Value| match one["config"]["family"]["afi"].as_u64() {
+        Some(1) => Family::V4,
+        _ => Family::V6,
+    };
+    is["afi_safis"].as_array().unwrap().iter().map(family).collect()
+}
+
+/// Each prefix at an edge of a filter passes as the model says, by the policy that runs.
+fn let_in(run: &Run, model: &Model, name: &str) {
+    let policies = run.policies();
+    let inward = &model.fabric.inward;
+    let mut tried = 0;
+    for net in probes(&inward.filter) {
+        let actions = policies.inward(From::Fabric, net);
+        assert_eq!(actions.is_some(), inward.filter.admits(net), "{name}: {net} from the fabric");
+        if let Some(actions) = actions {
+            let preference = inward.local_preference.map_or(Value::Null, |number| json!(number));
+            assert_eq!(actions["local_pref"]["value"], preference, "{name}: {net}");
+        }
+        tried += 1;
+    }
+    if let Some(workload) = &model.workload {
+        for net in probes(&workload.filter).into_iter().chain(probes(&inward.filter)) {
+            let carried = workload.families.contains(&Family::of(net));
+            let passes = policies.inward(From::Speaker, net).is_some();
+            assert_eq!(passes, carried && workload.filter.admits(net), "{name}: {net} from the speaker");
+        }
+    }
+    for announced in &model.fabric.announced {
+        assert!(policies.inward(From::Agent, announced.net).is_some(), "{name}: {}", announced.net);
+    }
+    assert!(tried > 0, "{name}");
+}
+
+/// Everything that leaves is marked as the model says, and nothing leaves for the speaker.
+fn let_out(run: &Run, model: &Model, name: &str) {
+    let policies = run.is("policy").as_array().unwrap();
+    let out = policies.iter().find(|policy| policy["name"] == "out").unwrap();
+    let statements = out["statements"].as_array().unwrap();
+    if model.workload.is_some() {
+        assert!(statements[0]["conditions"].get("neighbor_set").is_some(), "{name}");
+        assert_eq!(statements[0]["actions"]["route_action"], 2, "{name}");
+    }
+    let outward = &model.fabric.outward;
+    for statement in statements.iter().filter(|one| one["actions"]["route_action"] == 1) {
+        let actions = &statement["actions"];
+        let count = |key: &str| actions[key]["communities"].as_array().map_or(0, Vec::len);
+        assert_eq!(count("community") + count("large_community"), outward.communities.len(), "{name}");
+        assert_eq!(
+            actions["as_prepend"]["repeat"].as_u64().unwrap_or(0),
+            u64::from(outward.prepend),
+            "{name}"
+        );
+        let conditions = &statement["conditions"];
+        // Local and announced, or started by the speaker.
+        let own = conditions["route_type"] == 3 && conditions.get("prefix_set").is_some();
+        assert!(own || conditions.get("as_path_set").is_some(), "{name}: {statement}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Templates of one's own: the document lists every variable, and its example holds.
+#![expect(clippy::disallowed_methods, reason = "the document is a file")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use common::routing::{PASSWORD, cases, model, routed, service_with_template};
+use ichor_core::render::routing::Template;
+use ichor_core::render::routing::template::variables::{self, Daemon};
+use serde_json::Value;
+
+fn document() -> String {
+    fs::read_to_string(common::folder("../../../docs/templates.md")).unwrap()
+}
+
+/// The first block of a language in the document.
+fn block(document: &str, language: &str) -> String {
+    let (_, rest) = document.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// The paths of everything in a value that is not made of parts.
+fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(name, value)| {
+            let dot = if path.is_empty() { "" } else { "." };
+            paths(value, &format!("{path}{dot}{name}"), found);
+        }),
+        Value::Array(list) => list.iter().for_each(|value| paths(value, &format!("{path}[]"), found)),
+        Value::Null => {}
+        _ => {
+            found.insert(path.to_owned());
+        }
+    }
+}
+
+#[test]
+fn the_document_lists_every_variable_and_no_other() {
+    let mut known = BTreeSet::new();
+    for case in cases() {
+        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        for node in routed(&plan) {
+            let model = model(&cluster, &plan, node);
+            let passwords: Vec<_> =
+                model.fabric.neighbors.iter().map(|_| Some(PASSWORD.to_owned())).collect();
+            let backend = node.routing.as_deref().unwrap().backend.value;
+            let daemon = Daemon { backend, version: (1, 0), default: "text" };
+            paths(&variables::of(&model, &passwords, daemon), "", &mut known);
+        }
+    }
+
+    let document = document();
+    let (_, table) = document.split_once("| variable | what it is |").unwrap();
+    let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    let listed: BTreeSet<String> = table.lines().filter_map(name).collect();
+
+    similar_asserts::assert_eq!(listed, known);
+}
+
+#[test]
+fn the_example_of_the_document_gives_what_it_says() {
+    let document = document();
+    let (cluster, plan) = common::planned(common::load_text(block(&document, "yaml")));
+    let text = block(&document, "jinja");
+
+    let template = Template { path: "my-frr.conf.j2", text: &text };
+    let service = service_with_template(&cluster, &plan, &plan.nodes[0], Some(template)).unwrap().unwrap();
+
+    similar_asserts::assert_eq!(service.files[0].text, block(&document, "text"));
+    assert!(service.files[0].private);
+}
+
+/// For every case there is: a template that only repeats what ichor would write changes nothing.
+#[test]
+fn the_default_in_a_template_is_the_whole_file() {
+    for case in cases() {
+        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        for node in routed(&plan) {
+            let template = Template { path: "same.j2", text: "{{ default }}" };
+
+            let with = service_with_template(&cluster, &plan, node, Some(template)).unwrap();
+            let without = service_with_template(&cluster, &plan, node, None).unwrap();
+
+            assert!(with == without, "{} {}", case.display(), node.name);
+        }
+    }
+}
