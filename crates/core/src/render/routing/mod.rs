@@ -1,9 +1,10 @@
 //! Configurations of routing daemons, from a node's [`Model`](crate::routing::Model).
 //!
 //! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
-//! Each backend has a module of its own.
+//! Each backend has a module of its own; that of Talos itself gives documents ([`native::documents`]).
 
 pub mod frr;
+pub mod native;
 
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::cluster::value::Secret;
