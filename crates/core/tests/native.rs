@@ -313,6 +313,19 @@ fn a_worker_has_no_anycast_to_announce() {
     }
 }
 
+#[test]
+fn a_closed_firewall_lets_routers_and_speaker_in() {
+    let case = common::folder("routing/native-unnumbered");
+    let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+
+    let [_, machine] = rendered_node(&cluster, &plan, plan.node("wk").unwrap()).unwrap();
+
+    for rule in ["bgp", "bfd"] {
+        let ingress = named(&machine, "NetworkRuleConfig", rule)["ingress"].to_string();
+        assert!(ingress.contains("fe80::/10") && ingress.contains("fda1:b2c3:d4e5:1::1/128"), "{ingress}");
+    }
+}
+
 prop_compose! {
     fn a_net()(v4 in any::<bool>(), address in any::<u32>(), length in 0_u8..=32) -> IpNet {
         if v4 {
