@@ -1,9 +1,11 @@
 //! Decides everything ichor does, and touches nothing.
 //!
 //! The folders are the flow, left to right: [`cluster`] reads the file as typed, [`model`] resolves it, [`plan`] decides
-//! every value, [`rules`] judges the result, [`routing`] is what a node's BGP means, [`render`] turns it all into bytes. [`talos`] holds what is known of Talos itself.
+//! every value, [`rules`] judges the result, [`routing`] is what a node's BGP means, [`render`] turns it all into bytes,
+//! and [`migrate`] compares two of them. [`talos`] holds what is known of Talos itself.
 
 pub mod cluster;
+pub mod migrate;
 pub mod model;
 pub mod moment;
 pub mod plan;

@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod man;
 mod meta;
+mod migrate;
 mod new;
 mod schema;
 mod schematic;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Check(check::Args),
     Show(show::Args),
     Build(build::Args),
+    Migrate(migrate::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
     Schematic(schematic::Args),
@@ -40,6 +42,7 @@ impl Command {
             Self::Check(args) => check::run(args, out),
             Self::Show(args) => show::run(args, out),
             Self::Build(args) => build::run(args, out),
+            Self::Migrate(args) => migrate::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
             Self::Schematic(args) => schematic::run(args, out),
