@@ -6,8 +6,9 @@ mod common;
 
 use std::fmt::Write;
 
-use common::routing::{cases, model, routed, service_of, service_with, services};
+use common::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ichor_core::routing::{Family, Model};
+use ichor_core::talos::emit::emit_all;
 use ipnet::IpNet;
 
 /// The model of the only node of a text.
@@ -29,6 +30,14 @@ fn every_case_has_the_files_that_are_expected() {
                 let _ = write!(told, "# {name}: {}\n{}\n", file.name, file.text);
             }
         }
+        for (name, [boot, last]) in documents(&case) {
+            let _ = write!(
+                told,
+                "# {name}: before the installation\n{}\n# {name}: after it\n{}\n",
+                emit_all(&boot),
+                emit_all(&last)
+            );
+        }
         let name = case.file_name().unwrap().to_str().unwrap();
         common::assert_same(&common::folder("golden-routing").join(format!("{name}.txt")), &told);
     }
@@ -38,6 +47,7 @@ fn every_case_has_the_files_that_are_expected() {
 fn the_same_input_gives_the_same_bytes() {
     for case in cases() {
         assert!(services(&case) == services(&case), "{}", case.display());
+        assert!(documents(&case) == documents(&case), "{}", case.display());
     }
 }
 
@@ -169,6 +179,9 @@ fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
         assert!(conf.contains(&map), "{conf}");
         assert!(conf.contains(&format!("\n{ip} protocol bgp route-map {name}\n")), "{conf}");
     }
+}
+
+#[test]
 fn what_gobgp_cannot_be_told_is_refused() {
     let text = |routing: &str| {
         format!(

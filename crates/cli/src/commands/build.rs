@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 /// Errors that many nodes have, told once.
-fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
+pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for error in errors {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
@@ -157,7 +157,7 @@ fn chosen<'p>(project: &'p Project, only: &[String]) -> anyhow::Result<Vec<&'p N
 }
 
 /// The bundle and the administrator's certificate, from beside the cluster file.
-fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle, Pair)> {
+pub(super) fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle, Pair)> {
     let path = place::bundle_of(project);
     if !path.exists() {
         bail!("there are no secrets at {}: make them with `ichor secrets new`", path.display());
@@ -220,13 +220,18 @@ fn reached_at(node: &NodePlan) -> Option<IpAddr> {
 }
 
 /// Secrets that the file refers to, each fetched once.
-struct Vault<'p> {
+pub(super) struct Vault<'p> {
     from: &'p str,
     known: Mutex<HashMap<String, Result<String, String>>>,
 }
 
-impl Vault<'_> {
-    fn open(&self, reference: &Secret) -> Result<String, String> {
+impl<'p> Vault<'p> {
+    /// For a file whose references are relative to `from`.
+    pub(super) fn new(from: &'p str) -> Self {
+        Self { from, known: Mutex::default() }
+    }
+
+    pub(super) fn open(&self, reference: &Secret) -> Result<String, String> {
         let key = format!("{reference:?}");
         let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let fetch = || secret::resolve(self.from, reference).map_err(|error| error.to_string());
@@ -244,6 +249,16 @@ impl Vault<'_> {
     }
 }
 
+/// The patches that are encrypted, opened.
+pub(super) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTexts {
+    let mut patches = PatchTexts::new();
+    for path in sealed_patches(&project.cluster) {
+        let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
+        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
+    }
+    patches
+}
+
 /// All files of the nodes and of what is around them, or everything that is wrong. Why templates were not judged by their
 /// daemon is added to `unjudged`.
 fn render(
@@ -255,12 +270,8 @@ fn render(
 ) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
     let identity = args.identity.as_deref();
     let attachments = project.attachments();
-    let mut patches = PatchTexts::new();
-    for path in sealed_patches(&project.cluster) {
-        let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
-        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
-    }
-    let vault = Vault { from: project.name(), known: Mutex::default() };
+    let patches = patch_texts(project, identity);
+    let vault = Vault::new(project.name());
     let ground = Ground {
         cluster: &project.cluster,
         plan: &project.plan,

@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod man;
 mod meta;
+mod migrate;
 mod new;
 mod prove;
 mod schema;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Show(show::Args),
     Build(build::Args),
     Prove(prove::Args),
+    Migrate(migrate::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
     Schematic(schematic::Args),
@@ -43,6 +45,7 @@ impl Command {
             Self::Show(args) => show::run(args, out),
             Self::Build(args) => build::run(args, out),
             Self::Prove(args) => prove::run(args, out),
+            Self::Migrate(args) => migrate::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
             Self::Schematic(args) => schematic::run(args, out),

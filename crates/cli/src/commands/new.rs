@@ -26,6 +26,8 @@ pub(crate) struct Args {
 enum Like {
     /// Leaf-spine fabric, MetalLB behind a VRF on every node
     Metallb,
+    /// The same by Talos' own BGP, without an extension
+    Native,
     /// Numbered gateways, Cilium over a veth pair, boot by CIDATA ISO on Proxmox
     Cilium,
     /// MetalLB behind a network namespace, GoBGP as the routing daemon
@@ -49,6 +51,7 @@ impl Like {
         }
         match self {
             Self::Metallb => example!("metallb"),
+            Self::Native => example!("native"),
             Self::Cilium => example!("cilium"),
             Self::Gobgp => example!("gobgp"),
             Self::Homelab => example!("homelab"),

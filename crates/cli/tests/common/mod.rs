@@ -64,7 +64,7 @@ pub fn root() -> std::path::PathBuf {
 }
 
 /// The names of the examples.
-pub const EXAMPLES: [&str; 5] = ["metallb", "cilium", "gobgp", "homelab", "edge"];
+pub const EXAMPLES: [&str; 6] = ["metallb", "native", "cilium", "gobgp", "homelab", "edge"];
 
 /// A small cluster with nothing wrong.
 pub const GOOD: &str = "\

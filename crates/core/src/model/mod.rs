@@ -3,6 +3,7 @@
 //! [`validate`] takes a [`File`] that was read and either gives a [`Cluster`] or says everything that keeps it from
 //! being one. [`Cluster::settings`] walks the override ladder for one node.
 
+mod backend;
 mod check;
 mod ladder;
 

@@ -2,7 +2,9 @@
 //!
 //! An [`Ask`] is all that one node wants of its BGP; [`lacks`] says what of it a backend cannot do, and why.
 
-use super::{NeighborPlan, NodePlan, Peer, RoutingPlan, WorkloadPlan};
+mod native;
+
+use super::{NeighborPlan, NodePlan, Peer, RoutingPlan, WorkloadPlan, announced};
 use crate::cluster::key::{Key, List};
 use crate::cluster::section::{Backend, Carrier, Isolation, PolicyIn, PolicyOut, Role, Routing, Rung};
 use crate::cluster::value::{SoftwareVersion, TalosVersion, Toggle};
@@ -22,6 +24,12 @@ pub enum LackKind {
     BfdDomain,
     /// BFD with a neighbour that accepts nodes by a range.
     BfdRange,
+    /// Several routers that shall not reach each other through the node.
+    Transit,
+    /// Routes whose next hop cannot be used.
+    NextHop,
+    /// Timers.
+    Timers,
     /// Anything else.
     Other,
 }
@@ -54,16 +62,15 @@ pub struct Ask<'a> {
     pub workload: Option<&'a WorkloadPlan>,
     /// Whether it has an anycast address that follows the API's health.
     pub health: bool,
+    /// Whether links whose addresses are announced have others too.
+    pub more: bool,
 }
 
 /// Everything of `ask` that `backend` cannot do when `carrier` brings it.
 pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &Ask<'_>) -> Vec<Lack> {
     let mut lacks = Lacks(Vec::new());
     match backend {
-        Backend::Native => {
-            lacks.native(ask);
-            lacks.native_policy(ask);
-        }
+        Backend::Native => native::note(&mut lacks, ask),
         Backend::Frr => lacks.frr(ask),
         Backend::Bird => lacks.bird(ask),
         Backend::Gobgp => lacks.gobgp(ask),
@@ -105,13 +112,15 @@ impl<'a> Ask<'a> {
     /// What a planned node asks, if it routes.
     pub fn of(cluster: &'a Cluster, node: &'a NodePlan) -> Option<Self> {
         let plan = node.routing.as_deref()?;
+        let routing = node.settings.routing.get()?;
         Some(Self {
             cluster,
             talos: &node.talos.value,
-            routing: node.settings.routing.get()?,
+            routing,
             neighbors: &plan.neighbors,
             workload: plan.workload.as_ref(),
             health: watches_health(&node.settings, node.role),
+            more: announced::has_more(&node.settings, node.role, routing),
         })
     }
 
@@ -194,51 +203,6 @@ impl Lacks {
         if asked {
             self.0.push(Lack { kind, key, what, why });
         }
-    }
-
-    fn native(&mut self, ask: &Ask<'_>) {
-        let old = !release::at_least(ask.talos, 14);
-        self.kind(LackKind::Release, old, "backend", "BGP by Talos itself", "Talos has it from 1.14 on");
-        let password = ask.neighbors.iter().any(|neighbor| neighbor.password.is_some());
-        let why = "BGPInstanceConfig has no such field";
-        self.kind(LackKind::Password, password, "neighbors", "a session password", why);
-        self.bfd_with_range(ask);
-        self.kind(
-            LackKind::BfdDomain,
-            ask.wants_speaker_bfd() && ask.isolates(Isolation::Vrf),
-            "workload.bfd",
-            "BFD with the speaker",
-            "Talos refuses BFD on an instance in a VRF",
-        );
-        self.note(
-            ask.isolates(Isolation::Netns),
-            "workload.isolation",
-            "a network namespace",
-            "an instance runs in a VRF or in the default domain",
-        );
-        self.note(
-            ask.isolates(Isolation::None),
-            "workload.isolation",
-            "a speaker without isolation",
-            "the speaker's end must be in another routing domain",
-        );
-    }
-
-    fn native_policy(&mut self, ask: &Ask<'_>) {
-        let why = "BGPInstanceConfig has no such field";
-        let (policy_in, policy_out) = (ask.policy_in(), ask.policy_out());
-        let filters = policy_in.is_some_and(|policy| any(&policy.allow));
-        self.note(filters, "policy.in.allow", "a filter on what comes in", why);
-        self.note(ask.limits_prefixes(), "policy.in.max_prefixes", "a prefix limit", why);
-        let prefers = policy_in.is_some_and(|policy| policy.local_preference.is_set());
-        self.note(prefers, "policy.in.local_preference", "a local preference", why);
-        let marks = policy_out.is_some_and(|policy| any(&policy.communities));
-        self.note(marks, "policy.out.communities", "communities", why);
-        let prepends = policy_out.is_some_and(|policy| policy.prepend.value().unwrap_or(0) > 0);
-        self.note(prepends, "policy.out.prepend", "prepending", why);
-        self.note(any(&ask.routing.aggregates), "aggregates", "aggregates", why);
-        let graceful = matches!(ask.routing.graceful_restart.get(), Some(Toggle::On(_)));
-        self.note(graceful, "graceful_restart", "graceful restart", why);
     }
 
     fn frr(&mut self, ask: &Ask<'_>) {

@@ -37,9 +37,14 @@ struct Feature {
     routing: &'static str,
 }
 
-const FEATURES: [Feature; 18] = [
+const FEATURES: [Feature; 20] = [
     Feature { name: "sessions without addresses", routing: "neighbors: [{link: eth0, bfd: false}]" },
-    Feature { name: "sessions by address", routing: "neighbors: [{router: plain}]" },
+    Feature { name: "sessions by IPv4 address", routing: "neighbors: [{router: plain}]" },
+    Feature { name: "sessions by IPv6 address", routing: "neighbors: [{router: six}]" },
+    Feature {
+        name: "two leafs, never transit",
+        routing: "neighbors: [{router: plain}, {address: 10.1.0.253, asn: 65002}]",
+    },
     Feature { name: "session passwords", routing: "neighbors: [{router: plain, password: {env: PW}}]" },
     Feature { name: "BFD", routing: "neighbors: [{router: plain, bfd: true}]" },
     Feature { name: "BFD against a listen range", routing: "neighbors: [{router: range, bfd: true}]" },
@@ -98,9 +103,10 @@ fn text(feature: &Feature, way: &Way) -> String {
     let health = if feature.name == HEALTH { ", health: \"https://127.0.0.1:6443/readyz\"" } else { "" };
     format!(
         "cluster: {{name: a, id: 1, talos: v1.14.0}}\n\
-         network: {{api: {{anycast: [10.1.0.100/32]{health}}}}}\n\
-         fabric: {{routers: [{{name: plain, asn: 65001, addresses: [\"fd00:1::fffe\"]}},\
-         {{name: range, asn: 65001, addresses: [\"fd00:1::fffd\"], listen: \"fd00:1::/64\"}}]}}\n\
+         network: {{api: {{anycast: [10.1.0.100/32]{health}}}, services: {{pools: {{all: [198.51.100.0/24]}}}}}}\n\
+         fabric: {{routers: [{{name: plain, asn: 65001, addresses: [10.1.0.254]}},\
+         {{name: six, asn: 65001, addresses: [\"fd00:1::fffe\"]}},\
+         {{name: range, asn: 65001, addresses: [10.1.0.252], listen: 10.1.0.0/24}}]}}\n\
          routing: {{{routing}}}\n\
          nodes: [{{name: a, role: controlplane, index: 1}}]\n"
     )
@@ -131,13 +137,15 @@ mod tests {
 
     #[test]
     fn every_way_has_sessions_by_address() {
-        assert_eq!(row("sessions by address"), [true; 7]);
+        assert_eq!(row("sessions by IPv4 address"), [true; 7]);
+        assert_eq!(row("sessions by IPv6 address"), [false, true, true, true, true, true, true]);
     }
 
     #[test]
     fn what_one_way_alone_can_or_cannot_do_is_told_apart() {
         assert_eq!(row("session passwords"), [false, true, true, true, true, true, true]);
         assert_eq!(row("sessions without addresses"), [true, true, true, true, true, false, true]);
+        assert_eq!(row("two leafs, never transit"), [false, true, true, true, true, true, true]);
         assert_eq!(row("speaker in a VRF"), [true, true, true, true, true, false, false]);
         assert_eq!(row("speaker by a namespace"), [false, true, true, false, false, false, false]);
         assert_eq!(row("speaker without isolation"), [false, true, false, true, true, true, true]);

@@ -5,6 +5,7 @@
 //! [`Plan::gaps`]; rules make findings of them. [`why()`](why::why) explains one value.
 
 mod alike;
+mod announced;
 pub mod backend;
 mod boot;
 pub mod cable;

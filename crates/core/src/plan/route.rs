@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::alike::{Alike, id};
-use super::{Port, RoutingPlan, routing};
+use super::{Port, RoutingPlan, announced, routing};
 use crate::cluster::section::{Role, Routing, Rung};
 use crate::cluster::value::TalosVersion;
 use crate::model::Cluster;
@@ -22,7 +22,7 @@ pub struct RoutedNodes {
 pub struct Routes {
     /// In the order in which the first of each stands in the file.
     pub planned: Vec<RoutedNodes>,
-    alike: Alike<18>,
+    alike: Alike<19>,
 }
 
 impl Routes {
@@ -49,12 +49,13 @@ impl Routes {
 }
 
 /// All that a plan depends on.
-fn mark(routing: &Routing, settings: &Rung, role: Role, ports: &[Port]) -> [usize; 18] {
+fn mark(routing: &Routing, settings: &Rung, role: Role, ports: &[Port]) -> [usize; 19] {
     [
         role as usize,
         ports.len(),
         id(&settings.ports),
         id(&settings.talos),
+        usize::from(announced::has_more(settings, role, routing)),
         settings.network.get().map_or(0, |network| id(&network.api)),
         id(&routing.backend),
         id(&routing.carrier),

@@ -6,11 +6,11 @@ use ipnet::IpNet;
 
 use super::backend::Ask;
 use super::derive::{self, Rule};
-use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, backend};
+use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, announced, backend};
 use crate::cluster::key::{At, Key};
 use crate::cluster::section::{
-    Advertise, Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Routing,
-    Rung, Speaker, Workload,
+    Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Routing, Rung,
+    Speaker, Workload,
 };
 use crate::cluster::value::{Asn, TalosVersion, Toggle};
 use crate::model::Cluster;
@@ -34,7 +34,13 @@ pub fn plan(
     let gobgp = routing.backend.value() == Some(Backend::Gobgp);
     let workload = routing.workload.at().and_then(|workload| workload_plan(cluster, &workload, gobgp));
     let health = backend::watches_health(settings, role);
-    let ask = Ask { cluster, talos, routing, neighbors: &neighbors, workload: workload.as_ref(), health };
+    let advertise = match routing.advertise.at() {
+        Some(at) => Decided::written(announced::kinds(routing), at.place),
+        None => Decided::default(announced::kinds(routing), "everything the node has for others"),
+    };
+    let more = announced::has_more(settings, role, routing);
+    let ask =
+        Ask { cluster, talos, routing, neighbors: &neighbors, workload: workload.as_ref(), health, more };
     let backend = match routing.backend.at() {
         Some(at) => Decided::written(*at.value, at.place),
         None => {
@@ -47,10 +53,6 @@ pub fn plan(
         None => Decided::default(Carrier::Ichor, "ichor's extension, with the agent"),
     });
     let lacks = backend::lacks(backend.value, carrier.as_ref().map(|carrier| carrier.value), &ask);
-    let advertise = match routing.advertise.at() {
-        Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
-        None => Decided::default(Advertise::ALL.to_vec(), "everything the node has for others"),
-    };
     RoutingPlan { backend, carrier, lacks, advertise, neighbors, workload }
 }
 

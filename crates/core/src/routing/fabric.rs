@@ -116,11 +116,16 @@ pub(super) fn of(cluster: &Cluster, node: &NodePlan, plan: &RoutingPlan, routing
         aggregates: routing.aggregates.values().map(|prefix| prefix.0.trunc()).collect(),
         inward: inward(policy.and_then(|policy| policy.r#in.get())),
         outward: policy.and_then(|policy| policy.out.get()).map(outward).unwrap_or_default(),
-        graceful_restart: match routing.graceful_restart.get() {
-            None => Some(30),
-            Some(Toggle::Off) => None,
-            Some(toggle) => Some(toggle.on().and_then(|graceful| graceful.time.value()).unwrap_or(30)),
-        },
+        graceful_restart: graceful_restart(routing),
+    }
+}
+
+/// Seconds that neighbours keep routes through a planned restart; none when they shall not.
+pub fn graceful_restart(routing: &Routing) -> Option<u16> {
+    match routing.graceful_restart.get() {
+        None => Some(30),
+        Some(Toggle::Off) => None,
+        Some(toggle) => Some(toggle.on().and_then(|graceful| graceful.time.value()).unwrap_or(30)),
     }
 }
 

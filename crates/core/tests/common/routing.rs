@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::model::Cluster;
-use ichor_core::plan::{NodePlan, Plan};
-use ichor_core::render::routing::{self, Fetch, Order, Refusal, Service, Template};
+use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::render::routing::{self, Fetch, Order, Refusal, Service, Template, native};
 use ichor_core::routing::{Model, Protected};
+use serde_json::Value;
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
 
@@ -81,6 +82,21 @@ pub fn services(case: &Path) -> Vec<(String, Service)> {
         service.map(|service| (node.name.to_string(), service))
     };
     routed(&plan).filter_map(service).collect()
+}
+
+/// The documents of each kind of node of a case by which Talos itself speaks BGP, before and after the installation.
+pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
+    let (cluster, plan) = super::planned_case(case, "ichor.yaml");
+    let native = |node: &&NodePlan| node.routing.as_deref().unwrap().backend.value == Backend::Native;
+    let told = |node: &NodePlan| {
+        let model = model(&cluster, &plan, node);
+        let at = |stage| {
+            let documents = native::documents(&model, node, stage);
+            documents.unwrap_or_else(|refusals| panic!("{}: {refusals:#?}", case.display()))
+        };
+        (node.name.to_string(), [Stage::Boot, Stage::Final].map(at))
+    };
+    routed(&plan).filter(native).map(told).collect()
 }
 
 /// The services of a backend in every case, by case and node.

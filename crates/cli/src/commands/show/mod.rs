@@ -167,7 +167,7 @@ fn plain(value: &Printed) -> Value {
 }
 
 /// Writes a list of objects, one at a time: a hundred thousand nodes are not held as one value.
-fn write_list(out: &mut dyn Write, items: impl Iterator<Item = Value>) -> anyhow::Result<()> {
+pub(super) fn write_list(out: &mut dyn Write, items: impl Iterator<Item = Value>) -> anyhow::Result<()> {
     let mut separator = "[\n";
     for item in items {
         write!(out, "{separator}  {item}")?;

@@ -19,7 +19,7 @@ mod routing;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::section::{Platform, Role};
-use crate::cluster::value::Secret;
+use crate::cluster::value::{Secret, TalosVersion};
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan, Stage};
 use crate::render::routing::Service;
@@ -127,14 +127,15 @@ impl<'a> Renderer<'a> {
         let mut draft = Draft::new(contract, role);
         let input = base::input(ground, contract).map_err(|error| vec![error])?;
         let generated = base::generate(&input, ground.bundle, role);
-        let mut config = loaded(ground, "cluster", &generated).map_err(|error| vec![error])?;
+        let talos = &ground.plan.cluster.contract.value;
+        let mut config = loaded(talos, "cluster", &generated).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         cluster::add(&mut draft, ground, &mut errors);
         firewall::add(&mut draft, ground);
         if !errors.is_empty() {
             return Err(errors);
         }
-        draft.merge_into(&mut config, ground, "cluster").map_err(|error| vec![error])?;
+        draft.merge_into(&mut config, ground, "cluster", talos).map_err(|error| vec![error])?;
         Ok(config)
     }
 
@@ -166,7 +167,7 @@ impl<'a> Renderer<'a> {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
         };
-        if let Err(error) = draft.merge_into(&mut config, ground, &node.path("")) {
+        if let Err(error) = draft.merge_into(&mut config, ground, &node.path(""), &node.talos.value) {
             errors.push(error);
         }
         config
@@ -208,7 +209,7 @@ impl<'a> Renderer<'a> {
         let mut errors = Vec::new();
         routing::add(&mut draft, self.ground, &self.protected, node, Stage::Boot, &mut errors);
         let mut config = Config::default();
-        if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path("")) {
+        if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path(""), &node.talos.value) {
             errors.push(error);
         }
         if errors.is_empty() { self.judged(node, &config, errors) } else { Err(errors) }
@@ -259,8 +260,7 @@ fn told(flaw: &Flaw, node: &NodePlan) -> String {
     format!("Talos {} refuses the configuration: {}: {}", node.talos.value, flaw.path, flaw.message)
 }
 
-fn loaded(ground: Ground<'_>, at: &str, documents: &[Value]) -> Result<Config, RenderError> {
-    let talos = &ground.plan.cluster.contract.value;
+fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, RenderError> {
     load::load_values(documents, talos).map_err(|error| RenderError::new(at, error.to_string()))
 }
 
@@ -311,13 +311,21 @@ impl Draft {
         self.documents.push(document);
     }
 
-    fn merge_into(mut self, config: &mut Config, ground: Ground<'_>, at: &str) -> Result<(), RenderError> {
+    /// Lays it over a configuration. `talos` is the release that reads it: a node may be newer than the contract, and have
+    /// documents that the contract does not know.
+    fn merge_into(
+        mut self,
+        config: &mut Config,
+        ground: Ground<'_>,
+        at: &str,
+        talos: &TalosVersion,
+    ) -> Result<(), RenderError> {
         let mut documents = Vec::new();
         if !self.legacy.is_empty() {
             documents.push(Value::Object(std::mem::take(&mut self.legacy)));
         }
         documents.append(&mut self.documents);
-        let added = loaded(ground, at, &documents)?;
+        let added = loaded(talos, at, &documents)?;
         let patch = Patch::merging("what ichor adds", added);
         patch
             .apply(config, &ground.plan.cluster.contract.value)

@@ -1,11 +1,12 @@
-//! BGP on a node, in its configuration: the extension service of the daemon, with what it reads.
+//! BGP on a node, in its configuration: the extension service of the daemon with what it reads, or the documents by which Talos
+//! itself speaks; and the link to the speaker, where no agent makes it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError};
 use crate::cluster::section::{Backend, BootFrom, Carrier, Routing};
-use crate::plan::{NodePlan, Stage};
-use crate::render::routing::{self, Order, Service, Template};
+use crate::plan::{NodePlan, RoutingPlan, Stage};
+use crate::render::routing::{self, Order, Refusal, Service, Template, native};
 use crate::routing::{Model, Protected};
 use crate::rules::attachment::Attachments;
 
@@ -18,26 +19,28 @@ pub fn service(
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
-    let model = Model::of(ground.cluster, node, protected).map_err(|error| {
-        vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
-    })?;
-    let Some(model) = model else { return Ok(None) };
+    let Some(model) = model(ground, protected, node)? else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
     let order = Order {
         backend,
-        carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
+        carrier: carrier(plan),
         model: &model,
         routing,
         fetch: ground.secret,
         template,
     };
-    routing::render(order).map_err(|refusals| {
-        refusals
-            .into_iter()
-            .map(|refusal| RenderError::new(node.path(refusal.key), refusal.reason))
-            .collect::<Vec<_>>()
+    routing::render(order).map_err(|refusals| told(node, refusals))
+}
+
+fn model(
+    ground: Ground<'_>,
+    protected: &Protected,
+    node: &NodePlan,
+) -> Result<Option<Model>, Vec<RenderError>> {
+    Model::of(ground.cluster, node, protected).map_err(|error| {
+        vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
 
@@ -56,7 +59,36 @@ pub fn template<'a>(
     }
 }
 
-/// Adds the service. It is the same before and after the installation: the node is reached by BGP in both.
+fn carrier(plan: &RoutingPlan) -> Carrier {
+    plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value)
+}
+
+fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> {
+    let told = |refusal: Refusal| RenderError::new(node.path(refusal.key), refusal.reason);
+    refusals.into_iter().map(told).collect()
+}
+
+/// The documents by which Talos itself speaks BGP or makes the link to the speaker.
+fn documents(
+    ground: Ground<'_>,
+    protected: &Protected,
+    node: &NodePlan,
+    stage: Stage,
+) -> Result<Vec<Value>, Vec<RenderError>> {
+    let Some(plan) = node.routing.as_deref() else { return Ok(Vec::new()) };
+    let native = plan.backend.value == Backend::Native;
+    if !native && carrier(plan) != Carrier::Official {
+        return Ok(Vec::new());
+    }
+    let Some(model) = model(ground, protected, node)? else { return Ok(Vec::new()) };
+    if native {
+        return native::documents(&model, node, stage).map_err(|refusals| told(node, refusals));
+    }
+    Ok(native::speaker_link(&model, node, stage))
+}
+
+/// Adds service and documents. They are the same before and after the installation, but for an anycast address: the node is
+/// reached by BGP in both.
 pub fn add(
     draft: &mut Draft,
     ground: Ground<'_>,
@@ -65,6 +97,10 @@ pub fn add(
     stage: Stage,
     errors: &mut Vec<RenderError>,
 ) {
+    match documents(ground, protected, node, stage) {
+        Ok(documents) => draft.documents.extend(documents),
+        Err(mut found) => return errors.append(&mut found),
+    }
     let service = match service(ground, protected, node) {
         Ok(Some(service)) => service,
         Ok(None) => return,

@@ -1,11 +1,12 @@
-//! Configurations of routing daemons, from a node's [`Model`](crate::routing::Model).
+//! Configurations of routing daemons, from a node's [`Model`].
 //!
 //! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
-//! Each backend has a module of its own.
+//! Each backend has a module of its own; that of Talos itself gives documents ([`native::documents`]).
 
 pub mod bird;
 pub mod frr;
 pub mod gobgp;
+pub mod native;
 pub mod template;
 
 use crate::cluster::section::{Backend, Carrier, Routing};

@@ -8,7 +8,7 @@ use crate::plan::{NeighborPlan, NodePlan, Peer};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH];
+pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH, TRANSIT];
 
 const CANNOT: Rule = Rule {
     id: "backend-cannot",
@@ -17,7 +17,7 @@ const CANNOT: Rule = Rule {
     story: "A cluster was moved to Talos' own BGP. Its configuration has no field for communities, so they were left out, \
             and the border no longer knew which routes to keep inside.",
     fix: "choose a backend that can, or do without it",
-    look: |context, found| report(context, found, &[LackKind::Other]),
+    look: |context, found| report(context, found, &[LackKind::NextHop, LackKind::Timers, LackKind::Other]),
 };
 
 const TOO_OLD: Rule = Rule {
@@ -48,6 +48,17 @@ const HEALTH: Rule = Rule {
             somebody switched the machine off.",
     fix: "use ichor's extension (`carrier: ichor` with frr, bird or gobgp), or remove `health`",
     look: |context, found| report(context, found, &[LackKind::Health]),
+};
+
+const TRANSIT: Rule = Rule {
+    id: "native-transit",
+    severity: Severity::Error,
+    summary: "Talos' own BGP speaks with routers of different AS numbers and makes the node their transit",
+    story: "Each node had a port to both leafs of its rack and Talos' own BGP, which has no policy. It told each leaf what it had \
+            from the other, and when a spine failed the traffic of the whole rack went through the ports of its machines.",
+    fix: "use `backend: frr`, give these routers one AS number, or let them refuse all but the node's own prefixes and silence \
+          this",
+    look: |context, found| report(context, found, &[LackKind::Transit]),
 };
 
 /// Reports what of these kinds is lacking, each once for all nodes.
@@ -98,6 +109,8 @@ fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
     let asks = |neighbor: &&NeighborPlan| match kind {
         LackKind::Password => neighbor.password.is_some(),
         LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
+        LackKind::NextHop => matches!(neighbor.peer, Peer::Address(address) if address.is_ipv6()),
+        LackKind::Timers => neighbor.timers.0 == 0 || neighbor.timers.0 != neighbor.timers.1 / 3,
         _ => true,
     };
     node.routing.as_ref()?.neighbors.iter().find(asks).map(|neighbor| neighbor.place)
@@ -115,6 +128,9 @@ fn place_of(routing: &Routing, key: &str) -> Option<Place> {
         "policy.in.local_preference" => policy_in()?.local_preference.place(),
         "policy.out.communities" => policy_out()?.communities.place(),
         "policy.out.prepend" => policy_out()?.prepend.place(),
+        "version" => routing.version.place(),
+        "service" => routing.service.place(),
+        "advertise" => routing.advertise.place(),
         "aggregates" => routing.aggregates.place(),
         "graceful_restart" => routing.graceful_restart.place(),
         "workload" => routing.workload.place(),

@@ -3,6 +3,7 @@
 //! `session` is what most rules here look at: each session once for all nodes that route alike.
 
 mod aggregate;
+mod alias;
 mod allow;
 mod asn;
 mod backend;
@@ -26,6 +27,7 @@ use super::Group;
 pub(super) const GROUPS: &[Group] = &[
     ("AS numbers", asn::RULES),
     ("Neighbours", neighbor::RULES),
+    ("Names of ports", alias::RULES),
     ("Cables", cable::RULES),
     ("Listen ranges", listen::RULES),
     ("Routers' software", software::RULES),

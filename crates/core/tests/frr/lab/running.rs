@@ -86,7 +86,7 @@ fn a_line_that_is_taken_for_another_is_noticed() {
     let text = "router bgp 65001\n neighbor 10.0.0.1 remote-as 65002\n neighbor 10.0.0.1 timers 9 3\nexit\n";
     let file = |name, text: &str| File { name, text: text.to_owned(), private: false };
     let files = vec![file("frr.conf", text), file("daemons", "")];
-    let service = Service { name: "frr", folder: "/etc/frr", files };
+    let service = Service { name: "frr", version: (10, 3), folder: "/etc/frr", files };
 
     for frr in Frr::ALL {
         let (lost, _) = lost(frr, &service);

@@ -1,0 +1,238 @@
+//! `migrate`: what leads from one routing backend to another.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::section::{Backend, Role};
+use ichor_core::cluster::value::Secret;
+use ichor_core::migrate::{self, DocumentId, Side, Sides, Step, When};
+use ichor_core::model::Cluster;
+use ichor_core::plan::{self, Plan};
+use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context, Finding, Severity};
+use ichor_core::talos::secrets::Bundle;
+use serde_json::{Value, json};
+
+use super::build::{self, Vault};
+use crate::project::{self, Project, Refused};
+use crate::tree::{self, Artifact};
+use crate::{report, style, table};
+
+/// Say how a cluster moves from one routing backend to another
+///
+/// Nodes move one at a time, workers first. For each there is one patch: documents that go and come at once, without a reboot. It
+/// was tried: applied as Talos would, it makes of the configuration before exactly the one after. Where the image must change
+/// too, the node is upgraded before or after. The next node has its turn when the sessions of this one are up. The file may have
+/// either backend; nothing is changed on the nodes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ichor migrate frr native\n  ichor migrate native frr sol/ichor.yaml -o patches\n  \
+                        talosctl patch machineconfig -n NODE --mode no-reboot --patch @patches/sol/01-NODE.yaml"
+)]
+pub(crate) struct Args {
+    /// The backend the nodes have (native, frr, bird, gobgp)
+    #[arg(value_parser = backend)]
+    from: Backend,
+    /// The backend they get
+    #[arg(value_parser = backend)]
+    to: Backend,
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// Folder to write the patches to; the cluster gets a folder of its own in it
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print JSON; documents by kind and name, what they hold is in the patches
+    #[arg(long)]
+    json: bool,
+    /// File with age identities that open the secrets, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+fn backend(word: &str) -> Result<Backend, String> {
+    let known = Backend::ALL.iter().copied().find(|backend| backend.word() == word);
+    known.ok_or_else(|| "want native, frr, bird or gobgp".to_owned())
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(Refused { sources, problems }) => {
+            report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
+            let unreadable = problems.iter().any(|problem| problem.unreadable);
+            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
+        }
+    };
+    let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
+        bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);
+    };
+    let (bundle, _) = build::secrets(&project, args.identity.as_deref())?;
+    let work = Work {
+        project: &project,
+        attachments: project.attachments(),
+        patches: build::patch_texts(&project, args.identity.as_deref()),
+        bundle,
+    };
+    let Some(steps) = work.steps(&sides, out)? else {
+        style::say(&format!("the cluster cannot move from {} to {}", args.from, args.to));
+        return Ok(ExitCode::FAILURE);
+    };
+    if let Some(folder) = &args.output {
+        write_patches(&folder.join(project.plan.cluster.name.as_str()), &steps)?;
+    }
+    if args.json {
+        print_json(&steps, out)?;
+    } else {
+        print_table(&steps, out)?;
+    }
+    let control_planes = project.plan.control_planes().count();
+    if !args.json && control_planes == 1 && steps.iter().any(|step| step.role == Role::Controlplane) {
+        style::say("there is one control plane: while it moves, nobody else answers for the API");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What both sides are rendered from.
+struct Work<'p> {
+    project: &'p Project,
+    attachments: Attachments,
+    patches: PatchTexts,
+    bundle: Bundle,
+}
+
+impl Work<'_> {
+    /// The steps; none when something is wrong, which is told.
+    fn steps(&self, sides: &Sides, out: &mut dyn Write) -> anyhow::Result<Option<Vec<Step>>> {
+        let (before, after) = (plan::plan(&sides.from), plan::plan(&sides.to));
+        let mut sound = true;
+        for (cluster, plan) in [(&sides.from, &before), (&sides.to, &after)] {
+            sound &= self.is_sound(cluster, plan, out)?;
+        }
+        if !sound {
+            return Ok(None);
+        }
+        let from = self.documents(&sides.from, &before, &sides.nodes);
+        let to = self.documents(&sides.to, &after, &sides.nodes);
+        let (from, to) = match (from, to) {
+            (Ok(from), Ok(to)) => (from, to),
+            (Err(errors), _) | (_, Err(errors)) => {
+                for (reason, places) in build::by_reason(&errors) {
+                    let colour = style::ERROR;
+                    writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+                }
+                return Ok(None);
+            }
+        };
+        let pairs = sides.nodes.iter().zip(from.iter().zip(&to));
+        let steps = pairs.map(|(&nth, (from, to))| {
+            let from = Side { node: &before.nodes[nth], documents: from };
+            let to = Side { node: &after.nodes[nth], documents: to };
+            Step::between(from, to, &after.cluster.contract.value)
+        });
+        Ok(Some(steps.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether no rule finds an error; errors are told.
+    fn is_sound(&self, cluster: &Cluster, plan: &Plan, out: &mut dyn Write) -> anyhow::Result<bool> {
+        let mut findings = rules::check(&Context { cluster, plan, attachments: &self.attachments });
+        let wrong =
+            |finding: &Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
+        findings.retain(wrong);
+        if !findings.is_empty() {
+            let hidden = rules::secret_places(cluster);
+            report::findings(out, &self.project.sources, &findings, &hidden)?;
+        }
+        Ok(findings.is_empty())
+    }
+
+    fn documents(
+        &self,
+        cluster: &Cluster,
+        plan: &Plan,
+        nodes: &[usize],
+    ) -> Result<Vec<Vec<Value>>, Vec<RenderError>> {
+        let vault = Vault::new(self.project.name());
+        let fetch = |reference: &Secret| vault.open(reference);
+        let renderer = Renderer::new(Ground {
+            cluster,
+            plan,
+            bundle: &self.bundle,
+            attachments: &self.attachments,
+            patches: &self.patches,
+            secret: &fetch,
+        })?;
+        nodes.iter().map(|&nth| Ok(renderer.machine(&plan.nodes[nth])?.documents)).collect()
+    }
+}
+
+fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {
+    let patch = |(nth, step): (usize, &Step)| {
+        Artifact::private(format!("{:02}-{}.yaml", nth + 1, step.node), step.patch())
+    };
+    let patches: Vec<_> = steps.iter().enumerate().map(patch).collect();
+    let done = tree::write(root, &patches, true)
+        .with_context(|| format!("{} may be half new: mend this, and migrate again", root.display()))?;
+    style::say(&format!("{}: {done}", root.display()));
+    Ok(())
+}
+
+fn print_table(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
+    let row = |(nth, step): (usize, &Step)| {
+        let lines = |ids: &mut dyn Iterator<Item = String>| ids.collect::<Vec<_>>().join("\n");
+        vec![
+            (nth + 1).to_string(),
+            step.node.to_string(),
+            step.upgrade.as_ref().map(|it| word(it.when).to_owned()).unwrap_or_default(),
+            lines(&mut step.remove.iter().map(ToString::to_string)),
+            lines(&mut step.add.iter().map(|document| DocumentId::of(document).to_string())),
+            step.sessions.join("\n"),
+        ]
+    };
+    let rows: Vec<_> = steps.iter().enumerate().map(row).collect();
+    table::print(out, &["STEP", "NODE", "UPGRADE", "REMOVE", "ADD", "WAIT FOR"], &rows)?;
+    let mut images: Vec<_> = steps.iter().filter_map(|step| step.upgrade.as_ref()).collect();
+    images.dedup();
+    for upgrade in images {
+        writeln!(out, "\nupgrade {} the patch to {}", word(upgrade.when), upgrade.image)?;
+        // Talos restarts a node whose services wait for a document for longer than 70 minutes while it boots.
+        if upgrade.when == When::After {
+            writeln!(
+                out,
+                "do it before the node reboots otherwise: its old extension would wait for its document"
+            )?;
+        }
+    }
+    let kept = match steps.iter().filter_map(|step| step.kept).min() {
+        Some(time) => format!("the routers keep a node's routes for {time} s while its daemon changes"),
+        None => "the routers drop a node's routes until its sessions are up again: drain it first".to_owned(),
+    };
+    writeln!(out, "\n{kept}")?;
+    Ok(())
+}
+
+fn word(when: When) -> &'static str {
+    match when {
+        When::Before => "before",
+        When::After => "after",
+    }
+}
+
+fn print_json(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
+    let id = |id: DocumentId| json!({"kind": id.kind, "name": id.name});
+    let object = |step: &Step| {
+        json!({
+            "node": step.node.as_str(),
+            "role": step.role.word(),
+            "remove": step.remove.iter().cloned().map(id).collect::<Vec<_>>(),
+            "add": step.add.iter().map(DocumentId::of).map(id).collect::<Vec<_>>(),
+            "upgrade": step.upgrade.as_ref().map(|it| json!({"image": it.image, "when": word(it.when)})),
+            "sessions": step.sessions,
+            "routes_kept_seconds": step.kept,
+        })
+    };
+    super::show::write_list(out, steps.iter().map(object))
+}

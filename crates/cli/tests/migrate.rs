@@ -1,0 +1,73 @@
+//! `ichor migrate`: what it prints and writes.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use common::{folder, ichor};
+use tempfile::TempDir;
+
+const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+const EXAMPLE: &str = include_str!("../../../examples/native/ichor.yaml");
+
+/// The example with secrets that are not encrypted, and a place for images with an extension.
+fn cluster(text: &str) -> TempDir {
+    let text = format!("{text}\nsecrets: secrets.yaml\nimage: {{registry: example.com/talos}}\n");
+    let folder = folder(&[("ichor.yaml", &text), ("talosctl.yaml", SECRETS)]);
+    let imported = ichor(folder.path(), "secrets import talosctl.yaml --plain -o secrets.yaml");
+    assert_eq!(imported.code, 0, "{}", imported.all());
+    folder
+}
+
+#[test]
+fn every_node_has_a_step_and_a_patch_for_its_owner_alone() {
+    let folder = cluster(EXAMPLE);
+
+    let run = ichor(folder.path(), "migrate frr native -o patches");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(
+        run.stdout.contains("ExtensionServiceConfig frr") && run.stdout.contains("for 30 s"),
+        "{}",
+        run.stdout
+    );
+    let path = folder.path().join("patches/rack/01-wk1.yaml");
+    let patch = fs::read_to_string(&path).unwrap();
+    assert!(patch.contains("$patch: delete") && patch.contains("kind: BGPInstanceConfig"), "{patch}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(folder.path().join("patches/rack/05-cp3.yaml").exists());
+}
+
+#[test]
+fn the_way_back_upgrades_first_and_drains() {
+    let folder = cluster(EXAMPLE);
+
+    let run = ichor(folder.path(), "migrate native frr");
+    let json = ichor(folder.path(), "migrate native frr --json");
+
+    assert!(
+        run.stdout.contains("upgrade before the patch to example.com/talos/installer:v1.14.0-rc.1"),
+        "{}",
+        run.all()
+    );
+    assert!(run.stdout.contains("drain it first"), "{}", run.stdout);
+    let steps: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(steps[0]["node"], "wk1");
+    assert_eq!(steps[0]["add"][0]["kind"].as_str().map(str::is_empty), Some(false));
+    assert!(!json.stdout.contains("router bgp"), "what documents hold is in the patches alone");
+}
+
+#[test]
+fn what_the_new_backend_cannot_do_keeps_the_cluster_where_it_is() {
+    let folder = cluster(&EXAMPLE.replace("leaf2, role: leaf, asn: 65100", "leaf2, role: leaf, asn: 65101"));
+
+    let run = ichor(folder.path(), "migrate frr native -o patches");
+    let nobody = ichor(folder.path(), "migrate gobgp bird");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stdout.contains("native-transit"), "{}", run.all());
+    assert!(!folder.path().join("patches").exists());
+    assert_eq!(nobody.code, 2);
+    assert!(nobody.stderr.contains("no node moves from gobgp to bird"), "{}", nobody.stderr);
+}

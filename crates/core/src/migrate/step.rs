@@ -1,0 +1,156 @@
+//! What is done on one node.
+
+use serde_json::Value;
+
+use super::difference::{self, DocumentId};
+use crate::cluster::section::{Backend, Role};
+use crate::cluster::value::{NodeName, TalosVersion};
+use crate::plan::{NodePlan, Peer};
+use crate::talos::emit::emit_all;
+use crate::talos::patch::Patch;
+use crate::talos::{document, encode, load};
+
+/// What is done on one node, in one change.
+#[derive(Clone, PartialEq)]
+pub struct Step {
+    /// The node.
+    pub node: NodeName,
+    /// Its role.
+    pub role: Role,
+    /// Documents that go.
+    pub remove: Vec<DocumentId>,
+    /// Documents that come, or say something else.
+    pub add: Vec<Value>,
+    /// The image it needs, where that is another.
+    pub upgrade: Option<Upgrade>,
+    /// The sessions that must be up again before the next node has its turn.
+    pub sessions: Vec<String>,
+    /// Seconds for which the routers keep the node's routes while nobody speaks; none where they drop them at once.
+    pub kept: Option<u16>,
+}
+
+/// Documents may hold passwords.
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Step").field("node", &self.node).field("remove", &self.remove).finish_non_exhaustive()
+    }
+}
+
+/// Another image for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The installer.
+    pub image: String,
+    /// When the node is upgraded to it.
+    pub when: When,
+}
+
+/// Before or after the documents change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The new daemon comes with the image.
+    Before,
+    /// The old daemon goes with the image.
+    After,
+}
+
+/// A patch that would not make one configuration of the other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{node}: no patch leads from one configuration to the other: {reason}")]
+pub struct StepError {
+    /// The node.
+    pub node: NodeName,
+    /// Why.
+    pub reason: String,
+}
+
+/// A node on one side: what was decided, and its configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// What was decided.
+    pub node: &'a NodePlan,
+    /// Its configuration.
+    pub documents: &'a [Value],
+}
+
+impl Step {
+    /// What leads from one side to the other, tried with Talos' own way of merging. `talos` is the release configurations are
+    /// written for.
+    pub fn between(from: Side<'_>, to: Side<'_>, talos: &TalosVersion) -> Result<Self, StepError> {
+        let (remove, add) = difference::between(from.documents, to.documents);
+        let step = Self {
+            node: to.node.name.clone(),
+            role: to.node.role,
+            remove,
+            add,
+            upgrade: upgrade(from, to),
+            sessions: sessions(to.node),
+            kept: kept(from.node),
+        };
+        step.prove(from.documents, to.documents, talos)
+            .map_err(|reason| StepError { node: step.node.clone(), reason })?;
+        Ok(step)
+    }
+
+    /// The patch: removals first. Talos applies all of it at once, without a reboot.
+    pub fn patch(&self) -> String {
+        let deletions = self.remove.iter().map(DocumentId::deletion);
+        emit_all(&deletions.chain(self.add.iter().cloned()).collect::<Vec<_>>())
+    }
+
+    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), String> {
+        let mut config = load::load_values(from, talos).map_err(|error| error.to_string())?;
+        let text = self.patch();
+        if !text.is_empty() {
+            let patch = Patch::read("the patch", &text, talos).map_err(|error| error.to_string())?;
+            patch.apply(&mut config, talos).map_err(|error| error.to_string())?;
+        }
+        let made = encode::encode(&config, talos);
+        let (made, meant) = (difference::by_id(&made), difference::by_id(to));
+        match meant.iter().find(|(id, document)| made.get(id) != Some(document)) {
+            Some((id, _)) => Err(format!("`{id}` would be another")),
+            None => match made.keys().find(|id| !meant.contains_key(id)) {
+                Some(id) => Err(format!("`{id}` would stay")),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+fn upgrade(from: Side<'_>, to: Side<'_>) -> Option<Upgrade> {
+    let image = installer(to.documents)?;
+    let native = to.node.routing.as_ref().is_some_and(|routing| routing.backend.value == Backend::Native);
+    let when = if native { When::After } else { When::Before };
+    (installer(from.documents) != Some(image)).then(|| Upgrade { image: image.to_owned(), when })
+}
+
+fn installer(documents: &[Value]) -> Option<&str> {
+    documents.iter().find_map(|it| {
+        let image =
+            document::at(it, "/installer/image").or_else(|| document::at(it, "/machine/install/image"));
+        image.and_then(Value::as_str)
+    })
+}
+
+fn sessions(node: &NodePlan) -> Vec<String> {
+    let Some(routing) = node.routing.as_deref() else { return Vec::new() };
+    let fabric = routing.neighbors.iter().map(|neighbor| {
+        let at = match &neighbor.peer {
+            Peer::Link(link) => link.to_string(),
+            Peer::Address(address) => address.to_string(),
+        };
+        match &neighbor.router {
+            Some(router) => format!("{router} at {at}"),
+            None => at,
+        }
+    });
+    let speaker = routing.workload.iter().map(|workload| workload.speaker.to_string());
+    fabric.chain(speaker).collect()
+}
+
+/// Graceful restart, which all backends but Talos' own have.
+fn kept(node: &NodePlan) -> Option<u16> {
+    let native = node.routing.as_ref()?.backend.value == Backend::Native;
+    let routing = node.settings.routing.get().filter(|_| !native)?;
+    crate::routing::fabric::graceful_restart(routing)
+}
