@@ -169,6 +169,24 @@ fn equal_paths_are_counted_and_no_node_is_transit() {
 }
 
 #[test]
+fn talos_itself_makes_a_node_transit_between_leafs_of_different_as_numbers() {
+    let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.0-rc.1");
+    let one_number = text.replace("asn: 65102", "asn: 65101");
+
+    let (two, one) = (told(&proof(&text)), told(&proof(&one_number)));
+
+    let through = |said: &[String]| said.iter().any(|said| said.starts_with("transit: leaf"));
+    // Each leaf has the node beside it, so the longer way through another node is taken only where that one is cut off.
+    assert!(!through(&two) && !through(&one), "{two:#?} {one:#?}");
+    let single = text.replacen("\"02:00:00:00:00:02\"", "", 1).replacen(", ]", "]", 1);
+    let said = told(&proof(&single));
+    assert!(
+        said.iter().any(|said| said.contains("leaf2 reaches 10.1.254.1/32 and 1 more through b")),
+        "{said:#?}"
+    );
+}
+
+#[test]
 fn a_link_without_a_second_way_is_told_and_a_spine_is_one() {
     let (bare, with_spine) = (rack("", ""), rack("", SPINE));
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::{Backend, Role};
 use ichor_core::cluster::value::Secret;
-use ichor_core::migrate::{self, DocumentId, Side, Sides, Step, When};
+use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, When};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
@@ -17,6 +17,7 @@ use ichor_core::talos::secrets::Bundle;
 use serde_json::{Value, json};
 
 use super::build::{self, Vault};
+use crate::progress::Progress;
 use crate::project::{self, Project, Refused};
 use crate::tree::{self, Artifact};
 use crate::{report, style, table};
@@ -25,8 +26,9 @@ use crate::{report, style, table};
 ///
 /// Nodes move one at a time, workers first. For each there is one patch: documents that go and come at once, without a reboot. It
 /// was tried: applied as Talos would, it makes of the configuration before exactly the one after. Where the image must change
-/// too, the node is upgraded before or after. The next node has its turn when the sessions of this one are up. The file may have
-/// either backend; nothing is changed on the nodes.
+/// too, the node is upgraded before or after. The next node has its turn when the sessions of this one are up. The way is proved:
+/// what is lost at every step, while some nodes have moved and one is away. The file may have either backend; nothing is
+/// changed on the nodes.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ichor migrate frr native\n  ichor migrate native frr sol/ichor.yaml -o patches\n  \
@@ -84,16 +86,39 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if let Some(folder) = &args.output {
         write_patches(&folder.join(project.plan.cluster.name.as_str()), &steps)?;
     }
+    let Some(losses) = proved(&sides) else { return Ok(ExitCode::FAILURE) };
     if args.json {
-        print_json(&steps, out)?;
+        print_json(&steps, &losses, out)?;
     } else {
-        print_table(&steps, out)?;
+        print_table(&steps, &losses, out)?;
     }
     let control_planes = project.plan.control_planes().count();
     if !args.json && control_planes == 1 && steps.iter().any(|step| step.role == Role::Controlplane) {
         style::say("there is one control plane: while it moves, nobody else answers for the API");
     }
-    Ok(ExitCode::SUCCESS)
+    let fine = steps.iter().zip(&losses).all(|(step, loss)| is_fine(step, loss));
+    Ok(ExitCode::from(u8::from(!fine)))
+}
+
+/// What is lost at every step; none when it cannot be known, which is told.
+fn proved(sides: &Sides) -> Option<Vec<Loss>> {
+    let _progress = Progress::start("proving");
+    let (before, after) = (plan::plan(&sides.from), plan::plan(&sides.to));
+    match migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes) {
+        Ok(losses) => Some(losses),
+        Err(errors) => {
+            for error in errors {
+                style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
+            }
+            None
+        }
+    }
+}
+
+/// Whether a step costs nothing but the node's own addresses.
+fn is_fine(step: &Step, loss: &Loss) -> bool {
+    let shared = loss.own.iter().all(|net| step.kept.is_some() || step.owns.contains(net));
+    loss.lost.is_empty() && loss.broken.is_empty() && shared
 }
 
 /// What both sides are rendered from.
@@ -180,7 +205,7 @@ fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_table(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_table(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::Result<()> {
     let row = |(nth, step): (usize, &Step)| {
         let lines = |ids: &mut dyn Iterator<Item = String>| ids.collect::<Vec<_>>().join("\n");
         vec![
@@ -211,6 +236,26 @@ fn print_table(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
         None => "the routers drop a node's routes until its sessions are up again: drain it first".to_owned(),
     };
     writeln!(out, "\n{kept}")?;
+    print_losses(steps, losses, out)
+}
+
+/// What the proof of the way says.
+fn print_losses(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::Result<()> {
+    let (good, bad) = (style::GOOD, style::ERROR);
+    if steps.iter().zip(losses).all(|(step, loss)| is_fine(step, loss)) {
+        writeln!(out, "{good}holds{good:#}   at no step is a prefix lost that another node announces too")?;
+    }
+    for (nth, (step, loss)) in
+        steps.iter().zip(losses).enumerate().filter(|(_, (step, loss))| !is_fine(step, loss))
+    {
+        writeln!(out, "{bad}broken{bad:#}  step {}, {}", nth + 1, loss.node)?;
+        for net in loss.own.iter().filter(|net| step.kept.is_none() && !step.owns.contains(net)) {
+            writeln!(out, "        while it is away nobody announces {net}")?;
+        }
+        for said in loss.lost.examples.iter().chain(&loss.broken.examples) {
+            writeln!(out, "        {said}")?;
+        }
+    }
     Ok(())
 }
 
@@ -221,9 +266,9 @@ fn word(when: When) -> &'static str {
     }
 }
 
-fn print_json(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_json(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::Result<()> {
     let id = |id: DocumentId| json!({"kind": id.kind, "name": id.name});
-    let object = |step: &Step| {
+    let object = |(step, loss): (&Step, &Loss)| {
         json!({
             "node": step.node.as_str(),
             "role": step.role.word(),
@@ -232,7 +277,10 @@ fn print_json(steps: &[Step], out: &mut dyn Write) -> anyhow::Result<()> {
             "upgrade": step.upgrade.as_ref().map(|it| json!({"image": it.image, "when": word(it.when)})),
             "sessions": step.sessions,
             "routes_kept_seconds": step.kept,
+            "only_here": loss.own.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "lost": {"count": loss.lost.count, "examples": loss.lost.examples},
+            "broken": {"count": loss.broken.count, "examples": loss.broken.examples},
         })
     };
-    super::show::write_list(out, steps.iter().map(object))
+    super::show::write_list(out, steps.iter().zip(losses).map(object))
 }

@@ -2,17 +2,20 @@
 //!
 //! [`sides`] gives the cluster before and after with the nodes in the order they are moved, and [`Step::between`] what is done on
 //! one of them: documents that go and come in one change, and an upgrade where the image must change too. A step proves
-//! itself: its patch, applied as Talos would, makes of the configuration before exactly the one after.
+//! itself: its patch, applied as Talos would, makes of the configuration before exactly the one after. [`losses`] proves the way:
+//! what is lost at every step.
 //!
-//! Not here: whether a prefix is lost on the way, and doing it.
+//! Not here: doing it.
 
 mod difference;
+mod loss;
 mod step;
 
 use crate::cluster::section::{Backend, Role};
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan};
 pub use difference::DocumentId;
+pub use loss::{Loss, losses};
 pub use step::{Side, Step, StepError, Upgrade, When};
 
 /// A cluster before and after.

@@ -1,5 +1,6 @@
 //! What is done on one node.
 
+use ipnet::IpNet;
 use serde_json::Value;
 
 use super::difference::{self, DocumentId};
@@ -25,6 +26,8 @@ pub struct Step {
     pub upgrade: Option<Upgrade>,
     /// The sessions that must be up again before the next node has its turn.
     pub sessions: Vec<String>,
+    /// Addresses of the node alone: they are away with it, whoever speaks.
+    pub owns: Vec<IpNet>,
     /// Seconds for which the routers keep the node's routes while nobody speaks; none where they drop them at once.
     pub kept: Option<u16>,
 }
@@ -85,6 +88,7 @@ impl Step {
             add,
             upgrade: upgrade(from, to),
             sessions: sessions(to.node),
+            owns: owns(to.node),
             kept: kept(from.node),
         };
         step.prove(from.documents, to.documents, talos)
@@ -146,6 +150,11 @@ fn sessions(node: &NodePlan) -> Vec<String> {
     });
     let speaker = routing.workload.iter().map(|workload| workload.speaker.to_string());
     fabric.chain(speaker).collect()
+}
+
+fn owns(node: &NodePlan) -> Vec<IpNet> {
+    let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast).flat_map(|dummy| dummy.address.iter());
+    node.loopback.iter().chain(dummies).map(|(net, _)| IpNet::from(net.addr())).collect()
 }
 
 /// Graceful restart, which all backends but Talos' own have.

@@ -24,8 +24,10 @@ pub enum Kept {
 pub struct Vertex {
     /// Name.
     pub name: String,
-    /// Whether it is a node, which passes on nothing but its own.
+    /// Whether it is a node.
     pub node: bool,
+    /// Whether it passes on what it has from others. A node does not, unless Talos itself speaks for it.
+    pub passes_on: bool,
     /// AS number; one that nobody else has where it is not known.
     pub asn: u32,
     /// Router id.
@@ -40,11 +42,11 @@ pub struct Vertex {
     pub gate: usize,
     /// Whether it gives nodes a default route.
     pub defaults: bool,
-    /// Whether it shall have any session.
-    pub connected: bool,
+    /// How many sessions it shall have.
+    pub meant: usize,
     /// Its sessions, each with who is at the other end.
     pub edges: Vec<(u32, u32)>,
-    /// Those of them with routers.
+    /// Those of them with somebody who passes on what others say.
     pub trunks: Vec<(u32, u32)>,
 }
 
@@ -103,6 +105,7 @@ impl Graph {
             vertices.push(Vertex {
                 name: router.name.clone(),
                 node: false,
+                passes_on: true,
                 asn: router.asn.map_or(unknown, |asn| asn.0),
                 id: u32::from(router.router_id),
                 prepend: 0,
@@ -110,7 +113,7 @@ impl Graph {
                 keeps: Kept::Free,
                 gate: if written { gate(&router.accepts) } else { 0 },
                 defaults: written,
-                connected: !router.peers.is_empty(),
+                meant: router.peers.len(),
                 edges: Vec::new(),
                 trunks: Vec::new(),
             });
@@ -130,10 +133,10 @@ impl Graph {
         let edge = u32::try_from(self.edges.len()).expect("fewer sessions than 2^32");
         self.edges.push(Edge { ends: (first, second), carries: Family::ALL.map(both), session });
         for (near, far) in [(first, second), (second, first)] {
-            let router = far as usize >= self.nodes;
+            let passes_on = self.vertices[far as usize].passes_on;
             let vertex = &mut self.vertices[near as usize];
             vertex.edges.push((edge, far));
-            if router {
+            if passes_on {
                 vertex.trunks.push((edge, far));
             }
         }
@@ -162,6 +165,7 @@ fn node(model: &Model, gate: usize) -> Vertex {
     Vertex {
         name: model.name.to_string(),
         node: true,
+        passes_on: model.transit,
         asn: model.asn.0,
         id: u32::from(model.router_id),
         prepend: u16::from(outward.prepend),
@@ -169,7 +173,7 @@ fn node(model: &Model, gate: usize) -> Vertex {
         keeps: if keeps { Kept::Inside } else { Kept::Free },
         gate,
         defaults: false,
-        connected: !model.fabric.neighbors.is_empty(),
+        meant: model.fabric.neighbors.len(),
         edges: Vec::new(),
         trunks: Vec::new(),
     }

@@ -7,7 +7,6 @@ use super::study::Study;
 use super::tally::Tally;
 use crate::model::Cluster;
 use crate::plan::Plan;
-use crate::routing::network::Session;
 use crate::routing::{Family, Model};
 
 /// Something that is meant to hold.
@@ -38,7 +37,7 @@ impl Proof {
         let intent = |id, says, broken: Tally| Intent { id, says, broken, remarks: Tally::default() };
         let mut silent = intent("silent", "nothing is announced to the speaker", Tally::default());
         silent.remarks = templates(plan);
-        let mut up = intent("sessions", "every session comes up", sessions(subject));
+        let mut up = intent("sessions", "every session comes up", subject.down());
         up.remarks = lacks(plan);
         let mut together = intent("together", "every node reaches them too", study.apart.clone());
         together.remarks = study.led.clone();
@@ -60,6 +59,7 @@ impl Proof {
                 "BGP comes to rest, and no packet is dropped on its way or goes in circles",
                 restful,
             ),
+            intent("transit", "no way between others leads through a node", study.through.clone()),
             intent(
                 "guarded",
                 "no default route and no prefix of the fabric is taken from the speaker",
@@ -81,20 +81,6 @@ impl Proof {
         self.intents.iter().any(|intent| !intent.remarks.is_empty())
             || self.study.outcomes.values().any(|outcome| !outcome.alone.is_empty())
     }
-}
-
-fn sessions(subject: &Subject) -> Tally {
-    let mut tally = Tally::default();
-    for model in subject.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty()) {
-        tally.add(|| format!("{} has nobody to speak with", model.name));
-    }
-    for (Session(one, other), fault) in subject.network.sessions.iter().zip(&subject.faults) {
-        if let Some(fault) = fault {
-            let (one, other) = (subject.network.name(*one), subject.network.name(*other));
-            tally.add(|| format!("{one} and {other}: {fault}"));
-        }
-    }
-    tally
 }
 
 fn speakers(subject: &Subject) -> Tally {

@@ -1,6 +1,6 @@
 //! Which routers still hang together, whatever BGP makes of it.
 //!
-//! Nodes are never transit, so only routers connect. What is lost although a way is left is a fault of the routing; what is
+//! No node is meant to be transit, so only routers connect. What is lost although a way is left is a fault of the routing; what is
 //! lost because no way is left was never wired twice.
 
 use super::graph::Graph;
@@ -31,11 +31,15 @@ impl Islands {
         while let Some(router) = waiting.pop() {
             self.of[router as usize - self.first] = start;
             for (edge, far) in &graph.vertices[router as usize].trunks {
-                if spread.is_up(*edge) && self.number(*far) == u32::MAX {
+                if self.is_router(*far) && spread.is_up(*edge) && self.number(*far) == u32::MAX {
                     waiting.push(*far);
                 }
             }
         }
+    }
+
+    fn is_router(&self, vertex: u32) -> bool {
+        vertex as usize >= self.first
     }
 
     fn number(&self, router: u32) -> u32 {
@@ -44,11 +48,11 @@ impl Islands {
 
     /// The islands that someone is on, or can step onto.
     fn around(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> Vec<u32> {
-        if vertex as usize >= self.first {
+        if self.is_router(vertex) {
             return vec![self.number(vertex)];
         }
-        let trunks = graph.vertices[vertex as usize].trunks.iter();
-        trunks.filter(|(edge, _)| spread.is_up(*edge)).map(|(_, router)| self.number(*router)).collect()
+        let edges = graph.vertices[vertex as usize].edges.iter();
+        edges.filter(|(edge, _)| spread.is_up(*edge)).map(|(_, router)| self.number(*router)).collect()
     }
 
     /// Whether any way is left from someone to the destination of `spread`.

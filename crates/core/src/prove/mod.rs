@@ -27,6 +27,7 @@ use graph::Graph;
 pub use intent::Proof;
 use spread::Spread;
 pub use study::{Scope, Study};
+use tally::Tally;
 
 /// A fabric that something is to be proved of.
 #[derive(Debug)]
@@ -66,6 +67,35 @@ impl Subject {
         let graph = Graph::of(&network, |session| faults[session].is_none());
         let destinations = destination::all(&graph, &network, plan, |node| speaker_faults[node].is_none());
         Self { network, faults, speaker_faults, graph, destinations }
+    }
+
+    /// The same fabric with one node as it is in another. `plan` is the other's.
+    #[must_use]
+    pub fn with_node_of(self, other: &Self, node: usize, plan: &Plan) -> Self {
+        let Self { mut network, mut faults, mut speaker_faults, .. } = self;
+        network.nodes[node] = other.network.nodes[node].clone();
+        speaker_faults[node].clone_from(&other.speaker_faults[node]);
+        for (session, Session(one, _)) in network.sessions.iter().enumerate() {
+            if matches!(one, End::Node(nth, _) if *nth == node) {
+                faults[session].clone_from(&other.faults[session]);
+            }
+        }
+        Self::with(network, plan, faults, speaker_faults)
+    }
+
+    /// Sessions that do not come up, and nodes that have none.
+    pub fn down(&self) -> Tally {
+        let mut tally = Tally::default();
+        for model in self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty()) {
+            tally.add(|| format!("{} has nobody to speak with", model.name));
+        }
+        for (Session(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
+            if let Some(fault) = fault {
+                let (one, other) = (self.network.name(*one), self.network.name(*other));
+                tally.add(|| format!("{one} and {other}: {fault}"));
+            }
+        }
+        tally
     }
 
     /// Finds sessions that bring a node more prefixes than it takes, and are closed for it.

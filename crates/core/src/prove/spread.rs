@@ -53,7 +53,7 @@ pub enum Refused {
     Family,
     /// The neighbour has no route itself.
     Nothing,
-    /// The neighbour is a node and passes on only its own.
+    /// The neighbour passes on only its own.
     NoTransit,
     /// A community keeps the neighbour from passing it on.
     Kept,
@@ -174,9 +174,9 @@ impl<'g> Spread<'g> {
             .map(|origin| origin.vertex)
     }
 
-    /// Whether the route of a router changed since the destination settled.
-    pub fn moves_router(&self) -> bool {
-        self.before.iter().any(|(vertex, _)| !self.graph.vertices[*vertex as usize].node)
+    /// Whether a route changed that is passed on, since the destination settled.
+    pub fn moves_others(&self) -> bool {
+        self.before.iter().any(|(vertex, _)| self.graph.vertices[*vertex as usize].passes_on)
     }
 
     /// Everyone who had a route before something was taken away, and has none now. Who is taken away itself is left out.
@@ -277,7 +277,7 @@ impl<'g> Spread<'g> {
             left -= 1;
             self.before.push((vertex, old));
             self.best[vertex as usize] = new;
-            let passes_on = !graph.vertices[vertex as usize].node || old.is_own() || new.is_own();
+            let passes_on = graph.vertices[vertex as usize].passes_on || old.is_own() || new.is_own();
             if passes_on {
                 for (_, far) in &graph.vertices[vertex as usize].edges {
                     self.wait(*far);
@@ -335,7 +335,7 @@ impl<'g> Spread<'g> {
         }
     }
 
-    /// Sessions that can have something to offer: nodes pass on only their own.
+    /// Sessions that can have something to offer: most nodes pass on only their own.
     fn candidates(&self, vertex: u32) -> Vec<(u32, u32)> {
         let graph = self.graph;
         let edges = &graph.vertices[vertex as usize].edges;
@@ -343,12 +343,13 @@ impl<'g> Spread<'g> {
             return edges.clone();
         }
         let Some(target) = self.target.filter(|target| target.origins.len() * 2 < edges.len()) else {
-            let may = |far: u32| !graph.vertices[far as usize].node || self.own[far as usize];
+            let may = |far: u32| graph.vertices[far as usize].passes_on || self.own[far as usize];
             return edges.iter().filter(|(_, far)| may(*far)).copied().collect();
         };
         let of_origins = target.origins.iter().flat_map(|origin| {
             let sessions = graph.vertices[origin.vertex as usize].edges.iter();
-            sessions.filter(|(_, far)| *far == vertex).map(|(edge, _)| (*edge, origin.vertex))
+            let known = graph.vertices[origin.vertex as usize].passes_on;
+            sessions.filter(move |(_, far)| *far == vertex && !known).map(|(edge, _)| (*edge, origin.vertex))
         });
         graph.vertices[vertex as usize].trunks.iter().copied().chain(of_origins).collect()
     }
@@ -379,7 +380,7 @@ impl<'g> Spread<'g> {
         if !session.carries(target.family) {
             return Err(Refused::Family);
         }
-        if sender.node && !route.is_own() {
+        if !sender.passes_on && !route.is_own() {
             return Err(Refused::NoTransit);
         }
         if !sender.node && route.kept != Kept::Free {

@@ -63,6 +63,8 @@ pub struct Study {
     pub apart: Tally,
     /// Destinations that nodes reach only because somebody gives them a default route.
     pub led: Tally,
+    /// Routers whose way leads through a node that does not have the destination.
+    pub through: Tally,
     /// Nodes that have a destination to give, and prefer another's way to it.
     pub outdone: Tally,
     /// Destinations for which BGP never comes to rest.
@@ -80,6 +82,7 @@ impl Study {
         self.unreached.join(other.unreached);
         self.apart.join(other.apart);
         self.led.join(other.led);
+        self.through.join(other.through);
         self.outdone.join(other.outdone);
         self.restless.join(other.restless);
         self.dropped.join(other.dropped);
@@ -141,11 +144,12 @@ impl View<'_> {
     fn now(&mut self, spread: &Spread<'_>) {
         let graph = self.graph;
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
-        for router in graph.routers().filter(|router| graph.vertices[*router as usize].connected) {
+        for router in graph.routers().filter(|router| graph.vertices[*router as usize].meant > 0) {
             if spread.has(router) {
                 let paths = spread.next(router).len();
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
                 longest = longest.max(spread.path(router).len());
+                self.through(spread, router);
             } else if !self.target.is_hidden() {
                 let target = self.target;
                 self.study.unreached.add(|| missing(graph, target, spread, router));
@@ -169,6 +173,19 @@ impl View<'_> {
             paths: (least, most),
             longest,
         });
+    }
+
+    /// Of a router: whether its way leads through a node.
+    fn through(&mut self, spread: &Spread<'_>, router: u32) {
+        let graph = self.graph;
+        let far = |edge: u32| graph.edges[edge as usize].other(router);
+        let foreign = |node: &u32| graph.vertices[*node as usize].node && !spread.is_own(*node);
+        let nodes: Vec<u32> = spread.next(router).into_iter().map(far).filter(foreign).collect();
+        for node in nodes {
+            let name = |vertex: u32| &graph.vertices[vertex as usize].name;
+            let what = named(self.target);
+            self.study.through.add(|| format!("{} reaches {what} through {}", name(router), name(node)));
+        }
     }
 
     /// Of a node without a route of its own: whether a default route brings it there.
@@ -203,14 +220,14 @@ impl View<'_> {
         }
     }
 
-    /// With one thing after the other taken away. Says which of them changed the route of a router.
+    /// With one thing after the other taken away. Says which of them changed a route that is passed on.
     fn each(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) -> Vec<bool> {
         let target = self.target;
         failures.iter().map(|failure| target.notices(*failure) && self.after(spread, &[*failure])).collect()
     }
 
-    /// With every two things taken away that together can do more than each by itself: one of them changes what a router has,
-    /// or both are of one node. All else leaves the routers as they are, and nodes depend on nothing but their routers.
+    /// With every two things taken away that together can do more than each by itself: one of them changes what is passed on,
+    /// or both are of one node. All else leaves what is passed on as it is, and nodes depend on nothing else.
     fn pairs(&mut self, spread: &mut Spread<'_>, failures: &[Failure], moved: &[bool]) {
         let noticed: Vec<(Failure, bool)> = failures
             .iter()
@@ -240,13 +257,13 @@ impl View<'_> {
         }
     }
 
-    /// With something taken away. Says whether that changed the route of a router.
+    /// With something taken away. Says whether that changed a route that is passed on.
     fn after(&mut self, spread: &mut Spread<'_>, together: &[Failure]) -> bool {
         let (graph, target) = (self.graph, self.target);
         let mut outcome = Outcome::default();
         let mut moved = false;
         let settled = spread.without(together, |spread| {
-            moved = spread.moves_router();
+            moved = spread.moves_others();
             let lost = spread.lost();
             if lost.is_empty() || spread.givers().next().is_none() {
                 return;

@@ -18,6 +18,7 @@ pub mod workload;
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::cluster::section::Backend;
 use crate::cluster::value::{Asn, NodeName};
 use crate::model::Cluster;
 use crate::plan::NodePlan;
@@ -42,6 +43,8 @@ pub struct Model {
     /// Source addresses of what the node itself sends over learnt routes, at most one of each family. Never an anycast
     /// address: answers to it would go to another node.
     pub sources: Vec<IpAddr>,
+    /// Whether it passes on what others tell it: Talos itself cannot be told not to.
+    pub transit: bool,
     /// The instance toward the fabric.
     pub fabric: Fabric,
     /// The instance toward the speaker.
@@ -86,6 +89,7 @@ impl Model {
             nth: node.nth,
             asn: node.asn.as_ref().ok_or_else(|| missing("routing.asn"))?.value,
             router_id: node.router_id.as_ref().ok_or_else(|| missing("routing.router_id"))?.value,
+            transit: plan.backend.value == Backend::Native,
             sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),
             fabric: fabric::of(cluster, node, plan, routing),
             workload: workload.map(|plan| workload::of(node, plan, routing, protected)).transpose()?,

@@ -23,14 +23,8 @@ pub fn service(
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
-    let order = Order {
-        backend,
-        carrier: carrier(plan),
-        model: &model,
-        routing,
-        fetch: ground.secret,
-        template,
-    };
+    let order =
+        Order { backend, carrier: carrier(plan), model: &model, routing, fetch: ground.secret, template };
     routing::render(order).map_err(|refusals| told(node, refusals))
 }
 

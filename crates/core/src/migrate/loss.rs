@@ -1,0 +1,73 @@
+//! What is lost while nodes move, one after the other.
+//!
+//! At every step the nodes that have moved speak as they will, the others as they did, and the one that moves is away.
+
+use ipnet::IpNet;
+
+use crate::cluster::value::NodeName;
+use crate::model::Cluster;
+use crate::plan::Plan;
+use crate::prove::failure::Failure;
+use crate::prove::tally::Tally;
+use crate::prove::{Scope, Subject};
+use crate::routing::ModelError;
+
+/// What one step costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The node that moves.
+    pub node: NodeName,
+    /// Prefixes that nobody else announces: they are away with it, unless the routers keep them.
+    pub own: Vec<IpNet>,
+    /// What others announce, and somebody no longer reaches while the node is away.
+    pub lost: Tally,
+    /// What does not hold once the node has moved, though all nodes together may be fine again.
+    pub broken: Tally,
+}
+
+/// The losses of moving `nodes`, in their order, from one cluster to another.
+pub fn losses(
+    from: (&Cluster, &Plan),
+    to: (&Cluster, &Plan),
+    nodes: &[usize],
+) -> Result<Vec<Loss>, Vec<ModelError>> {
+    let mut subject = Subject::of(from.0, from.1)?;
+    let after = Subject::of(to.0, to.1)?;
+    let mut losses = Vec::new();
+    for &nth in nodes {
+        let Some(place) = subject.network.nodes.iter().position(|model| model.nth == nth) else { continue };
+        let away = away(&subject, place);
+        subject = subject.with_node_of(&after, place, to.1);
+        losses.push(Loss { broken: broken(&subject), ..away });
+    }
+    Ok(losses)
+}
+
+/// What is missed while a node is away.
+fn away(subject: &Subject, place: usize) -> Loss {
+    let vertex = u32::try_from(place).expect("fewer nodes than 2^32");
+    let alone = |origins: &[crate::prove::destination::Origin]| origins.iter().all(|it| it.vertex == vertex);
+    let own = subject.destinations.iter().filter(|it| !it.origins.is_empty() && alone(&it.origins));
+    let study = subject.study(&subject.destinations, &Scope::Together(vec![Failure::Vertex(vertex)]));
+    let mut lost = Tally::default();
+    for outcome in study.outcomes.into_values() {
+        lost.join(outcome.broken);
+        lost.join(outcome.alone);
+    }
+    Loss {
+        node: subject.network.nodes[place].name.clone(),
+        own: own.flat_map(|it| it.nets.iter().copied()).collect(),
+        lost,
+        broken: Tally::default(),
+    }
+}
+
+/// What does not hold with everything up.
+fn broken(subject: &Subject) -> Tally {
+    let study = subject.study(&subject.destinations, &Scope::Together(Vec::new()));
+    let mut broken = subject.down();
+    for tally in [study.unreached, study.apart, study.dropped, study.restless, study.through, study.outdone] {
+        broken.join(tally);
+    }
+    broken
+}
