@@ -49,7 +49,7 @@ const ASN_OF_NODE: Rule = Rule {
     severity: Severity::Error,
     summary: "the speaker has the AS number of a node",
     story: "The speaker was given the number of the node it runs on, as in the old setup with one AS for everything. FRR 8 refused \
-            the session's local AS, FRR 10 took every service address for a loop, and no service was reached.",
+            the session's local AS as not external, and no service was reached.",
     fix: "give the speaker a number that no node has, or leave `routing.workload.asn` out",
     look: asn_of_node,
 };

@@ -9,7 +9,7 @@ use crate::common::random::holds_for;
 
 fn can_be_read_by(frr: Frr) {
     let machine = frr.machine();
-    holds_for(60, Backend::Frr, |random| {
+    holds_for(40, Backend::Frr, |random| {
         for (name, service) in random.services()? {
             let conf = &service.files[0].text;
             let against = [grammar::vtysh(&machine, conf), grammar::bgpd(&machine, conf)].concat();
