@@ -84,6 +84,16 @@ fn goes_well_with(bird: Bird) {
     );
     assert_eq!(bfd["remote-detect-multiplier"], 4);
 
+    // After an error BIRD would not even listen for a minute, and for longer each time.
+    for _ in 0..2 {
+        leafs[0].ask("ip link set to-node down && sleep 2");
+        node.wait_for_sessions("fabric-eth0-", 0);
+        leafs[0].ask("ip link set to-node up");
+        let mended = leafs[0].ask("date +%s").trim().parse::<u64>().unwrap();
+        node.wait_for_sessions("fabric-eth0-", 1);
+        let back = leafs[0].ask("date +%s").trim().parse::<u64>().unwrap();
+        assert!(back - mended < 30, "back after {} s", back - mended);
+    }
     speaker.run("pkill -9 bird");
 
     for (nth, leaf) in (1..).zip(&leafs) {

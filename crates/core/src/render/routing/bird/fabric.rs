@@ -102,8 +102,13 @@ pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: 
     });
 }
 
-/// BFD and timers. Without a hold time there are no keepalives to time.
+/// BFD and timers. Without a hold time there are no keepalives to time. After an error BIRD by itself neither dials nor listens
+/// for a minute and more.
 pub fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
+    text.say("connect delay time 1");
+    text.say("connect retry time 3");
+    text.say("error wait time 1, 5");
+    text.say("error forget time 30");
     text.say(format_args!("hold time {hold}"));
     if hold > 0 && keepalive > 0 {
         text.say(format_args!("keepalive time {keepalive}"));
@@ -129,9 +134,7 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
         Found::Port { name, .. } => {
             text.say(format_args!("local as {own}"));
             on_port(text, name, &asn);
-            if discovers(told, neighbor) {
-                eager(text);
-            } else {
+            if !discovers(told, neighbor) {
                 text.say("passive on");
             }
         }
@@ -145,7 +148,6 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
             if neighbor.passive {
                 text.say("passive on");
             }
-            eager(text);
         }
     }
 }
@@ -155,14 +157,6 @@ fn on_port(text: &mut Text, port: &LinkName, asn: impl Display) {
     text.say(format_args!("neighbor range fe80::/10 {asn}"));
     text.say(format_args!("interface \"{port}\""));
     text.say(format_args!("dynamic name \"fabric-{port}-\""));
-}
-
-/// BIRD by itself waits a minute and more before it tries again.
-fn eager(text: &mut Text) {
-    text.say("connect delay time 1");
-    text.say("connect retry time 3");
-    text.say("error wait time 1, 5");
-    text.say("error forget time 30");
 }
 
 fn channel(text: &mut Text, model: &Model, neighbor: &Neighbor, family: Family) {

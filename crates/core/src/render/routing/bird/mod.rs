@@ -1,6 +1,6 @@
 //! BIRD 2, from 2.0.12 on: `bird.conf`, and for ichor's extension `daemons`.
 //!
-//! [`conf`] puts the file together from its parts: [`filter`], [`fabric`] and [`speaker`], written through [`text`].
+//! `conf` puts the file together from its parts: `filter`, `fabric` and `speaker`, written through `text`.
 //!
 //! Not here: what BIRD cannot do at all ([`plan::backend`](crate::plan::backend)).
 
