@@ -182,4 +182,23 @@ mod lab {
         assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
         refused(&not_taken, &bad, "the vtysh of this machine refuses what my.conf.j2 gives");
     }
+
+    /// The real gobgpd, which `target/lab/` has.
+    #[test]
+    fn gobgpd_reads_what_a_template_gives() {
+        let programs = common::root().join("target/lab/gobgp4/usr/bin");
+        assert!(programs.join("gobgpd").exists(), "there is no gobgpd in {}", programs.display());
+        let good = cluster("gobgp", Some("{{ default }}"));
+        let bad = cluster("gobgp", Some("{{ default }}\n[global.confog]\nas = 1\n"));
+        let path = programs.to_str().unwrap();
+        let build =
+            |folder: &TempDir| ichor_with(folder.path(), "build", &[("PW", PASSWORD), ("PATH", path)]);
+
+        let taken = build(&good);
+        let not_taken = build(&bad);
+
+        assert_eq!(taken.code, 0, "{}", taken.all());
+        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "the gobgpd of this machine refuses what my.conf.j2 gives");
+    }
 }

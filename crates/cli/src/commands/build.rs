@@ -15,6 +15,7 @@ use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{CniPlan, NodePlan, Stage};
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
+use ichor_core::render::routing::template::hide;
 use ichor_core::render::{fabric, manifests, platform_network, schematic, topology};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::rules::{self, Finding, Severity};
@@ -241,11 +242,8 @@ impl<'p> Vault<'p> {
     /// A text without any of the secrets that were fetched.
     fn hide(&self, text: &str) -> String {
         let known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
-        // The longest first: a shorter one may be a part of it.
-        secrets.sort_by_key(|secret| (std::cmp::Reverse(secret.len()), *secret));
-        let full = secrets.into_iter().filter(|secret| !secret.is_empty());
-        full.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+        let secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
+        hide(text, &secrets)
     }
 }
 

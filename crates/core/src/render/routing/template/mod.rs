@@ -46,12 +46,19 @@ pub fn render(template: Template<'_>, variables: &Value, secrets: &[&str]) -> Re
         .template_from_named_str(template.path, template.text)
         .and_then(|parsed| parsed.render(minijinja::Value::from(Serde(variables))));
     text.map_err(|error| {
-        let mut reason = reason(template.text, variables, &error);
-        for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-            reason = reason.replace(secret, "***");
-        }
+        let reason = hide(&reason(template.text, variables, &error), secrets);
         TemplateError { path: template.path.to_owned(), line: error.line(), reason }
     })
+}
+
+/// A text without secrets, also where they are quoted and have backslashes in them.
+pub fn hide(text: &str, secrets: &[&str]) -> String {
+    let quoted = secrets.iter().map(|secret| format!("{secret:?}").trim_matches('"').to_owned());
+    let mut forms: Vec<String> = secrets.iter().map(|secret| (*secret).to_owned()).chain(quoted).collect();
+    // The longest first: a shorter one may be a part of it.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    let full = forms.iter().filter(|form| !form.is_empty());
+    full.fold(text.to_owned(), |text, form| text.replace(form, "***"))
 }
 
 fn environment() -> Environment<'static> {
@@ -159,5 +166,6 @@ mod tests {
         let error = told("{{ fabric.neighbors[0].password|int }}").unwrap_err();
 
         assert!(!error.contains("hush"), "{error}");
+        assert_eq!(hide(r#"a "x\"y\\z" b x"y\z"#, &[r#"x"y\z"#]), r#"a "***" b ***"#);
     }
 }
