@@ -1,8 +1,8 @@
 //! The other end of the wire: what the routers around the nodes are told.
 //!
-//! [`render`] asks every router that the file lists. Its sessions are sorted into [`group`]s of those that are alike, and
-//! written for its software: [`frr`] or [`routeros`]. For all others, and for people, [`sessions`] lists every session with
-//! both its ends, and [`containerlab`] puts the fabric on one machine. All of it comes from the same
+//! [`render`] asks every router that the file lists. Its sessions are sorted into `group`s of those that are alike, and
+//! written for its software: `frr` or `routeros`. For all others, and for people, `sessions` lists every session with
+//! both its ends, and `containerlab` puts the fabric on one machine. All of it comes from the same
 //! [`Network`] as the nodes' own configurations, so that the two ends cannot disagree.
 
 mod containerlab;

@@ -1,4 +1,4 @@
-//! Configurations of routing daemons, from a node's [`Model`](crate::routing::Model).
+//! Configurations of routing daemons, from a node's [`Model`].
 //!
 //! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
 //! Each backend has a module of its own.
