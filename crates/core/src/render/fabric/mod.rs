@@ -56,6 +56,10 @@ fn router_files(
     if router.vrf.as_deref().is_some_and(|vrf| !is_link_name(vrf)) {
         errors.push(refuse(".vrf", "the name of a VRF has 1 to 15 letters, digits, `-`, `_` and `.`"));
     }
+    let release = router.version.as_ref().map(|version| version.minor().0);
+    if router.software == Software::Routeros && release.is_some_and(|release| release != 7) {
+        errors.push(refuse(".version", "ichor writes for RouterOS 7; say `software: other` for another"));
+    }
     let groups = match group::of(router, fetch) {
         Ok(groups) => groups,
         Err(reasons) => {
