@@ -73,6 +73,11 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() ->
     }
 }
 
+/// Gives what must not happen the time to happen.
+pub fn let_pass(seconds: u64) {
+    std::thread::sleep(Duration::from_secs(seconds));
+}
+
 /// A machine of its own.
 pub struct Machine {
     first: Child,
