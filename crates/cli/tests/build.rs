@@ -79,7 +79,13 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
     let of_all = vec!["manifest.json".to_owned()];
     assert_eq!(
         names,
-        [of_all, of("solcp01").into(), of("solwk01").into(), vec!["talosconfig".to_owned()]].concat()
+        [
+            of_all,
+            of("solcp01").into(),
+            of("solwk01").into(),
+            vec!["talosconfig".to_owned(), "topology.svg".to_owned()]
+        ]
+        .concat()
     );
     for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "talosconfig"] {
         assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
@@ -101,7 +107,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
     let again = ichor(folder.path(), "build");
     assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
 
-    assert!(again.stderr.contains("9 files are as they should be"), "{}", again.stderr);
+    assert!(again.stderr.contains("10 files are as they should be"), "{}", again.stderr);
     assert_eq!((files(&root), inode()), (first.clone(), before));
     assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
 }
@@ -272,4 +278,36 @@ fn a_node_that_runs_talos_own_bird_has_its_file_and_its_extension() {
         assert!(told.contains("kind: ExtensionServiceConfig\nname: bird2\n"), "{told}");
         assert!(told.contains("mountPath: /usr/local/etc/bird.conf\n"), "{told}");
     }
+}
+
+#[test]
+fn what_is_around_the_nodes_is_written_too() {
+    let more = "fabric: {routers: [{name: gw, role: gateway, asn: 65001, addresses: [10.101.0.1], password: {env: BGP_PW}}]}\n\
+                routing: {backend: frr, neighbors: [{router: gw}], workload: {speaker: metallb}}\n\
+                image: {registry: ghcr.io/example}\nnodes:";
+    let text = CLUSTER.replace("loopback: null", "api: null").replace("nodes:", more);
+    let folder = cluster(&[("ichor.yaml", &text)]);
+    let build = |arguments: &str| ichor_with(folder.path(), arguments, &[("BGP_PW", "hunter2-hunter2")]);
+
+    let run = build("build");
+    let alone = build("build --only solwk01 -o alone");
+
+    assert_eq!((run.code, alone.code), (0, 0), "{}{}", run.all(), alone.all());
+    let root = folder.path().join("build/sol");
+    let built = files(&root);
+    let read = |name: &str| String::from_utf8(built[name].clone()).unwrap();
+    assert!(read("fabric/gw/frr.conf").contains(" neighbor NODES password hunter2-hunter2\n"));
+    assert!(
+        read("fabric/sessions.csv")
+            .contains("solcp01,4210101011,10.101.0.11,gw,65001,10.101.0.1,ipv4,,3,9,yes,\n")
+    );
+    assert!(read("manifests/metallb.yaml").contains("kind: BGPPeer"));
+    assert!(read("fabric/containerlab.clab.yml").contains("../nodes/solwk01/frr.conf:/etc/frr/frr.conf"));
+    let listed = read("manifest.json");
+    for name in built.keys().filter(|name| name.starts_with("fabric/") || name.starts_with("manifests/")) {
+        assert!(listed.contains(&format!("\"path\": \"{name}\"")), "{name}: {listed}");
+        let mode = fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode == 0o600, name.ends_with("/frr.conf"), "{name}: {mode:o}");
+    }
+    assert!(files(&folder.path().join("alone/sol")).keys().all(|name| name.starts_with("nodes/solwk01/")));
 }

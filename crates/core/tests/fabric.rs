@@ -138,3 +138,12 @@ fn metallbs_own_frr_is_told_of_extended_next_hop_where_nodes_are_alike() {
     assert!(k8s.contains("kind: FRRConfiguration") && k8s.contains("nodeSelector:"), "{k8s}");
     assert!(refused.contains("use `mode: frr-k8s`"), "{refused}");
 }
+
+#[test]
+fn only_routeros_7_is_written_for() {
+    let refused = files_of(&around("software: routeros, version: 6.49", "{name: b, index: 1}")).unwrap_err();
+    let other = files_of(&around("software: other, version: 6.49", "{name: b, index: 1}")).unwrap();
+
+    assert!(refused[0].contains("fabric.routers.gw.version: ichor writes for RouterOS 7"), "{refused:?}");
+    assert!(!other.iter().any(|file| file.path.starts_with("fabric/gw/")));
+}

@@ -164,13 +164,12 @@ impl Network {
     fn accept(&mut self, plan: &Plan, guard: &Protected) {
         let dummies = plan.nodes.iter().flat_map(protected::dummies);
         let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
-        let mut own: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
+        let known: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
+        let mut own = known.clone();
         let mut terms = Vec::new();
         for model in &self.nodes {
             let announced = model.fabric.announced.iter().map(|announced| announced.net);
-            let outside: Vec<_> =
-                announced.filter(|net| !own.iter().any(|prefix| prefix.contains(net))).collect();
-            own.extend(outside);
+            own.extend(announced.filter(|net| !known.iter().any(|prefix| prefix.contains(net))));
             terms.extend(model.fabric.aggregates.iter().map(|net| Term::exactly(true, *net)));
         }
         let speakers = self.nodes.iter().filter_map(|model| model.workload.as_ref());

@@ -1,8 +1,8 @@
 //! The other end of the wire: what the routers around the nodes are told.
 //!
-//! [`render`] asks every router that the file lists. Its sessions are sorted into [`group`]s of those that are alike, and
-//! written for its software: [`frr`] or [`routeros`]. For all others, and for people, [`sessions`] lists every session with
-//! both its ends, and [`containerlab`] puts the fabric on one machine. All of it comes from the same
+//! [`render`] asks every router that the file lists. Its sessions are sorted into `group`s of those that are alike, and
+//! written for its software: `frr` or `routeros`. For all others, and for people, `sessions` lists every session with
+//! both its ends, and `containerlab` puts the fabric on one machine. All of it comes from the same
 //! [`Network`] as the nodes' own configurations, so that the two ends cannot disagree.
 
 mod containerlab;
@@ -55,6 +55,10 @@ fn router_files(
     }
     if router.vrf.as_deref().is_some_and(|vrf| !is_link_name(vrf)) {
         errors.push(refuse(".vrf", "the name of a VRF has 1 to 15 letters, digits, `-`, `_` and `.`"));
+    }
+    let release = router.version.as_ref().map(|version| version.minor().0);
+    if router.software == Software::Routeros && release.is_some_and(|release| release != 7) {
+        errors.push(refuse(".version", "ichor writes for RouterOS 7; say `software: other` for another"));
     }
     let groups = match group::of(router, fetch) {
         Ok(groups) => groups,

@@ -75,8 +75,8 @@ fn common_link(plan: &Plan) -> Result<String, RenderError> {
 fn rights() -> Vec<Value> {
     let metadata = json!({"name": NAME, "namespace": NAMESPACE});
     let rules = json!([
-        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "update"]},
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch", "create", "update"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "update", "patch"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch", "create", "update", "patch"]},
     ]);
     vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}),

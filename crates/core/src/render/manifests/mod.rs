@@ -1,7 +1,7 @@
 //! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip.
 //!
 //! The speaker's end of the link is the mirror of the node's: AS numbers, addresses, families, timers and BFD come from the
-//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects ([`Link`]s).
+//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects (`Link`s).
 
 mod cilium;
 mod kube_vip;
