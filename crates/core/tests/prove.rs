@@ -297,6 +297,25 @@ fn a_speaker_whose_port_is_taken_is_not_heard() {
 }
 
 #[test]
+fn a_router_of_others_with_another_password_refuses_the_session() {
+    let text = |password: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+             fabric: {{routers: [{{name: gw, role: gateway, asn: 65001, addresses: [10.1.0.254], software: other, password: {{env: A}}}}]}}\n\
+             routing: {{backend: frr, neighbors: [{{router: gw{password}}}]}}\nnodes: [{{name: a, index: 1}}]"
+        )
+    };
+
+    let (same, other) = (told(&proof(&text(""))), told(&proof(&text(", password: {env: B}"))));
+
+    assert!(!same.iter().any(|said| said.starts_with("sessions")), "{same:#?}");
+    assert!(
+        other.iter().any(|said| said.contains("have their passwords from different places")),
+        "{other:#?}"
+    );
+}
+
+#[test]
 fn a_name_of_a_link_is_known_by_both_ends() {
     let subject = subject(&rack(", workload: {speaker: metallb}", SPINE));
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::cluster::section::{Backend, MetallbMode};
+use crate::cluster::section::{Backend, MetallbMode, Software};
 use crate::cluster::value::{LinkName, Mtu, SoftwareVersion};
 use crate::model::Cluster;
 use crate::plan::backend::{LackKind, is_bird2};
@@ -125,12 +125,12 @@ impl Pair<'_> {
 
     fn password(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
-        let wanted = self.peer.session.password.as_ref();
-        if self.backend() == Some(Backend::Native) && wanted.is_some() {
+        if self.backend() == Some(Backend::Native) && self.peer.session.password.is_some() {
             return Some(format!("{router} wants a password, and Talos' own BGP has none"));
         }
-        let own = self.own.password.as_ref();
-        (own.is_some() && own != wanted)
+        // Where ichor tells the router it tells it the node's password; others have their own.
+        let foreign = self.router.software == Software::Other && self.router.password.is_some();
+        (foreign && self.own.password != self.router.password)
             .then(|| format!("{node} and {router} have their passwords from different places"))
     }
 

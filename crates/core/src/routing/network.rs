@@ -218,7 +218,8 @@ impl Near<'_> {
                 let node = source.or_else(|| self.address_like(*address));
                 // Of a node whose address DHCP gives, a router knows but the range it is in. One that waits must be called.
                 let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
-                (found, (router.listen.is_some() && !own.passive) || node.is_none())
+                let range = router.listen.is_some_and(|range| range.addr().is_ipv4() == address.is_ipv4());
+                (found, (range && !own.passive) || node.is_none())
             }
         };
         let session = Neighbor {

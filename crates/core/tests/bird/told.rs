@@ -20,7 +20,6 @@ fn what_bird_cannot_be_told_is_refused() {
         ("version: 3.1", "routing.version: BIRD 3.1 is not known here"),
         ("version: 1.6.8", "routing.version: BIRD 1.6.8 is not known here"),
         ("version: 2.0.8", "take one from 2.0.12 on"),
-        ("template: {bird: mine.j2}", "routing.template: templates"),
         ("graceful_restart: {time: 5000}", "routing.graceful_restart: 5000 seconds do not fit"),
         ("daemons: {bird: [\"-u bird\"]}", "`-u bird` is no single word"),
         ("neighbors: [{link: \"eth*\"}]", "routing.neighbors: BIRD cannot be told of a link named `eth*`"),
