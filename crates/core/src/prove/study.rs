@@ -104,7 +104,10 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
             view.study.restless.add(|| format!("{}: {RESTLESS}", named(target)));
             continue;
         }
-        view.now(&spread);
+        match scope {
+            Scope::Together(failures) => drop(spread.without(failures, |spread| view.now(spread))),
+            Scope::Each { .. } => view.now(&spread),
+        }
         if target.is_hidden() {
             view.hidden(all);
             continue;
@@ -140,9 +143,11 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// With everything up.
+    /// As it is now. A destination that nobody has any more is not missed.
     fn now(&mut self, spread: &Spread<'_>) {
         let graph = self.graph;
+        let givers: Vec<u32> = spread.givers().collect();
+        let missed = !self.target.is_hidden() && (!givers.is_empty() || self.target.origins.is_empty());
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
         for router in graph.routers().filter(|router| graph.vertices[*router as usize].meant > 0) {
             if spread.has(router) {
@@ -150,16 +155,18 @@ impl View<'_> {
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
                 longest = longest.max(spread.path(router).len());
                 self.through(spread, router);
-            } else if !self.target.is_hidden() {
+            } else if missed && !spread.is_down(router) {
                 let target = self.target;
                 self.study.unreached.add(|| missing(graph, target, spread, router));
             }
         }
-        for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !self.target.is_hidden()) {
+        for node in
+            (0..).take(graph.nodes).filter(|node| missed && !spread.has(*node) && !spread.is_down(*node))
+        {
             self.away(spread, node);
         }
-        for origin in self.target.origins.iter().filter(|origin| !spread.is_own(origin.vertex)) {
-            let (name, what) = (&graph.vertices[origin.vertex as usize].name, named(self.target));
+        for giver in givers.iter().filter(|giver| !spread.is_own(**giver)) {
+            let (name, what) = (&graph.vertices[*giver as usize].name, named(self.target));
             self.study.outdone.add(|| {
                 format!("{name} prefers the fabric's way to {what} over its own speaker's, and does not announce it")
             });
@@ -168,7 +175,7 @@ impl View<'_> {
         self.study.reaches.push(Reach {
             kind: self.target.kind.clone(),
             nets: self.target.nets.clone(),
-            from: self.target.origins.iter().map(|origin| origin.vertex).collect(),
+            from: givers,
             routers: count,
             paths: (least, most),
             longest,
