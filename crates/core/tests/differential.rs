@@ -2,6 +2,7 @@
 //! `scripts/lab-root`.
 
 #![expect(
+    clippy::disallowed_macros,
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "real programs read files and take time"
@@ -333,14 +334,15 @@ mod lab {
 
     /// Nodes with two ports on a pair of 50 leafs, under four spines.
     pub fn clos(nodes: usize) -> String {
-        let leafs: String =
+        let leafs: Vec<String> =
             (1..=50).map(|nth| format!("  - {{name: leaf{nth}, asn: {}}}\n", 65100 + nth)).collect();
-        let spines: String =
+        let spines: Vec<String> =
             (1..=4).map(|nth| format!("  - {{name: spine{nth}, role: spine, asn: 65000}}\n")).collect();
+        let routers = [leafs, spines].concat().concat();
         let head = format!(
             "cluster: {{name: clos, id: 1, talos: v1.13.9}}\n\
              network: {{digits: value, node: null, loopback: {{v4: 10.64.0.0/12}}, api: {{anycast: [10.0.0.100/32]}}}}\n\
-             fabric:\n  routers:\n{leafs}{spines}\
+             fabric:\n  routers:\n{routers}\
              routing: {{backend: frr, asn: 4210000000, router_id: 10.128.0.0}}\ndefaults: {{ports: [fab0, fab1]}}\nnodes:\n"
         );
         (1..=nodes).fold(head, |text, node| {

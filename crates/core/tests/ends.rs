@@ -3,12 +3,12 @@
 mod common;
 
 mod lab {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use ichor_core::render::artifact::Artifact;
     use serde_json::Value;
 
-    use super::common::frr::Frr;
+    use super::common::frr::{Frr, lines};
     use super::common::lab::{Machine, said, wait_for};
     use super::common::routing::{PASSWORD, service_with};
     use super::common::{fabric, folder, planned_case};
@@ -55,22 +55,6 @@ mod lab {
                 assert_eq!(said(&grammar) + &said(&meaning), "", "{frr:?} {name}");
             }
         }
-    }
-
-    /// Each line with the lines it stands below.
-    fn lines(conf: &str) -> BTreeSet<String> {
-        let mut above: Vec<(usize, &str)> = Vec::new();
-        let mut found = BTreeSet::new();
-        for line in conf.lines().filter(|line| !line.trim_start().starts_with('!') && !line.is_empty()) {
-            let text = line.trim_start();
-            let depth = line.len() - text.len();
-            above.retain(|(other, _)| *other < depth);
-            above.push((depth, text));
-            if !text.starts_with("exit") {
-                found.insert(above.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" / "));
-            }
-        }
-        found
     }
 
     /// What FRR does anyway, and therefore does not repeat.

@@ -26,7 +26,7 @@ use ichor_core::talos::talosconfig::talosconfig;
 use super::secrets::place;
 use crate::daemon::Judge;
 use crate::progress::Progress;
-use crate::project::{self, Project, Refused};
+use crate::project::{self, Project};
 use crate::tree::{self, Artifact};
 use crate::{report, sealed, secret, style};
 
@@ -60,11 +60,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = match project::open(&args.file)? {
         Ok(project) => project,
-        Err(Refused { sources, problems }) => {
-            report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
-            let unreadable = problems.iter().any(|problem| problem.unreadable);
-            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
-        }
+        Err(refused) => return refused.report(&args.file, out),
     };
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
