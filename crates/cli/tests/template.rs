@@ -89,13 +89,16 @@ fn a_template_is_rendered_for_its_owner_alone() {
 
 #[test]
 fn every_backend_with_a_file_takes_a_template() {
-    let folder = cluster("gobgp", Some("# {{ backend }} {{ version }}\n{{ default }}"));
+    for (backend, file, version) in [("bird", "bird.conf", "2.17"), ("gobgp", "gobgpd.toml", "4.8")] {
+        let folder = cluster(backend, Some("# {{ backend }} {{ version }}\n{{ default }}"));
 
-    let run = run(&folder, "build");
+        let run = run(&folder, "build");
 
-    assert_eq!(run.code, 0, "{}", run.all());
-    let conf = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01/gobgpd.toml")).unwrap();
-    assert!(conf.starts_with("# gobgp 4.8\n# solcp01: written by ichor\n"), "{conf}");
+        assert_eq!(run.code, 0, "{}", run.all());
+        let conf = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01").join(file)).unwrap();
+        let start = format!("# {backend} {version}\n# solcp01: written by ichor\n");
+        assert!(conf.starts_with(&start), "{conf}");
+    }
 }
 
 #[test]
@@ -181,6 +184,26 @@ mod lab {
         assert_eq!(taken.code, 0, "{}", taken.all());
         assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
         refused(&not_taken, &bad, "the vtysh of this machine refuses what my.conf.j2 gives");
+    }
+
+    /// The real BIRD: the host's, and the newer one of `target/lab/`, in a root of its own.
+    #[test]
+    fn bird_reads_what_a_template_gives() {
+        let newer = common::root().join("target/lab/trixie");
+        assert!(newer.join("usr/sbin/bird").exists(), "there is no BIRD in {}", newer.display());
+        let beside = format!("exec chroot {} /usr/sbin/bird -p -c /dev/stdin <\"$3\"", newer.display());
+        let good = cluster("bird", Some("{{ default }}"));
+        let bad = cluster("bird", Some("{{ default }}\nprotocol bgp more { neighbour 10.0.0.1 as 1; }\n"));
+
+        for (folder, taken) in [(&good, true), (&bad, false)] {
+            let run = run_beside(folder, "bird", &beside);
+            if taken {
+                assert_eq!(run.code, 0, "{}", run.all());
+                assert!(!run.stderr.contains("no daemon has read"), "{}", run.stderr);
+            } else {
+                refused(&run, folder, "the bird of this machine refuses what my.conf.j2 gives");
+            }
+        }
     }
 
     /// The real gobgpd, which `target/lab/` has.
