@@ -32,7 +32,7 @@ fn can_be_read_by(bird: Bird) {
 }
 
 fn is_run_by(bird: Bird) {
-    of_any(bird, 16, |told| {
+    of_any(bird, 12, |told| {
         running::is_run_by(bird, told);
         Ok(())
     });
