@@ -349,11 +349,12 @@ fn files(
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
     }
-    for (nth, file) in renderer.service(node)?.into_iter().flat_map(|service| service.files).enumerate() {
-        if let Some((backend, template)) = template(node).filter(|_| nth == 0) {
-            let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
-            judge.ask(backend, template, file.name, &file.text).map_err(refused)?;
-        }
+    let service = renderer.service(node)?;
+    if let (Some(service), Some((backend, template))) = (&service, template(node)) {
+        let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
+        judge.ask(backend, template, service).map_err(refused)?;
+    }
+    for file in service.into_iter().flat_map(|service| service.files) {
         let artifact = if file.private { Artifact::private } else { Artifact::public };
         made.push(artifact(at(file.name), file.text));
     }

@@ -16,6 +16,8 @@ pub struct Group<'n> {
     pub name: String,
     /// Whether nodes are at the other ends.
     pub nodes: bool,
+    /// Whether they have the router's own AS number: FRR takes no group of both kinds.
+    pub internal: bool,
     /// The families they carry.
     pub families: &'n [Family],
     /// Whether IPv4 goes over IPv6.
@@ -36,6 +38,7 @@ pub struct Group<'n> {
 #[derive(PartialEq)]
 struct Alike<'n> {
     nodes: bool,
+    internal: bool,
     numbered: bool,
     families: &'n [Family],
     extends: bool,
@@ -45,10 +48,11 @@ struct Alike<'n> {
 }
 
 impl<'n> Alike<'n> {
-    fn of(peer: &'n Peer) -> Self {
+    fn of(router: &Router, peer: &'n Peer) -> Self {
         let session = &peer.session;
         Self {
             nodes: peer.node,
+            internal: session.asn.is_some() && session.asn == router.asn,
             numbered: matches!(session.found, Found::Address { .. }),
             families: &session.families,
             extends: session.extends_next_hops(),
@@ -74,7 +78,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
     let mut sorted: Vec<(Alike<'n>, Group<'n>)> = Vec::new();
     let (mut reasons, mut ranged) = (Vec::new(), None);
     for peer in &router.peers {
-        let alike = Alike::of(peer);
+        let alike = Alike::of(router, peer);
         let nth = match sorted.iter().position(|(other, _)| *other == alike) {
             Some(nth) => nth,
             None => {
@@ -121,6 +125,7 @@ fn empty<'n>(alike: &Alike<'n>, others: &[(Alike<'n>, Group<'n>)]) -> Group<'n> 
     Group {
         name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
         nodes: alike.nodes,
+        internal: alike.internal,
         families: alike.families,
         extends: alike.extends,
         bfd: alike.bfd,
