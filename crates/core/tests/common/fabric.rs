@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::value::Secret;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
@@ -19,17 +18,13 @@ pub fn cases() -> Vec<PathBuf> {
 
 /// Everything around the nodes of a case.
 pub fn files(case: &Path) -> Vec<Artifact> {
-    made(&super::planned_case(case, "ichor.yaml"), &known)
+    made(&super::planned_case(case, "ichor.yaml"), &|_| Ok(PASSWORD.to_owned()))
         .unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
 /// Everything around the nodes of a text, or what is wrong.
 pub fn files_of(text: &str) -> Result<Vec<Artifact>, Vec<String>> {
-    made(&super::planned(super::load_text(text)), &known)
-}
-
-fn known(_: &Secret) -> Result<String, String> {
-    Ok(PASSWORD.to_owned())
+    made(&super::planned(super::load_text(text)), &|_| Ok(PASSWORD.to_owned()))
 }
 
 /// Everything around the nodes of a plan, with secrets that are fetched so.

@@ -39,9 +39,9 @@ pub struct Group<'n> {
 struct Alike<'n> {
     nodes: bool,
     internal: bool,
-    numbered: bool,
+    /// The family of their addresses; none for sessions on a port.
+    over: Option<Family>,
     families: &'n [Family],
-    extends: bool,
     bfd: Option<Bfd>,
     timers: (u16, u16),
     password: Option<&'n Secret>,
@@ -53,9 +53,11 @@ impl<'n> Alike<'n> {
         Self {
             nodes: peer.node,
             internal: session.asn.is_some() && session.asn == router.asn,
-            numbered: matches!(session.found, Found::Address { .. }),
+            over: match session.found {
+                Found::Port { .. } => None,
+                Found::Address { address, .. } => Some(Family::of(IpNet::from(address))),
+            },
             families: &session.families,
-            extends: session.extends_next_hops(),
             bfd: session.bfd,
             timers: session.timers,
             password: session.password.as_ref(),
@@ -127,7 +129,7 @@ fn empty<'n>(alike: &Alike<'n>, others: &[(Alike<'n>, Group<'n>)]) -> Group<'n> 
         nodes: alike.nodes,
         internal: alike.internal,
         families: alike.families,
-        extends: alike.extends,
+        extends: alike.over != Some(Family::V4) && alike.families.contains(&Family::V4),
         bfd: alike.bfd,
         timers: alike.timers,
         password: None,
