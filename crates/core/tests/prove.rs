@@ -32,7 +32,7 @@ fn told(proof: &Proof) -> Vec<String> {
 }
 
 /// Rules whose incident BGP decides, and what the proof says of the file that trips them.
-const INCIDENTS: [(&str, &str); 25] = [
+const INCIDENTS: [(&str, &str); 24] = [
     ("aggregate-with-specifics", "delivered: 10.101.254.11/32: announced only as part of 10.101.254.0/24"),
     ("allow-misses-pool", "reached: 10.101.251.1/32: nobody announces it"),
     (
@@ -56,10 +56,6 @@ const INCIDENTS: [(&str, &str); 25] = [
     (
         "listen-range-misses-nodes",
         "sessions: solwk01 and gw1: gw1 accepts fd00:101::/64 only, and solwk01 comes from",
-    ),
-    (
-        "max-prefixes-zero",
-        "sessions: solcp01 and the router on eth0: the router on eth0 gives it 1 of one family, and more than 0",
     ),
     ("metallb-native-ipv6", "speakers: solcp01: MetalLB's native mode writes IPv4 routes wrongly"),
     ("mtu-below-1280", "sessions: solcp01 and the router on eth0: the MTU of solcp01:eth0 is below 1280"),

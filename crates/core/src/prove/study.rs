@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::destination::{Destination, Kind};
+use super::destination::{Destination, Kind, Source};
 use super::failure::Failure;
-use super::graph::Graph;
+use super::graph::{Graph, PREFERENCE};
 use super::island::Islands;
 use super::spread::{Refused, Spread};
 use super::tally::Tally;
@@ -105,8 +105,14 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
             continue;
         }
         match scope {
-            Scope::Together(failures) => drop(spread.without(failures, |spread| view.now(spread))),
-            Scope::Each { .. } => view.now(&spread),
+            Scope::Together(failures) => {
+                spread.without(failures, |spread| view.now(spread));
+                view.outdone(&mut spread, failures);
+            }
+            Scope::Each { .. } => {
+                view.now(&spread);
+                view.outdone(&mut spread, &[]);
+            }
         }
         if target.is_hidden() {
             view.hidden(all);
@@ -153,7 +159,7 @@ impl View<'_> {
             if spread.has(router) {
                 let paths = spread.next(router).len();
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
-                longest = longest.max(spread.path(router).len());
+                longest = longest.max(spread.length(router));
                 self.through(spread, router);
             } else if missed && !spread.is_down(router) {
                 let target = self.target;
@@ -165,12 +171,6 @@ impl View<'_> {
         {
             self.away(spread, node);
         }
-        for giver in givers.iter().filter(|giver| !spread.is_own(**giver)) {
-            let (name, what) = (&graph.vertices[*giver as usize].name, named(self.target));
-            self.study.outdone.add(|| {
-                format!("{name} prefers the fabric's way to {what} over its own speaker's, and does not announce it")
-            });
-        }
         let least = if count == 0 { 0 } else { least };
         self.study.reaches.push(Reach {
             kind: self.target.kind.clone(),
@@ -180,6 +180,27 @@ impl View<'_> {
             paths: (least, most),
             longest,
         });
+    }
+
+    /// Speakers that are not heard because their node prefers what the fabric tells it. That depends on who announces first, so
+    /// the question is what the node is told while its own speaker is silent.
+    fn outdone(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) {
+        let (graph, target) = (self.graph, self.target);
+        let preferring = target.origins.iter().filter(|origin| {
+            let preference = graph.vertices[origin.vertex as usize].preference;
+            matches!(origin.source, Source::Speaker(_)) && preference > PREFERENCE
+        });
+        for node in preferring.map(|origin| origin.vertex) {
+            let silent = [failures, &[Failure::Speaker(node)]].concat();
+            spread.without(&silent, |spread| {
+                if spread.outdoes_speaker(node) && !failures.contains(&Failure::Speaker(node)) {
+                    let name = &graph.vertices[node as usize].name;
+                    self.study.outdone.add(|| {
+                        format!("{name} prefers the fabric's way to {} over its own speaker's, and does not announce it", named(target))
+                    });
+                }
+            });
+        }
     }
 
     /// Of a router: whether its way leads through a node.
@@ -213,8 +234,8 @@ impl View<'_> {
                 && other.nets.iter().any(|net| target.nets.iter().all(|own| net.contains(own)))
         };
         for aggregate in all.iter().filter(covers) {
-            let foreign = aggregate.origins.iter().filter(|origin| !target.holders.contains(&origin.vertex));
-            let count = foreign.count();
+            let has = |node: u32| target.origins.iter().any(|origin| origin.vertex == node);
+            let count = aggregate.origins.iter().filter(|origin| !has(origin.vertex)).count();
             if count > 0 {
                 self.study.dropped.add(|| {
                     format!(
@@ -355,18 +376,8 @@ enum Way {
 }
 
 fn by_default(graph: &Graph, target: &Destination, spread: &Spread<'_>, node: u32) -> Way {
-    let vertex = &graph.vertices[node as usize];
-    if !graph.gates[vertex.gate].admits(target.family().everything()) {
-        return Way::None;
-    }
-    let carried =
-        |edge: u32| Family::ALL.contains(&target.family) && graph.edges[edge as usize].carries(target.family);
-    let routers: Vec<u32> = vertex
-        .edges
-        .iter()
-        .filter(|(edge, far)| spread.is_up(*edge) && carried(*edge) && graph.vertices[*far as usize].defaults)
-        .map(|(_, far)| *far)
-        .collect();
+    let given = graph.defaults(node, target.family()).filter(|(edge, _)| spread.is_up(*edge));
+    let routers: Vec<u32> = given.map(|(_, router)| router).collect();
     match routers.iter().find(|router| !spread.has(**router)) {
         _ if routers.iter().all(|router| !spread.has(*router)) => Way::None,
         Some(without) => Way::Some(*without),
@@ -411,6 +422,7 @@ fn why(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) ->
     match refused {
         Refused::Nothing | Refused::NoTransit => "none of its neighbours has it to give".to_owned(),
         Refused::Family => format!("its session with {far} does not carry {}", family(target)),
+        Refused::Silent => format!("{far} announces it only as part of an aggregate"),
         Refused::Kept => format!("a community keeps {far} from passing it on"),
         Refused::Loop => format!("its own AS {} is in the path from {far}", at.asn),
         Refused::Filter => "its filter keeps it out".to_owned(),

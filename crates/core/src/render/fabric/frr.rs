@@ -11,6 +11,7 @@
 use ipnet::IpNet;
 
 use super::{Group, MOST_PREFIXES, group};
+use crate::cluster::value::Asn;
 use crate::render::routing::frr::page::{Page, words};
 use crate::routing::fabric::Found;
 use crate::routing::router::Peer;
@@ -48,7 +49,7 @@ pub fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)
 
 /// The whole configuration of a router that nobody else configures.
 pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::new(), prefix: String::new(), shared: false };
+    let mut conf = Conf { page: Page::new(), prefix: String::new(), shared: false, asn: router.asn };
     conf.page.line(format_args!("! {}: written by ichor", router.name));
     conf.page.line("frr defaults datacenter");
     conf.page.line(format_args!("hostname {}", router.name));
@@ -61,7 +62,7 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
 
 /// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
 pub fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::new(), prefix: format!("{cluster}-"), shared: true };
+    let mut conf = Conf { page: Page::new(), prefix: format!("{cluster}-"), shared: true, asn: router.asn };
     conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
     conf.all(router, groups);
     conf.page.text()
@@ -101,6 +102,8 @@ struct Conf {
     prefix: String,
     /// Whether somebody else writes the rest.
     shared: bool,
+    /// The router's AS number.
+    asn: Option<Asn>,
 }
 
 impl Conf {
@@ -188,9 +191,11 @@ impl Conf {
         }
     }
 
-    /// A session of its own. In a group that any external AS number will do for, FRR takes no other.
+    /// A session of its own. In a group that any external AS number will do for, FRR takes no other. The router's own number
+    /// is never said: an internal session is not meant, and FRR refuses all others in a group with one.
     fn peer(&mut self, group: &str, peer: &Peer, external: bool) {
-        let asn = peer.session.asn.filter(|_| !external).map(|asn| asn.to_string());
+        let asn =
+            peer.session.asn.filter(|asn| !external && Some(*asn) != self.asn).map(|asn| asn.to_string());
         let asn = asn.unwrap_or_else(|| "external".to_owned());
         let end = match &peer.session.found {
             Found::Port { name, .. } => {
