@@ -24,7 +24,8 @@ impl Marks {
         let mut marks = Self::default();
         for community in communities {
             match well_known(community) {
-                Some(65281..=65283) => marks.kept = true,
+                // RFC 7999, 3.2: FRR keeps what shall be dropped.
+                Some(666 | 65281..=65283) => marks.kept = true,
                 Some(0) => marks.leaving = true,
                 _ => {}
             }
@@ -37,6 +38,7 @@ impl Marks {
 fn well_known(community: &str) -> Option<u16> {
     match community {
         "graceful-shutdown" => Some(0),
+        "blackhole" => Some(666),
         "no-export" => Some(65281),
         "no-advertise" => Some(65282),
         "local-as" => Some(65283),
