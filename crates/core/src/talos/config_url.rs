@@ -107,6 +107,7 @@ mod tests {
             "http://u:p%21@a:80/x%2fy?a=m&b="
         );
         assert_eq!(expanded("host:80/x?m=${mac}", &known), "host:80/x?m=m");
+        assert_eq!(expanded("a%3Ab{?m=${mac}", &known), "./a:b%7B?m=m");
         assert_eq!(expanded("http://a/ä?m=${mac}#", &known), "http://a/%C3%A4?m=m");
     }
 

@@ -203,7 +203,11 @@ impl Parts<'_> {
         }
         let has_host = !scheme.is_empty() || !rest.starts_with("///");
         let Some(rest) = rest.strip_prefix("//").filter(|_| has_host) else {
-            return format!("{scheme}{}", Place::Path.written(rest));
+            let path = Place::Path.written(rest);
+            // Without this, what stands before the colon would be a scheme (RFC 3986, section 4.2).
+            let is_ambiguous =
+                scheme.is_empty() && path.split('/').next().is_some_and(|first| first.contains(':'));
+            return format!("{scheme}{}{path}", if is_ambiguous { "./" } else { "" });
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (user, host) = match authority.rsplit_once('@') {
