@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod completions;
 mod explain;
 mod man;
+mod media;
 mod meta;
 mod migrate;
 mod new;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Talos(talos::Args),
     Schematic(schematic::Args),
     Meta(meta::Args),
+    Media(media::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -50,6 +52,7 @@ impl Command {
             Self::Talos(args) => talos::run(args, out),
             Self::Schematic(args) => schematic::run(args, out),
             Self::Meta(args) => meta::run(args, out),
+            Self::Media(args) => media::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, out),

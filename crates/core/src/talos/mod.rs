@@ -8,13 +8,16 @@
 //! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
 //!   of them; [`talosconfig`] is for talosctl.
 //! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`platform_network`].
+//! * Booting: [`nocloud`], [`command_line`], [`config_url`].
 //! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster. [`go`] is what Go's libraries take.
 //!
 //! Not here: what ichor writes for a node ([`render`](crate::render)), and what it thinks of it ([`rules`](crate::rules)).
 
 pub mod asset;
 pub mod cel;
+pub mod command_line;
 pub mod config;
+pub mod config_url;
 pub mod digest;
 pub mod document;
 pub mod emit;
@@ -28,6 +31,7 @@ pub mod link;
 pub mod load;
 pub mod magic;
 pub mod meta;
+pub mod nocloud;
 pub mod patch;
 pub mod platform_network;
 pub mod release;

@@ -132,7 +132,7 @@ impl Node {
     }
 
     /// A key that stands twice is an error to go-yaml, and one that is no word to Talos.
-    fn check_keys(&self) -> Result<(), SyntaxError> {
+    pub(super) fn check_keys(&self) -> Result<(), SyntaxError> {
         match &self.body {
             Body::Plain(_) | Body::Text(_) => Ok(()),
             Body::List(items) => items.iter().try_for_each(Node::check_keys),

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 /// A release whose rules are known: judging by those of another would be a wrong answer.
-fn known_release(text: &str) -> Result<TalosVersion, String> {
+pub(crate) fn known_release(text: &str) -> Result<TalosVersion, String> {
     let talos = TalosVersion::parse(text)?;
     if release::is_known(&talos) {
         return Ok(talos);

@@ -1,5 +1,6 @@
 //! URLs as Go's `net/url` reads them.
 
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 /// A URL in its parts.
@@ -159,6 +160,169 @@ fn is_optional_port(text: &str) -> bool {
 fn escapes(text: &str) -> Result<(), &'static str> {
     let hex = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|b| b.is_ascii_hexdigit());
     if text.split('%').skip(1).all(hex) { Ok(()) } else { Err("it has a percent sign that escapes nothing") }
+}
+
+/// A URL in the pieces it is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'u> {
+    before: &'u str,
+    /// What stands between `?` and `#`.
+    pub query: &'u str,
+    fragment: &'u str,
+}
+
+/// Takes a URL apart that `url.Parse` takes.
+pub fn parts(text: &str) -> Result<Parts<'_>, &'static str> {
+    parse(text)?;
+    let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let (before, query) = text.split_once('?').unwrap_or((text, ""));
+    Ok(Parts { before, query, fragment })
+}
+
+impl Parts<'_> {
+    /// The URL with another query, as `URL.String` writes it.
+    pub fn with_query(&self, query: &Query) -> String {
+        let mut text = self.rewritten();
+        let query = query.encode();
+        if !query.is_empty() {
+            text = format!("{text}?{query}");
+        }
+        if !self.fragment.is_empty() {
+            text = format!("{text}#{}", Place::Fragment.written(self.fragment));
+        }
+        text
+    }
+
+    /// What is before the query: the scheme in small letters, user and path escaped.
+    fn rewritten(&self) -> String {
+        let (scheme, rest) = scheme(self.before).unwrap_or(("", self.before));
+        let scheme =
+            if scheme.is_empty() { String::new() } else { format!("{}:", scheme.to_ascii_lowercase()) };
+        if !scheme.is_empty() && !rest.starts_with('/') {
+            return format!("{scheme}{rest}"); // opaque
+        }
+        let has_host = !scheme.is_empty() || !rest.starts_with("///");
+        let Some(rest) = rest.strip_prefix("//").filter(|_| has_host) else {
+            let path = Place::Path.written(rest);
+            // Without this, what stands before the colon would be a scheme (RFC 3986, section 4.2).
+            let is_ambiguous =
+                scheme.is_empty() && path.split('/').next().is_some_and(|first| first.contains(':'));
+            return format!("{scheme}{}{path}", if is_ambiguous { "./" } else { "" });
+        };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (user_info(user), host),
+            None => (String::new(), authority),
+        };
+        format!("{scheme}//{user}{}{}", Place::Host.written(host), Place::Path.written(path))
+    }
+}
+
+fn user_info(written: &str) -> String {
+    let escaped = |text: &str| escape(&unescape(text, false).unwrap_or_default(), Place::User);
+    match written.split_once(':') {
+        Some((user, password)) => format!("{}:{}@", escaped(user), escaped(password)),
+        None => format!("{}@", escaped(written)),
+    }
+}
+
+/// The keys and values of a query: sorted by key, the values of one key in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(pub BTreeMap<String, Vec<String>>);
+
+impl Query {
+    /// Reads a query as `URL.Query` does: what cannot be read is left out.
+    pub fn parse(text: &str) -> Self {
+        let mut query = Self::default();
+        for pair in text.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if let (Some(key), Some(value)) = (unescape(key, true), unescape(value, true)) {
+                let lossy = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+                query.0.entry(lossy(key)).or_default().push(lossy(value));
+            }
+        }
+        query
+    }
+
+    /// Writes it as `Values.Encode` does.
+    pub fn encode(&self) -> String {
+        let escaped = |text: &str| escape(text.as_bytes(), Place::Query);
+        let pairs = self.0.iter().flat_map(|(key, values)| {
+            values.iter().map(move |value| format!("{}={}", escaped(key), escaped(value)))
+        });
+        pairs.collect::<Vec<_>>().join("&")
+    }
+}
+
+/// Where in a URL a text stands, which decides what is escaped there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    User,
+    Host,
+    Path,
+    Query,
+    Fragment,
+}
+
+impl Place {
+    fn escapes(self, byte: u8) -> bool {
+        match byte {
+            b'-' | b'_' | b'.' | b'~' => false,
+            _ if byte.is_ascii_alphanumeric() => false,
+            b'!' | b'(' | b')' | b'*' => !matches!(self, Place::Host | Place::Fragment),
+            b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => self != Place::Host,
+            b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' => match self {
+                Place::User => b"@/?:".contains(&byte),
+                Place::Path => byte == b'?',
+                Place::Query => true,
+                Place::Host => b"/?@".contains(&byte),
+                Place::Fragment => false,
+            },
+            _ => true,
+        }
+    }
+
+    /// A text that stays as it is written where every character of it may stand there; else it is escaped anew.
+    fn written(self, text: &str) -> String {
+        let stays = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !self.escapes(byte);
+        if text.bytes().all(stays) {
+            return text.to_owned();
+        }
+        escape(&unescape(text, false).unwrap_or_else(|| text.as_bytes().to_vec()), self)
+    }
+}
+
+fn escape(bytes: &[u8], place: Place) -> String {
+    let mut text = String::new();
+    for &byte in bytes {
+        match byte {
+            b' ' if place == Place::Query => text.push('+'),
+            _ if place.escapes(byte) => text += &format!("%{byte:02X}"),
+            _ => text.push(char::from(byte)),
+        }
+    }
+    text
+}
+
+/// The bytes behind escapes; none where a percent sign escapes nothing.
+fn unescape(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match first {
+            b'%' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                let digit =
+                    |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                bytes.push(digit(digits[0])? << 4 | digit(digits[1])?);
+                rest = after;
+            }
+            b'+' if plus_is_space => bytes.push(b' '),
+            other => bytes.push(*other),
+        }
+    }
+    Some(bytes)
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub(super) enum Of {
     Mac,
     Record(&'static [Field]),
     List(&'static Of),
+    /// Texts by names of their own.
+    Texts,
     /// Something that may be missing altogether.
     Pointer(&'static Of),
 }
@@ -264,4 +266,16 @@ const PROBE: &[Field] = &[
     LAYER,
 ];
 
-const METADATA: &[Field] = &[omit("spot", Of::Flag)];
+const METADATA: &[Field] = &[
+    omit("platform", Of::Text),
+    omit("hostname", Of::Text),
+    omit("region", Of::Text),
+    omit("zone", Of::Text),
+    omit("instanceType", Of::Text),
+    omit("instanceId", Of::Text),
+    omit("providerId", Of::Text),
+    omit("spot", Of::Flag),
+    omit("internalDNS", Of::Text),
+    omit("externalDNS", Of::Text),
+    omit("tags", Of::Texts),
+];

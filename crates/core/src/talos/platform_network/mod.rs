@@ -1,18 +1,20 @@
 //! The network configuration a platform gives Talos; on metal, META key 10.
 //!
 //! [`read`] says what a Talos release makes of a text: every field with the value it has then, or why the release cannot
-//! read it. Unknown keys are passed over, as Talos does; names are read in any case.
+//! read it. Unknown keys are passed over, as Talos does; names are read in any case. `shaped` is for platforms that make
+//! the configuration themselves.
 //!
 //! Not here: the text for a node ([`render::platform_network`](crate::render::platform_network)).
 
 mod field;
+mod shape;
 mod words;
 
 use serde_json::{Map, Value, json};
 
 use self::field::{Field, Of};
+use self::shape::Shape;
 use super::go::{duration, netip};
-use super::release;
 use super::typed::{Fault, Typed};
 use super::types::{self, scalar};
 use super::word::Leniency;
@@ -32,12 +34,11 @@ pub enum NetworkError {
 
 /// What a release on metal makes of META key 10: its fields, as the release prints them.
 pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
-    let mut reader = Reader { typed: Typed::new(Leniency::of(types::minor(talos))), talos };
+    let shape = Shape { talos };
+    let mut reader = Reader { typed: Typed::new(Leniency::of(types::minor(talos))), shape };
     let mut network = match yaml::first(text)? {
-        Some(root) => {
-            reader.record(&root, "", field::NETWORK).unwrap_or_else(|| reader.empty(field::NETWORK))
-        }
-        None => reader.empty(field::NETWORK),
+        Some(root) => reader.record(&root, "", field::NETWORK).unwrap_or_else(|| shape.empty(field::NETWORK)),
+        None => shape.empty(field::NETWORK),
     };
     // The platform puts its own in the place of whatever was there.
     network.insert("metadata".to_owned(), json!({"platform": "metal"}));
@@ -45,51 +46,31 @@ pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
     reader.typed.finish(Value::Object(network)).map_err(told)
 }
 
+/// A configuration of values that are printed already, with everything else that a release prints around them.
+pub(super) fn shaped(given: &Map<String, Value>, talos: &TalosVersion) -> Value {
+    Value::Object(Shape { talos }.fill(given, field::NETWORK))
+}
+
 struct Reader<'t> {
     typed: Typed,
-    talos: &'t TalosVersion,
+    shape: Shape<'t>,
 }
 
 impl Reader<'_> {
-    fn has(&self, field: &Field) -> bool {
-        release::at_least(self.talos, field.since)
-    }
-
     /// The fields of a record in their order; those that are empty and may be left out are.
     fn record(&mut self, node: &Node, path: &str, fields: &[Field]) -> Option<Map<String, Value>> {
         let entries = self.typed.entries(node, path)?;
         let mut record = Map::new();
         for field in fields {
-            if !self.has(field) {
+            if !self.shape.has(field) {
                 continue;
             }
             let path = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
             let written = entries.iter().find(|(name, _)| name == field.name);
             let value = written.and_then(|(_, node)| self.value(node, &path, field.of));
-            self.put(&mut record, field, value);
+            self.shape.put(&mut record, field, value);
         }
         Some(record)
-    }
-
-    fn empty(&self, fields: &[Field]) -> Map<String, Value> {
-        let mut record = Map::new();
-        for field in fields.iter().filter(|field| self.has(field)) {
-            self.put(&mut record, field, None);
-        }
-        record
-    }
-
-    fn put(&self, record: &mut Map<String, Value>, field: &Field, value: Option<Value>) {
-        let given = value.is_some();
-        let value = value.unwrap_or_else(|| self.zero(field.of));
-        let keep = match field.of {
-            _ if !field.omit => true,
-            Of::Pointer(_) => given,
-            of => !self.is_zero(of, &value),
-        };
-        if keep {
-            record.insert(field.name.to_owned(), value);
-        }
     }
 
     fn value(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
@@ -105,11 +86,16 @@ impl Reader<'_> {
                 let items = self.typed.items(node, path)?;
                 Some(items.iter().filter_map(|item| self.value(item, path, *of)).collect())
             }
+            Of::Texts => {
+                let entries = self.typed.entries(node, path)?;
+                let mut text =
+                    |(name, node): (String, &Node)| Some((name, self.typed.text(node, path)?.into()));
+                Some(Value::Object(entries.into_iter().filter_map(&mut text).collect()))
+            }
             Of::Pointer(of) => self.value(node, path, *of),
-            Of::FailOverMac if !release::at_least(self.talos, 12) => {
+            Of::FailOverMac if !self.shape.at_least(12) => {
                 let number = self.typed.number(node, path, (0, 255))?;
-                let name = usize::try_from(number).ok().and_then(|nth| words::FAIL_OVER_MAC.names.get(nth));
-                Some(name.map_or_else(|| json!(format!("FailOverMAC({number})")), |(_, name)| json!(name)))
+                i64::try_from(number).ok().map(Value::from)
             }
             _ => self.word(node, path, of),
         }
@@ -125,47 +111,23 @@ impl Reader<'_> {
             Of::Duration => duration::parse(&text).map(duration::print),
             Of::Word(set) => set.find(&text).map(str::to_owned),
             Of::FailOverMac => words::fail_over_mac(&text).map(str::to_owned),
-            Of::Table => words::table(&text, release::at_least(self.talos, 12)),
+            Of::Table => words::table(&text, self.shape.at_least(12)),
             Of::Flags(set, may_be_empty) => words::flags(&text, set, may_be_empty),
             Of::Address => may_be_empty(&text, netip::print_address),
             Of::Prefix => may_be_empty(&text, netip::print_prefix),
             Of::Mac => scalar::hardware_address(&text),
-            Of::Text | Of::Flag | Of::Number(..) | Of::Record(_) | Of::List(_) | Of::Pointer(_) => None,
+            Of::Text
+            | Of::Flag
+            | Of::Number(..)
+            | Of::Record(_)
+            | Of::List(_)
+            | Of::Texts
+            | Of::Pointer(_) => None,
         };
         if printed.is_none() {
             self.typed.fault(node, format_args!("`{path}: {text}` is not {}", of.name()));
         }
         printed.map(Value::from)
-    }
-
-    fn zero(&self, of: Of) -> Value {
-        match of {
-            Of::Text | Of::Address | Of::Prefix | Of::Mac | Of::Flags(..) => json!(""),
-            Of::Flag => json!(false),
-            Of::Number(..) => json!(0),
-            Of::Duration => json!("0s"),
-            Of::Word(set) => json!(set.zero()),
-            Of::FailOverMac => json!("none"),
-            Of::Table => json!("unspec"),
-            Of::Record(fields) => Value::Object(self.empty(fields)),
-            Of::List(_) => json!([]),
-            Of::Pointer(_) => Value::Null,
-        }
-    }
-
-    /// Whether Go's YAML takes it for empty. It cannot look into addresses and takes all of them for empty.
-    fn is_zero(&self, of: Of, value: &Value) -> bool {
-        match of {
-            Of::Record(fields) => fields.iter().filter(|field| self.has(field)).all(|field| {
-                let inner = value.get(field.name);
-                matches!(field.of, Of::Address | Of::Prefix)
-                    || inner.is_none_or(|inner| match field.of {
-                        Of::Pointer(_) => false,
-                        of => self.is_zero(of, inner),
-                    })
-            }),
-            of => *value == self.zero(of),
-        }
     }
 }
 

@@ -1,0 +1,155 @@
+//! The kernel command line as Talos reads it.
+//!
+//! [`CommandLine::parse`] cuts it at blanks, quotes or not. A parameter that stands several times has several values; where
+//! Talos wants one, it takes the first. [`CommandLine::inline`] unpacks the configurations that travel on it.
+
+use std::io::Read;
+
+use ruzstd::decoding::StreamingDecoder;
+
+use super::go::base64;
+
+/// The longest command line that reaches a kernel on x86: it cuts what is beyond without a word.
+pub const LONGEST: usize = 2047;
+
+/// The longest configuration that is unpacked.
+const LONGEST_CONFIG: u64 = 16 << 20;
+
+/// The parameters that carry configurations, in the order they are asked in: before the platform and after it.
+pub const INLINE: [&str; 2] = ["talos.config.early", "talos.config.inline"];
+
+/// A command line in its parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    parameters: Vec<(String, String)>,
+    length: usize,
+}
+
+/// Why a configuration on a command line cannot be unpacked. What it holds is not repeated: it may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InlineError {
+    /// It is not base64.
+    #[error("it is not base64, perhaps because some of it was cut off")]
+    Base64,
+    /// It is not what zstd writes.
+    #[error("it is not zstd: {0}")]
+    Zstd(String),
+    /// It is too long.
+    #[error("it is longer than {} MiB", LONGEST_CONFIG >> 20)]
+    TooLong,
+}
+
+impl CommandLine {
+    /// Cuts a command line into its parameters.
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim_end_matches(['\n', '\0']);
+        let pair = |word: &str| {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            (key.to_owned(), value.to_owned())
+        };
+        CommandLine { parameters: text.split_whitespace().map(pair).collect(), length: text.len() }
+    }
+
+    /// The values of a parameter, in their order.
+    pub fn all<'c>(&'c self, key: &'c str) -> impl Iterator<Item = &'c str> {
+        self.parameters.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The first value of a parameter, which is the one Talos takes.
+    pub fn first(&self, key: &str) -> Option<&str> {
+        self.parameters.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The configuration that a parameter of [`INLINE`] carries: its values joined, out of base64 and zstd.
+    pub fn inline(&self, key: &str) -> Option<Result<Vec<u8>, InlineError>> {
+        self.first(key)?;
+        let joined: String = self.all(key).collect();
+        Some(unpack(&joined))
+    }
+}
+
+fn unpack(text: &str) -> Result<Vec<u8>, InlineError> {
+    let packed = base64::decode(text).map_err(|_| InlineError::Base64)?;
+    let mut unpacked = Vec::new();
+    let mut rest = packed.as_slice();
+    // Several frames may follow each other.
+    while !rest.is_empty() {
+        let decoder =
+            StreamingDecoder::new(&mut rest).map_err(|error| InlineError::Zstd(error.to_string()))?;
+        let left = (LONGEST_CONFIG + 1).saturating_sub(unpacked.len() as u64);
+        let read = decoder.take(left).read_to_end(&mut unpacked);
+        read.map_err(|error| InlineError::Zstd(error.to_string()))?;
+        if unpacked.len() as u64 > LONGEST_CONFIG {
+            return Err(InlineError::TooLong);
+        }
+    }
+    Ok(unpacked)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+
+    fn packed(text: &str) -> String {
+        base64::encode(compress_to_vec(text.as_bytes(), CompressionLevel::Fastest))
+    }
+
+    #[test]
+    fn the_first_value_of_a_parameter_counts() {
+        let line = CommandLine::parse("talos.platform=metal quiet a=b=c talos.platform=nocloud\n");
+
+        assert_eq!(line.first("talos.platform"), Some("metal"));
+        assert_eq!(line.all("talos.platform").count(), 2);
+        assert_eq!((line.first("quiet"), line.first("a"), line.first("b")), (Some(""), Some("b=c"), None));
+        assert_eq!(line.length(), 55);
+    }
+
+    #[test]
+    fn a_configuration_may_be_cut_into_pieces() {
+        let whole = packed("machine: {}\n");
+        let (one, two) = whole.split_at(8);
+        let line = CommandLine::parse(&format!("talos.config.inline={one} x talos.config.inline={two}"));
+
+        assert_eq!(line.inline("talos.config.inline"), Some(Ok(b"machine: {}\n".to_vec())));
+        assert_eq!(line.inline("talos.config.early"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_is_told_without_showing_it() {
+        let inline = |value: &str| {
+            CommandLine::parse(&format!("talos.config.early={value}")).inline("talos.config.early").unwrap()
+        };
+
+        assert_eq!(inline("hunter2!"), Err(InlineError::Base64));
+        assert!(matches!(inline(&base64::encode("hunter2")), Err(InlineError::Zstd(_))));
+        let bomb = base64::encode(compress_to_vec(
+            std::io::repeat(0).take(LONGEST_CONFIG + 2),
+            CompressionLevel::Fastest,
+        ));
+        assert_eq!(inline(&bomb), Err(InlineError::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_unpacked(text in "\\PC{0,200}") {
+            let line = CommandLine::parse(&format!("talos.config.inline={}", packed(&text)));
+
+            prop_assert_eq!(line.inline("talos.config.inline"), Some(Ok(text.into_bytes())));
+        }
+
+        #[test]
+        fn any_bytes_are_a_configuration_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd];
+            frame.extend(bytes);
+            let _ = unpack(&base64::encode(frame));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Any text is a kernel command line that a machine does something with, never a panic.
+#![no_main]
+
+use std::collections::BTreeMap;
+
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::inspect::{self, Machine};
+use ichor_core::talos::config_url;
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let talos = TalosVersion::parse("v1.13.9").expect("a release");
+    let inspection = inspect::command_line(text, &Machine { talos, links: Vec::new() });
+    assert!(inspection.network.is_none() || inspection.error.is_none(), "a network or an error");
+    let _ = inspection.hostname();
+    let known = BTreeMap::from([("uuid".to_owned(), "$1${mac}".to_owned())]);
+    if let Ok(expanded) = config_url::expand(text, &known) {
+        assert!(config_url::expand(&expanded.url, &known).is_ok(), "a URL stays one");
+    }
+});
