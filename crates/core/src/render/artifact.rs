@@ -1,30 +1,67 @@
 //! A file of a build.
 
-/// A file for people and for other machines than the nodes.
+use std::borrow::Cow;
+
+/// A file that a build makes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// Where it goes, from the folder of the cluster.
     pub path: String,
     /// What it holds.
-    pub text: String,
-    /// Whether it is of the kind that holds passwords.
+    pub contents: Contents,
+    /// Whether it is of the kind that holds secrets: nobody but its owner may read it.
     pub private: bool,
+}
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Contents {
+    /// A text.
+    Text(String),
 }
 
 impl Artifact {
     /// A file for everybody.
-    pub(super) fn public(path: impl Into<String>, text: String) -> Self {
-        Self { path: path.into(), text, private: false }
+    pub fn public(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
+        Self { path: path.into(), contents: contents.into(), private: false }
     }
 
-    /// A file that may hold passwords.
-    pub(super) fn private(path: impl Into<String>, text: String) -> Self {
-        Self { path: path.into(), text, private: true }
+    /// A file that may hold secrets.
+    pub fn private(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
+        Self { path: path.into(), contents: contents.into(), private: true }
+    }
+
+    /// Its text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.contents {
+            Contents::Text(text) => Some(text),
+        }
     }
 }
 
 impl std::fmt::Debug for Artifact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Artifact").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Contents {
+    /// The bytes of the file.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text.as_bytes()),
+        }
+    }
+}
+
+impl From<String> for Contents {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Contents {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
     }
 }
