@@ -182,6 +182,27 @@ fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
 }
 
 #[test]
+fn ipv4_service_addresses_over_ipv6_do_not_circle_on_frr_8() {
+    let text = |more: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+             routing: {{backend: frr, neighbors: [{{link: eth0}}], workload: {{speaker: metallb{more}}}}}\n\
+             nodes: [{{name: a, index: 1}}]"
+        )
+    };
+
+    let over_6 = service_of(&text("")).unwrap().files[0].text.clone();
+    let over_4 = service_of(&text(", isolation: netns")).unwrap().files[0].text.clone();
+
+    let map = "bgp as-path access-list SPEAKER seq 5 permit ^4000099999_\n\
+               route-map NOT-OF-SPEAKER deny 5\n match as-path SPEAKER\nexit\nroute-map NOT-OF-SPEAKER permit 10\nexit\n";
+    assert!(over_6.contains(map), "{over_6}");
+    assert!(over_6.contains(" address-family ipv4 unicast\n  table-map NOT-OF-SPEAKER\n"), "{over_6}");
+    assert_eq!(over_6.matches("table-map").count(), 1, "the fabric's instance alone: {over_6}");
+    assert!(!over_4.contains("NOT-OF-SPEAKER"), "{over_4}");
+}
+
+#[test]
 fn what_gobgp_cannot_be_told_is_refused() {
     let text = |routing: &str| {
         format!(

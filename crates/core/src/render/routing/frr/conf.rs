@@ -42,6 +42,9 @@ pub fn gateway(model: &Model) -> Option<IpAddr> {
     })
 }
 
+/// The map between bgpd and zebra.
+const NOT_OF_SPEAKER: &str = "NOT-OF-SPEAKER";
+
 /// The speaker in names of lists and maps.
 fn capitals(speaker: Speaker) -> &'static str {
     match speaker {
@@ -155,6 +158,14 @@ impl Page {
             }
             let source = source(model, family).map(|source| format!("set src {source}"));
             self.section(format_args!("route-map {name} permit 10"), source.as_slice());
+        }
+        if let Some(workload) = passes_by(model) {
+            self.line(format_args!("bgp as-path access-list SPEAKER seq 5 permit ^{}_", workload.theirs.asn));
+            self.section(
+                format_args!("route-map {NOT_OF_SPEAKER} deny 5"),
+                &["match as-path SPEAKER".to_owned()],
+            );
+            self.section(format_args!("route-map {NOT_OF_SPEAKER} permit 10"), &[]);
         }
     }
 
@@ -270,6 +281,12 @@ fn apart(model: &Model) -> Option<&Workload> {
     model.workload.as_ref().filter(|workload| workload.domain != Domain::Shared)
 }
 
+/// The speaker whose IPv4 routes have IPv6 next hops. About such routes zebra of FRR 8.4 does not ask its map, and would send
+/// service addresses around between the two ends of the link: bgpd itself has to keep them from it.
+fn passes_by(model: &Model) -> Option<&Workload> {
+    apart(model).filter(|workload| workload.extends_next_hops())
+}
+
 fn source(model: &Model, family: Family) -> Option<IpAddr> {
     model.sources.iter().copied().find(|source| Family::of(IpNet::from(*source)) == family)
 }
@@ -303,6 +320,9 @@ fn own_lists(model: &Model, family: Family) -> Vec<(&'static str, Vec<IpNet>)> {
 fn fabric_lines(model: &Model, family: Family, shared: bool) -> Vec<String> {
     let (_, _, suffix) = words(family);
     let mut lines = Vec::new();
+    if family == Family::V4 && passes_by(model).is_some() {
+        lines.push(format!("table-map {NOT_OF_SPEAKER}"));
+    }
     if !own_lists(model, family).is_empty() {
         lines.push(format!("redistribute connected route-map LOOPBACKS-{suffix}"));
     }

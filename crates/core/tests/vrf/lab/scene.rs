@@ -1,0 +1,114 @@
+//! Nodes between their routers, each with a speaker behind a VRF: what a cluster file says, built.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what is emulated starts at the same time, or nobody waits for it"
+)]
+
+use std::thread;
+
+use ichor_core::plan::Plan;
+use ichor_core::render::fabric;
+use ichor_core::routing::Network;
+use ichor_core::routing::fabric::Found;
+use ichor_core::routing::network::{End, Session};
+
+use super::node::Node;
+use super::router::Router;
+use super::speaker::Speaker;
+use crate::common::lab::Root;
+use crate::common::routing::service_with;
+use crate::common::{load_text, planned};
+
+/// What speakers say.
+pub struct Spoken {
+    /// What every node's speaker announces and every node takes.
+    pub shared: &'static [&'static str],
+    /// What one speaker alone announces and its node takes, in the order of the nodes.
+    pub own: &'static [&'static str],
+    /// What every speaker announces and no node takes.
+    pub refused: &'static [&'static str],
+}
+
+pub struct Scene {
+    pub nodes: Vec<Node>,
+    pub routers: Vec<Router>,
+    pub speakers: Vec<Speaker>,
+    /// Which router knows which node, and by what name.
+    pub sessions: Vec<(usize, usize, String)>,
+    pub spoken: Spoken,
+}
+
+impl Scene {
+    /// Builds what a file says of these nodes, of the file systems their daemons are on, and of these routers.
+    pub fn new(text: &str, nodes: &[(&str, Root)], routers: &[&str], spoken: Spoken) -> Self {
+        let (cluster, plan) = planned(load_text(text));
+        let network = Network::of(&cluster, &plan).unwrap();
+        let node = |(name, root): &(&str, Root)| {
+            let plan_of_node = plan.node(name).unwrap();
+            let service = service_with(&cluster, &plan, plan_of_node, &|_| Err("no passwords".to_owned()));
+            let model = network.nodes.iter().find(|model| model.name.as_str() == *name).unwrap();
+            Node::new(plan_of_node, model.clone(), service.unwrap().unwrap(), *root)
+        };
+        let files = fabric::render(&plan, &network, &|_| Err("no passwords".to_owned())).unwrap();
+        let router = |name: &&str| {
+            let file = |file: &str| {
+                let path = format!("fabric/{name}/{file}");
+                files.iter().find(|file| file.path == path).unwrap().text.clone()
+            };
+            let router = network.routers.iter().find(|router| router.name == *name).unwrap();
+            Router::new(router.clone(), file("frr.conf"), file("daemons"))
+        };
+        let mut scene = Self {
+            nodes: nodes.iter().map(node).collect(),
+            routers: routers.iter().map(router).collect(),
+            speakers: Vec::new(),
+            sessions: Vec::new(),
+            spoken,
+        };
+        scene.cable(&plan, &network);
+        scene.start();
+        scene
+    }
+
+    fn cable(&mut self, plan: &Plan, network: &Network) {
+        for Session(near, far) in &network.sessions {
+            let (End::Node(..), End::Router(..)) = (near, far) else { continue };
+            let node = self.nodes.iter().position(|it| it.model.name.as_str() == network.name(*near));
+            let router = self.routers.iter().position(|it| it.told.name == network.name(*far));
+            let (Some(node), Some(router)) = (node, router) else { continue };
+            let (ours, theirs) = (&self.nodes[node], &self.routers[router]);
+            let seen_as = match (&network.at(*near).found, &network.at(*far).found) {
+                (Found::Port { name, .. }, Found::Port { name: port, .. }) => {
+                    ours.machine.cable(name.as_str(), &theirs.machine, port.as_str());
+                    port.to_string()
+                }
+                (Found::Address { .. }, Found::Address { address, .. }) => {
+                    let plan = plan.node(ours.model.name.as_str()).unwrap();
+                    let (link, port) = (&plan.link.value, format!("to-{}", plan.name));
+                    ours.machine.cable(link.as_str(), &theirs.machine, &port);
+                    for (net, _) in plan.address.iter() {
+                        ours.machine.ask(&format!("ip address add {net} dev {link}"));
+                    }
+                    theirs.bridge(&port, plan.address.v6.as_ref().unwrap().value.prefix_len());
+                    address.to_string()
+                }
+                ends => panic!("{ends:?}"),
+            };
+            self.sessions.push((router, node, seen_as));
+        }
+    }
+
+    fn start(&mut self) {
+        thread::scope(|scope| {
+            self.routers.iter().for_each(|router| drop(scope.spawn(|| router.start())));
+            self.nodes.iter().for_each(|node| drop(scope.spawn(|| node.start())));
+        });
+        let speaker = |(nth, node): (usize, &Node)| {
+            let own = self.spoken.own.get(nth);
+            let said = self.spoken.shared.iter().chain(own).chain(self.spoken.refused);
+            let said: Vec<_> = said.map(|net| (*net).to_owned()).collect();
+            Speaker::new(&node.machine, &node.model, &said)
+        };
+        self.speakers = self.nodes.iter().enumerate().map(speaker).collect();
+    }
+}

@@ -1,0 +1,58 @@
+//! A speaker that dials its node as MetalLB and Cilium do, announces what it is told to, and takes whatever it is given: gobgpd.
+
+use ichor_core::routing::{Family, Model};
+
+use crate::common::lab::{Machine, Root, wait_for};
+
+/// How gobgpd is asked.
+const ASK: &str = "gobgp --target unix:///run/speaker.sock";
+
+pub struct Speaker {
+    machine: Machine,
+    node: String,
+}
+
+impl Speaker {
+    /// One that announces these, beside the node.
+    pub fn new(node: &Machine, model: &Model, announced: &[String]) -> Self {
+        let machine = Machine::beside(node, Root::Trixie);
+        machine.write("/tmp/speaker.toml", &conf(model));
+        machine.start(
+            "gobgpd -f /tmp/speaker.toml --api-hosts unix:///run/speaker.sock --pprof-disable",
+            "/run/speaker.sock",
+        );
+        let answers = || machine.run(&format!("{ASK} global")).status.success();
+        wait_for("the speaker", answers, || machine.ask("cat /tmp/log-of-start"));
+        let add = |net: &String| {
+            format!("{ASK} global rib add -a {} {net}\n", if net.contains(':') { "ipv6" } else { "ipv4" })
+        };
+        machine.ask(&format!("set -e\n{}", announced.iter().map(add).collect::<String>()));
+        Self { machine, node: model.workload.as_ref().unwrap().ours.address.to_string() }
+    }
+
+    /// What the node gave it, which is nothing. The session has to be there.
+    pub fn given(&self) -> String {
+        let neighbor = self.machine.ask(&format!("{ASK} neighbor {}", self.node));
+        assert!(neighbor.contains("BGP state = ESTABLISHED"), "{neighbor}");
+        let of = |family| self.machine.ask(&format!("{ASK} -j neighbor {} adj-in -a {family}", self.node));
+        of("ipv4") + &of("ipv6")
+    }
+}
+
+fn conf(model: &Model) -> String {
+    let workload = model.workload.as_ref().unwrap();
+    let (ours, theirs) = (&workload.ours, &workload.theirs);
+    let mut text = format!(
+        "[global.config]\nas = {}\nrouter-id = \"{}\"\nport = -1\n[[neighbors]]\n[neighbors.config]\n\
+         neighbor-address = \"{}\"\npeer-as = {}\n[neighbors.transport.config]\nlocal-address = \"{}\"\n\
+         [neighbors.timers.config]\nconnect-retry = 1\n",
+        theirs.asn, model.router_id, ours.address, ours.asn, theirs.address
+    );
+    for family in &workload.families {
+        let name = if *family == Family::V4 { "ipv4" } else { "ipv6" };
+        text += &format!(
+            "[[neighbors.afi-safis]]\n[neighbors.afi-safis.config]\nafi-safi-name = \"{name}-unicast\"\n"
+        );
+    }
+    text
+}
