@@ -18,7 +18,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 	@scripts/demo
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr bird
+	@scripts/tools cc nextest openssl frr bird iso fat
 	@scripts/lab-root
 	@scripts/lab-vm
 	cargo test --doc --workspace --locked
@@ -35,11 +35,13 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: ## Measure check and show on up to 100,000 nodes, beside PyYAML, and build on up to 10,000
-	@scripts/tools cc python-yaml time
+bench: ## Measure check and show beside PyYAML, build, and prove beside real FRR
+	@scripts/tools cc python-yaml time nextest frr
+	@scripts/lab-root
 	cargo build --release --locked --package ichor
 	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
 	$(PYTHON) scripts/bench-build --out $(TARGET)/bench-build.json
+	cargo nextest run --workspace --locked --profile bench --no-capture
 
 install: ## Install the ichor command with cargo
 	@scripts/tools cc

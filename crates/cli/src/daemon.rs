@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use ichor_core::cluster::section::Backend;
+use ichor_core::render::routing::{File, Service};
 use tempfile::NamedTempFile;
 
 /// What a daemon says of a file.
@@ -27,10 +28,11 @@ impl<'h> Judge<'h> {
         Self { hide: Box::new(hide), unasked: Mutex::default() }
     }
 
-    /// Asks the daemon of `backend` about the file `name` that `template` gave; a refusal is an error in its words.
-    pub(crate) fn ask(&self, backend: Backend, template: &str, name: &str, text: &str) -> Result<(), String> {
+    /// Asks the daemon of `backend` about the first file of a service, which `template` gave; a refusal is an error in its words.
+    pub(crate) fn ask(&self, backend: Backend, template: &str, service: &Service) -> Result<(), String> {
+        let Some(file) = service.files.first() else { return Ok(()) };
         let program = program(backend);
-        match read(backend, name, text) {
+        match read(backend, service.version, file) {
             Ok(Verdict::Accepted) => Ok(()),
             Ok(Verdict::NotAsked(why)) => {
                 let mut unasked = self.unasked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +62,8 @@ fn program(backend: Backend) -> &'static str {
     }
 }
 
-fn read(backend: Backend, name: &str, text: &str) -> io::Result<Verdict> {
+fn read(backend: Backend, release: (u16, u16), told: &File) -> io::Result<Verdict> {
+    let text = &told.text;
     let options: &[&str] = match backend {
         Backend::Frr => &["-C", "-f"],
         Backend::Bird => &["-p", "-c"],
@@ -87,8 +90,30 @@ fn read(backend: Backend, name: &str, text: &str) -> io::Result<Verdict> {
     if output.status.success() {
         return Ok(Verdict::Accepted);
     }
-    let words = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    let words = words.replace(&*file.path().to_string_lossy(), name);
+    if backend == Backend::Bird
+        && let Some(here) = bird()?.filter(|here| *here < release)
+    {
+        let ((major, minor), (wanted, part)) = (here, release);
+        return Ok(Verdict::NotAsked(format!(
+            "it is for BIRD {wanted}.{part}, and BIRD {major}.{minor} of this machine cannot read it"
+        )));
+    }
+    let words = said(&output);
+    let words = words.replace(&*file.path().to_string_lossy(), told.name);
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Ok(Verdict::Refused(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") }))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// The release of the BIRD that is installed here, if it tells: an older one does not know the words of a newer one.
+fn bird() -> io::Result<Option<(u16, u16)>> {
+    let said = said(&Command::new("bird").arg("--version").stdin(Stdio::null()).output()?);
+    let release = |said: &str| {
+        let mut numbers = said.trim().strip_prefix("BIRD version ")?.split('.').map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    };
+    Ok(release(&said))
 }

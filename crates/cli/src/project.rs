@@ -1,6 +1,8 @@
 //! A cluster on disk: its file, its plan and what is wrong with it.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ichor_core::cluster::{Problem, Sources, load};
@@ -10,6 +12,7 @@ use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
 use crate::disk::Disk;
+use crate::report;
 
 /// A cluster file that was understood.
 pub(crate) struct Project {
@@ -24,6 +27,15 @@ pub(crate) struct Project {
 pub(crate) struct Refused {
     pub sources: Sources,
     pub problems: Vec<Problem>,
+}
+
+impl Refused {
+    /// Tells every problem of the file at `path`, and gives the exit status of a command that stops there.
+    pub(crate) fn report(&self, path: &Path, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+        report::problems(out, &path.display().to_string(), &self.sources, &self.problems)?;
+        let unreadable = self.problems.iter().any(|problem| problem.unreadable);
+        Ok(ExitCode::from(if unreadable { 2 } else { 1 }))
+    }
 }
 
 /// Reads the cluster file at `path` and decides everything about it.

@@ -31,8 +31,17 @@ nodes:
 
 /// A cluster whose daemon is told what a template gives.
 fn cluster(backend: &str, template: Option<&str>) -> TempDir {
-    let text = text(backend);
-    let mut files = vec![("ichor.yaml", text.as_str()), ("talosctl.yaml", SECRETS)];
+    cluster_of(&text(backend), template)
+}
+
+/// The same with another release of BIRD than ichor's.
+fn old_bird(template: &str) -> TempDir {
+    let text = text("bird").replace("backend: bird\n", "backend: bird\n  version: 2.0.12\n");
+    cluster_of(&text, Some(template))
+}
+
+fn cluster_of(text: &str, template: Option<&str>) -> TempDir {
+    let mut files = vec![("ichor.yaml", text), ("talosctl.yaml", SECRETS)];
     files.extend(template.map(|template| ("my.conf.j2", template)));
     let folder = folder(&files);
     let imported = run(&folder, "secrets import talosctl.yaml --plain -o secrets.yaml");
@@ -89,13 +98,16 @@ fn a_template_is_rendered_for_its_owner_alone() {
 
 #[test]
 fn every_backend_with_a_file_takes_a_template() {
-    let folder = cluster("gobgp", Some("# {{ backend }} {{ version }}\n{{ default }}"));
+    for (backend, file, version) in [("bird", "bird.conf", "2.17"), ("gobgp", "gobgpd.toml", "4.8")] {
+        let folder = cluster(backend, Some("# {{ backend }} {{ version }}\n{{ default }}"));
 
-    let run = run(&folder, "build");
+        let run = run(&folder, "build");
 
-    assert_eq!(run.code, 0, "{}", run.all());
-    let conf = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01/gobgpd.toml")).unwrap();
-    assert!(conf.starts_with("# gobgp 4.8\n# solcp01: written by ichor\n"), "{conf}");
+        assert_eq!(run.code, 0, "{}", run.all());
+        let conf = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01").join(file)).unwrap();
+        let start = format!("# {backend} {version}\n# solcp01: written by ichor\n");
+        assert!(conf.starts_with(&start), "{conf}");
+    }
 }
 
 #[test]
@@ -165,6 +177,21 @@ fn gobgpd_is_not_asked_about_ports_of_another_machine() {
     assert!(run.stderr.contains("gobgpd looks for the ports in it"), "{}", run.stderr);
 }
 
+/// BIRD 2.0 does not know the word for the kind of password that 2.17 wants.
+#[test]
+fn an_older_bird_does_not_judge_a_file_for_a_newer_one() {
+    let script = "[ \"$1\" != --version ] || exec echo BIRD version 2.0.12 >&2\nexit 1";
+    let (newer, as_old) = (cluster("bird", Some("{{ default }}")), old_bird("{{ default }}"));
+
+    let not_asked = run_beside(&newer, "bird", script);
+    let asked = run_beside(&as_old, "bird", script);
+
+    assert_eq!(not_asked.code, 0, "{}", not_asked.all());
+    let note = "it is for BIRD 2.17, and BIRD 2.0 of this machine cannot read it";
+    assert!(not_asked.stderr.contains(note), "{}", not_asked.stderr);
+    refused(&asked, &as_old, "the bird of this machine refuses what my.conf.j2 gives");
+}
+
 mod lab {
     use super::*;
 
@@ -181,6 +208,39 @@ mod lab {
         assert_eq!(taken.code, 0, "{}", taken.all());
         assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
         refused(&not_taken, &bad, "the vtysh of this machine refuses what my.conf.j2 gives");
+    }
+
+    fn bird_reads(folder: &dyn Fn(&str) -> TempDir, build: &dyn Fn(&TempDir) -> Run) {
+        let good = folder("{{ default }}");
+        let bad = folder("{{ default }}\nprotocol bgp more { neighbour 10.0.0.1 as 1; }\n");
+
+        let (taken, not_taken) = (build(&good), build(&bad));
+
+        assert_eq!(taken.code, 0, "{}", taken.all());
+        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "the bird of this machine refuses what my.conf.j2 gives: ");
+    }
+
+    /// The real BIRD. It must be installed: `scripts/tools bird`.
+    #[test]
+    fn bird_2_0_reads_what_a_template_gives() {
+        bird_reads(&old_bird, &|folder| ichor_with(folder.path(), "build", &[("PW", PASSWORD)]));
+    }
+
+    /// The newer one that `target/lab/` has, with its own libraries.
+    #[test]
+    fn bird_2_17_reads_what_a_template_gives() {
+        let root = common::root().join("target/lab/trixie/usr");
+        assert!(root.join("sbin/bird").exists(), "there is no BIRD in {}", root.display());
+        let script = format!(
+            "libraries=$(echo {0}/lib/*-linux-gnu)\n\
+             exec \"$libraries\"/ld-linux-*.so.* --library-path \"$libraries\" {0}/sbin/bird \"$@\"",
+            root.display()
+        );
+
+        bird_reads(&|template| cluster("bird", Some(template)), &|folder| {
+            run_beside(folder, "bird", &script)
+        });
     }
 
     /// The real gobgpd, which `target/lab/` has.

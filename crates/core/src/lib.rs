@@ -6,6 +6,7 @@
 //! itself.
 
 pub mod cluster;
+pub mod media;
 pub mod migrate;
 pub mod model;
 pub mod moment;

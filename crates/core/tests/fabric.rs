@@ -59,6 +59,45 @@ fn a_range_takes_those_who_are_alike_and_others_are_listed() {
 }
 
 #[test]
+fn a_node_with_the_as_number_of_a_mikrotik_is_told_to_it_as_such() {
+    let nodes = "{name: b, index: 1, routing: {asn: 65001}}, {name: c, index: 2, routing: {asn: 65002}}";
+
+    let files = files_of(&around("software: routeros, version: 7.24", nodes)).unwrap();
+
+    let script = text_of(&files, "fabric/gw/config.rsc");
+    let role = |name: &str| {
+        let line = script.lines().find(|line| line.contains(&format!(" name=a-{name} "))).unwrap();
+        line.split(' ').find_map(|word| word.strip_prefix("local.role=")).unwrap()
+    };
+    assert_eq!((role("b"), role("c")), ("ibgp", "ebgp"));
+}
+
+/// FRR: "Peer-group members must be all internal or all external".
+#[test]
+fn a_node_with_the_routers_own_as_number_is_in_another_group() {
+    let nodes = "{name: b, index: 1, routing: {asn: 65001}}, {name: c, index: 2, routing: {asn: 65002}}";
+
+    let listed = files_of(&around("", nodes)).unwrap();
+    let ranged = files_of(&around("listen: \"fd00:1::/64\"", nodes)).unwrap();
+
+    let listed = text_of(&listed, "fabric/gw/frr.conf");
+    assert!(
+        listed.contains(" neighbor fd00:1::1 remote-as 65001\n neighbor fd00:1::1 peer-group NODES\n"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains(" neighbor fd00:1::2 remote-as 65002\n neighbor fd00:1::2 peer-group NODES-2\n"),
+        "{listed}"
+    );
+    let ranged = text_of(&ranged, "fabric/gw/frr.conf");
+    assert!(ranged.contains(" neighbor NODES remote-as internal\n"), "{ranged}");
+    assert!(
+        ranged.contains(" neighbor fd00:1::2 remote-as 65002\n neighbor fd00:1::2 peer-group NODES-2\n"),
+        "{ranged}"
+    );
+}
+
+#[test]
 fn a_node_of_unknown_address_needs_a_range() {
     let leased = "network: {node: {addressing: dhcp}}";
     let nodes = format!(

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::random::holds_for;
 use common::routing::{cases, documents, model, routed};
 use ichor_core::cluster::section::{Backend, Role};
 use ichor_core::cluster::value::TalosVersion;
@@ -92,6 +93,24 @@ fn talos_takes_the_documents_of_every_node_that_needs_nothing_else() {
         }
     }
     assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn talos_takes_the_documents_of_any_cluster() {
+    holds_for(60, Backend::Native, |random| {
+        let (cluster, plan) = common::planned(common::load_text(random.text.as_str()));
+        for node in routed(&plan) {
+            let stages = rendered_node(&cluster, &plan, node).map_err(TestCaseError::fail)?;
+            for documents in stages {
+                let config = load::load_values(&documents, &node.talos.value);
+                let config = config.map_err(|error| TestCaseError::fail(error.to_string()))?;
+                let flaws = validate(&config, Setting { talos: &node.talos.value, mode: Mode::Metal });
+                prop_assert!(flaws.is_empty(), "{}: {:?}", node.name, flaws);
+                prop_assert!(!of_kind(&documents, "BGPInstanceConfig").is_empty(), "{}", node.name);
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]

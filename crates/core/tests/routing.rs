@@ -182,6 +182,30 @@ fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
 }
 
 #[test]
+fn a_drained_node_keeps_its_sessions_and_announces_nothing() {
+    for backend in ["frr", "bird", "gobgp"] {
+        let text = |drain: &str| {
+            format!(
+                "cluster: {{name: a, id: 1, talos: v1.13.9}}\nnetwork: {{services: {{pools: {{default: [203.0.113.0/24]}}}}}}\n\
+                 routing: {{backend: {backend}, neighbors: [{{link: eth0}}], workload: {{speaker: metallb}}}}\n\
+                 nodes: [{{name: a, index: 1{drain}}}]"
+            )
+        };
+
+        let (usual, drained) = (model_of(&text("")), model_of(&text(", drain: true")));
+
+        assert!(!usual.fabric.announced.is_empty() && drained.fabric.announced.is_empty(), "{backend}");
+        assert_eq!(drained.fabric.neighbors, usual.fabric.neighbors, "{backend}");
+        assert!(!drained.workload.unwrap().filter.admits(net("203.0.113.7/32")), "{backend}");
+        let file = |drain| service_of(&text(drain)).unwrap().files[0].text.clone();
+        assert!(
+            file("").contains("203.0.113.0/24") && !file(", drain: true").contains("203.0.113.0/24"),
+            "{backend}"
+        );
+    }
+}
+
+#[test]
 fn ipv4_service_addresses_over_ipv6_do_not_circle_on_frr_8() {
     let text = |more: &str| {
         format!(

@@ -26,7 +26,7 @@ use ichor_core::talos::talosconfig::talosconfig;
 use super::secrets::place;
 use crate::daemon::Judge;
 use crate::progress::Progress;
-use crate::project::{self, Project, Refused};
+use crate::project::{self, Project};
 use crate::tree::{self, Artifact};
 use crate::{report, sealed, secret, style};
 
@@ -60,11 +60,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = match project::open(&args.file)? {
         Ok(project) => project,
-        Err(Refused { sources, problems }) => {
-            report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
-            let unreadable = problems.iter().any(|problem| problem.unreadable);
-            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
-        }
+        Err(refused) => return refused.report(&args.file, out),
     };
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
@@ -353,11 +349,12 @@ fn files(
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
     }
-    for (nth, file) in renderer.service(node)?.into_iter().flat_map(|service| service.files).enumerate() {
-        if let Some((backend, template)) = template(node).filter(|_| nth == 0) {
-            let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
-            judge.ask(backend, template, file.name, &file.text).map_err(refused)?;
-        }
+    let service = renderer.service(node)?;
+    if let (Some(service), Some((backend, template))) = (&service, template(node)) {
+        let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
+        judge.ask(backend, template, service).map_err(refused)?;
+    }
+    for file in service.into_iter().flat_map(|service| service.files) {
         let artifact = if file.private { Artifact::private } else { Artifact::public };
         made.push(artifact(at(file.name), file.text));
     }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::build::{self, Vault};
 use crate::progress::Progress;
-use crate::project::{self, Project, Refused};
+use crate::project::{self, Project};
 use crate::tree::{self, Artifact};
 use crate::{report, style, table};
 
@@ -63,11 +63,7 @@ fn backend(word: &str) -> Result<Backend, String> {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = match project::open(&args.file)? {
         Ok(project) => project,
-        Err(Refused { sources, problems }) => {
-            report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
-            let unreadable = problems.iter().any(|problem| problem.unreadable);
-            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
-        }
+        Err(refused) => return refused.report(&args.file, out),
     };
     let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);

@@ -30,7 +30,11 @@ enum Like {
     Native,
     /// Numbered gateways, Cilium over a veth pair, boot by CIDATA ISO on Proxmox
     Cilium,
-    /// MetalLB behind a network namespace, GoBGP as the routing daemon
+    /// Leaf-spine fabric, MetalLB behind a network namespace
+    Namespace,
+    /// BIRD as the routing daemon, two numbered gateways, Cilium over a veth pair
+    Bird,
+    /// GoBGP as the routing daemon, MetalLB over an IPv4 link
     Gobgp,
     /// One Proxmox host, a VIP, no routing
     Homelab,
@@ -53,6 +57,8 @@ impl Like {
             Self::Metallb => example!("metallb"),
             Self::Native => example!("native"),
             Self::Cilium => example!("cilium"),
+            Self::Namespace => example!("namespace"),
+            Self::Bird => example!("bird"),
             Self::Gobgp => example!("gobgp"),
             Self::Homelab => example!("homelab"),
             Self::Edge => example!("edge"),

@@ -64,7 +64,8 @@ pub fn root() -> std::path::PathBuf {
 }
 
 /// The names of the examples.
-pub const EXAMPLES: [&str; 6] = ["metallb", "native", "cilium", "gobgp", "homelab", "edge"];
+pub const EXAMPLES: [&str; 8] =
+    ["metallb", "native", "cilium", "namespace", "bird", "gobgp", "homelab", "edge"];
 
 /// A small cluster with nothing wrong.
 pub const GOOD: &str = "\

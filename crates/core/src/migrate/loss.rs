@@ -48,7 +48,8 @@ fn away(subject: &Subject, place: usize) -> Loss {
     let vertex = u32::try_from(place).expect("fewer nodes than 2^32");
     let alone = |origins: &[crate::prove::destination::Origin]| origins.iter().all(|it| it.vertex == vertex);
     let own = subject.destinations.iter().filter(|it| !it.origins.is_empty() && alone(&it.origins));
-    let study = subject.study(&subject.destinations, &Scope::Together(vec![Failure::Vertex(vertex)]));
+    let away = Scope::Each { failures: vec![Failure::Vertex(vertex)], pairs: false };
+    let study = subject.study(&subject.destinations, &away);
     let mut lost = Tally::default();
     for outcome in study.outcomes.into_values() {
         lost.join(outcome.broken);

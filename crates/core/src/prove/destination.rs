@@ -5,6 +5,7 @@ use std::fmt;
 
 use ipnet::IpNet;
 
+use super::aggregate;
 use super::failure::Failure;
 use super::graph::Graph;
 use crate::cluster::section::Advertise;
@@ -38,13 +39,35 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Who announces a destination.
+/// Where a node has a destination from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// An address of the node, or an aggregate with one among its parts.
+    Own,
+    /// Its speaker, which has this AS number.
+    Speaker(u32),
+    /// An aggregate, of parts that its speaker announces.
+    SpeakersParts,
+    /// An aggregate, of parts that others announce.
+    OthersParts,
+}
+
+/// Who has a destination to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     /// The node.
     pub vertex: u32,
-    /// AS number of the speaker that gave it to the node, if one did.
-    pub speaker: Option<u32>,
+    /// Where it has it from.
+    pub source: Source,
+    /// Whether it keeps it to itself: an aggregate stands in for it.
+    pub silent: bool,
+}
+
+impl Origin {
+    /// Whether it is gone with the node's speaker.
+    pub fn needs_speaker(&self) -> bool {
+        matches!(self.source, Source::Speaker(_) | Source::SpeakersParts)
+    }
 }
 
 /// Prefixes that spread alike.
@@ -56,10 +79,8 @@ pub struct Destination {
     pub nets: Vec<IpNet>,
     /// Their family; where every session carries both, that of the first.
     pub family: Family,
-    /// Who announces them.
+    /// Who has them to give.
     pub origins: Vec<Origin>,
-    /// The nodes that have the address. They are the origins, unless an aggregate stands in for it.
-    pub holders: Vec<u32>,
     /// Which of the graph's gates let them through.
     pub passes: Vec<bool>,
 }
@@ -70,9 +91,9 @@ impl Destination {
         self.nets.first().map_or(self.family, |net| Family::of(*net))
     }
 
-    /// Whether an aggregate stands in for it.
+    /// Whether an aggregate stands in for it everywhere.
     pub fn is_hidden(&self) -> bool {
-        self.origins.is_empty() && !self.holders.is_empty()
+        !self.origins.is_empty() && self.origins.iter().all(|origin| origin.silent)
     }
 
     /// Whether a failure can matter to it.
@@ -80,7 +101,7 @@ impl Destination {
         match failure {
             Failure::Vertex(_) | Failure::Edge(_) => true,
             Failure::Speaker(node) => {
-                self.origins.iter().any(|origin| origin.speaker.is_some() && origin.vertex == node)
+                self.origins.iter().any(|origin| origin.needs_speaker() && origin.vertex == node)
             }
         }
     }
@@ -94,36 +115,36 @@ pub fn all(
     serves: impl Fn(usize) -> bool,
 ) -> Vec<Destination> {
     let mut found = Found::default();
-    for (nth, model) in (0..).zip(&network.nodes) {
+    for (vertex, model) in (0..).zip(&network.nodes) {
         for announced in &model.fabric.announced {
             let kind = match announced.kind {
                 Advertise::Loopback => Kind::Loopback,
                 Advertise::Dummy => Kind::Dummy,
                 Advertise::Anycast => Kind::Anycast,
             };
-            let hidden = model.fabric.aggregates.iter().any(|net| net.contains(&announced.net));
-            let origin = (!hidden).then_some(Origin { vertex: nth, speaker: None });
-            found.add(kind, announced.net, origin, Some(nth));
-        }
-        for net in &model.fabric.aggregates {
-            if model.fabric.announced.iter().any(|announced| net.contains(&announced.net)) {
-                found.add(Kind::Aggregate, *net, Some(Origin { vertex: nth, speaker: None }), None);
-            }
+            let silent = aggregate::is_covered(model, announced.net);
+            found.add(kind, announced.net, Origin { vertex, source: Source::Own, silent });
         }
     }
     found.services(network, plan, serves);
+    let parts = found.alike(graph);
+    let aggregates = aggregate::all(graph, network, &parts);
+    if aggregates.is_empty() {
+        return parts;
+    }
+    for (net, origin) in aggregates {
+        found.add(Kind::Aggregate, net, origin);
+    }
     found.alike(graph)
 }
 
-/// Destinations by kind and prefix.
+/// Who has them to give, by kind and prefix.
 #[derive(Default)]
-struct Found(BTreeMap<(Kind, IpNet), (Vec<Origin>, Vec<u32>)>);
+struct Found(BTreeMap<(Kind, IpNet), Vec<Origin>>);
 
 impl Found {
-    fn add(&mut self, kind: Kind, net: IpNet, origin: Option<Origin>, holder: Option<u32>) {
-        let (origins, holders) = self.0.entry((kind, net)).or_default();
-        origins.extend(origin);
-        holders.extend(holder);
+    fn add(&mut self, kind: Kind, net: IpNet, origin: Origin) {
+        self.0.entry((kind, net)).or_default().push(origin);
     }
 
     /// One address of each pool, from every node whose speaker may announce it.
@@ -133,37 +154,30 @@ impl Found {
         }
         for (pool, prefixes) in &plan.cluster.pools {
             for net in prefixes.iter().map(|prefix| one_of(prefix.value)) {
-                let kind = Kind::Service(pool.to_string());
-                self.add(kind.clone(), net, None, None);
-                for (nth, model) in network.nodes.iter().enumerate().filter(|(nth, _)| serves(*nth)) {
-                    if let Some(asn) = given(model, net) {
-                        let vertex = u32::try_from(nth).expect("fewer nodes than 2^32");
-                        self.add(
-                            kind.clone(),
-                            net,
-                            Some(Origin { vertex, speaker: Some(asn) }),
-                            Some(vertex),
-                        );
-                    }
-                }
+                let given = network.nodes.iter().zip(0..).filter_map(|(model, vertex)| {
+                    let source = Source::Speaker(given(model, net).filter(|_| serves(vertex as usize))?);
+                    Some(Origin { vertex, source, silent: aggregate::is_covered(model, net) })
+                });
+                self.0.entry((Kind::Service(pool.to_string()), net)).or_default().extend(given);
             }
         }
     }
 
     /// Puts together what spreads alike: the loopbacks of one node, mostly.
-    fn alike(self, graph: &Graph) -> Vec<Destination> {
-        let same = graph.edges.iter().all(|edge| edge.carries[0] == edge.carries[1]);
+    fn alike(&self, graph: &Graph) -> Vec<Destination> {
+        let same = graph.is_alike_for_both_families();
         let mut known: BTreeMap<_, usize> = BTreeMap::new();
         let mut all: Vec<Destination> = Vec::new();
-        for ((kind, net), (origins, holders)) in self.0 {
-            let family = if same { Family::V4 } else { Family::of(net) };
-            let passes: Vec<bool> = graph.gates.iter().map(|gate| gate.admits(net)).collect();
-            let key = (kind.clone(), origins.clone(), holders.clone(), passes.clone(), family);
+        for ((kind, net), origins) in &self.0 {
+            let family = if same { Family::V4 } else { Family::of(*net) };
+            let passes: Vec<bool> = graph.gates.iter().map(|gate| gate.admits(*net)).collect();
+            let key = (kind, origins, passes.clone(), family);
             let nth = *known.entry(key).or_insert(all.len());
             if nth == all.len() {
-                all.push(Destination { kind, nets: Vec::new(), family, origins, holders, passes });
+                let (kind, origins) = (kind.clone(), origins.clone());
+                all.push(Destination { kind, nets: Vec::new(), family, origins, passes });
             }
-            all[nth].nets.push(net);
+            all[nth].nets.push(*net);
         }
         all
     }

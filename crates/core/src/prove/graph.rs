@@ -9,14 +9,44 @@ use crate::routing::{Family, Filter, Model, Network};
 /// Local preference where nobody sets another.
 pub const PREFERENCE: u32 = 100;
 
-/// What a community keeps the next router from doing with a route.
+/// What communities on a route ask of everyone who takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kept {
-    /// Nothing.
-    #[default]
-    Free,
-    /// Passing it on to another AS.
-    Inside,
+pub struct Marks {
+    /// Not to pass it on to another AS.
+    pub kept: bool,
+    /// To take any other way instead, if there is one.
+    pub leaving: bool,
+}
+
+impl Marks {
+    /// Those of a route with these communities, by name or by number.
+    fn of<'a>(communities: impl Iterator<Item = &'a str>) -> Self {
+        let mut marks = Self::default();
+        for community in communities {
+            match well_known(community) {
+                // RFC 7999, 3.2: FRR keeps what shall be dropped.
+                Some(666 | 65281..=65283) => marks.kept = true,
+                Some(0) => marks.leaving = true,
+                _ => {}
+            }
+        }
+        marks
+    }
+}
+
+/// The second half of a community's number, if its first is 65535.
+fn well_known(community: &str) -> Option<u16> {
+    match community {
+        "graceful-shutdown" => Some(0),
+        "blackhole" => Some(666),
+        "no-export" => Some(65281),
+        "no-advertise" => Some(65282),
+        "local-as" => Some(65283),
+        _ => match community.split_once(':')? {
+            (first, second) if first.parse() == Ok(u16::MAX) => second.parse().ok(),
+            _ => None,
+        },
+    }
 }
 
 /// Someone who speaks BGP.
@@ -33,11 +63,11 @@ pub struct Vertex {
     /// Router id.
     pub id: u32,
     /// How often it puts its AS number in front once more.
-    pub prepend: u16,
+    pub prepend: u8,
     /// The local preference it gives to what comes in.
     pub preference: u32,
-    /// What it asks of the next router by its communities.
-    pub keeps: Kept,
+    /// What its communities ask of others.
+    pub marks: Marks,
     /// Which of [`Graph::gates`] it has toward what comes in.
     pub gate: usize,
     /// Whether it gives nodes a default route.
@@ -110,7 +140,7 @@ impl Graph {
                 id: u32::from(router.router_id),
                 prepend: 0,
                 preference: PREFERENCE,
-                keeps: Kept::Free,
+                marks: Marks::default(),
                 gate: if written { gate(&router.accepts) } else { 0 },
                 defaults: written,
                 meant: router.peers.len(),
@@ -151,6 +181,29 @@ impl Graph {
         u32::try_from(nth).expect("fewer nodes than 2^32")
     }
 
+    /// Sessions over which a node takes a default route, each with the router that gives it.
+    pub fn defaults(&self, node: u32, family: Family) -> impl Iterator<Item = (u32, u32)> {
+        let vertex = &self.vertices[node as usize];
+        let takes = self.gates[vertex.gate].admits(family.everything());
+        let gives = move |(edge, far): &(u32, u32)| {
+            takes && self.edges[*edge as usize].carries(family) && self.vertices[*far as usize].defaults
+        };
+        vertex.edges.iter().copied().filter(gives)
+    }
+
+    /// Whether what holds for a prefix of one family holds for the other's: no session carries one of them alone, and nobody
+    /// takes one default route alone.
+    pub fn is_alike_for_both_families(&self) -> bool {
+        let [v4, v6] = Family::ALL.map(Family::everything);
+        self.edges.iter().all(|edge| edge.carries[0] == edge.carries[1])
+            && self.gates.iter().all(|gate| gate.admits(v4) == gate.admits(v6))
+    }
+
+    /// Whether any node passes on what it has from others.
+    pub fn has_transit(&self) -> bool {
+        self.vertices[..self.nodes].iter().any(|node| node.passes_on)
+    }
+
     /// All routers.
     pub fn routers(&self) -> impl Iterator<Item = u32> {
         let first = u32::try_from(self.nodes).expect("fewer nodes than 2^32");
@@ -160,17 +213,15 @@ impl Graph {
 
 fn node(model: &Model, gate: usize) -> Vertex {
     let outward = &model.fabric.outward;
-    let kept = |community: &str| matches!(community, "no-export" | "no-advertise" | "local-as");
-    let keeps = outward.communities.iter().any(|community| kept(community.as_str()));
     Vertex {
         name: model.name.to_string(),
         node: true,
         passes_on: model.transit,
         asn: model.asn.0,
         id: u32::from(model.router_id),
-        prepend: u16::from(outward.prepend),
+        prepend: outward.prepend,
         preference: model.fabric.inward.local_preference.unwrap_or(PREFERENCE),
-        keeps: if keeps { Kept::Inside } else { Kept::Free },
+        marks: Marks::of(outward.communities.iter().map(|community| community.as_str())),
         gate,
         defaults: false,
         meant: model.fabric.neighbors.len(),

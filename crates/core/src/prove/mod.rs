@@ -7,6 +7,7 @@
 //! It computes what ichor itself would write for nodes and routers. Of a router that somebody else configures it assumes that
 //! it takes and passes on everything, and gives no default route.
 
+pub mod aggregate;
 pub mod destination;
 pub mod failure;
 pub mod graph;
@@ -104,15 +105,14 @@ impl Subject {
         if (0..self.network.nodes.len()).all(|node| limit(node).is_none()) {
             return false;
         }
-        let counts = self.counts();
         let mut closed = false;
-        for edge in &self.graph.edges {
+        for (edge, counts) in self.graph.edges.iter().zip(self.counts()) {
             let Session(End::Node(node, _), End::Router(router, _)) = self.network.sessions[edge.session]
             else {
                 continue;
             };
             let Some(most) = limit(node) else { continue };
-            let given = counts[router].iter().copied().max().unwrap_or_default();
+            let given = counts.into_iter().max().unwrap_or_default();
             if given > most {
                 let name = &self.network.routers[router].name;
                 faults[edge.session] = Some(format!(
@@ -124,15 +124,22 @@ impl Subject {
         closed
     }
 
-    /// How many prefixes of each family every router gives its nodes, with a default route where it gives one.
+    /// How many prefixes of each family every session brings the node at its end. Only what the node lets in counts.
     fn counts(&self) -> Vec<[u32; 2]> {
-        let start = |router: u32| [u32::from(self.graph.vertices[router as usize].defaults); 2];
-        let mut counts: Vec<[u32; 2]> = self.graph.routers().map(start).collect();
+        let mut counts = vec![[0; 2]; self.graph.edges.len()];
+        for node in (0..).take(self.graph.nodes) {
+            for family in Family::ALL {
+                for (edge, _) in self.graph.defaults(node, family) {
+                    counts[edge as usize][family as usize] += 1;
+                }
+            }
+        }
         let mut spread = Spread::new(&self.graph);
         for target in &self.destinations {
             spread.settle(target);
-            for (router, counts) in self.graph.routers().zip(&mut counts) {
-                for net in target.nets.iter().filter(|_| spread.has(router)) {
+            for (edge, counts) in (0..).zip(&mut counts) {
+                let node = self.graph.edges[edge as usize].ends.0;
+                for net in target.nets.iter().filter(|_| spread.refusal(edge, node).is_none()) {
                     counts[Family::of(*net) as usize] += 1;
                 }
             }

@@ -29,18 +29,9 @@ pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<S
             };
             pair.fault(&cables)
         }
-        _ => same_asn(network, *one, *other),
+        _ => None,
     };
     network.sessions.iter().map(fault).collect()
-}
-
-fn same_asn(network: &Network, one: End, other: End) -> Option<String> {
-    let asn = |end| match end {
-        End::Node(node, _) => Some(network.nodes[node].asn),
-        End::Router(router, _) => network.routers[router].asn,
-    };
-    let shared = asn(one).filter(|asn_of_one| asn(other) == Some(*asn_of_one))?;
-    Some(format!("both ends have AS {shared}, and the fabric's sessions are between different ones"))
 }
 
 /// A session between a node and a router.
@@ -93,12 +84,8 @@ impl Pair<'_> {
     fn asn(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         let asn = self.router.asn?;
-        if self.own.asn.is_some_and(|expected| expected != asn) {
-            let expected = self.own.asn.unwrap_or(asn);
-            return Some(format!("{node} expects AS {expected}, and {router} has AS {asn}"));
-        }
-        (self.model.asn == asn)
-            .then(|| format!("both ends have AS {asn}, and the fabric's sessions are between different ones"))
+        let expected = self.own.asn.filter(|expected| *expected != asn)?;
+        Some(format!("{node} expects AS {expected}, and {router} has AS {asn}"))
     }
 
     fn addressing(&self) -> Option<String> {
@@ -191,8 +178,8 @@ pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
     if ours.address == theirs.address || !link.is_some_and(|link| link.contains(&theirs.address)) {
         return Some(format!("{} and {} are not in one network", ours.address, theirs.address));
     }
-    if ours.asn == theirs.asn {
-        return Some(format!("both ends have AS {}", ours.asn));
+    if ours.asn == theirs.asn || model.asn == theirs.asn {
+        return Some(format!("it has AS {}, which is the node's", theirs.asn));
     }
     if !routing.is_bird2() && node.settings.extensions.values().any(|name| is_bird2(name.as_str())) {
         return Some("the extension bird2 has taken port 179, and the speaker ends up there".to_owned());

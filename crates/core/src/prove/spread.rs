@@ -4,15 +4,16 @@
 //! changes any more; [`Spread::without`] takes something away, lets it run again, has a look, and puts everything back. Only what
 //! changes costs time.
 //!
-//! Routes are compared as BGP does: local preference, length of the path, origin; equal ones are used side by side. Of equal
+//! Routes are compared as BGP does: local preference, length of the path, and those from another AS before those from the own;
+//! equal ones are used side by side. Of equal
 //! routes the one from the lowest router id is passed on. A real daemon may keep the oldest instead: other paths then, of
 //! the same length.
 
 use std::collections::VecDeque;
 
-use super::destination::Destination;
+use super::destination::{Destination, Origin, Source};
 use super::failure::Failure;
-use super::graph::{Graph, Kept, PREFERENCE};
+use super::graph::{Graph, Marks, PREFERENCE};
 
 /// No route.
 const NONE: u32 = u32::MAX;
@@ -28,12 +29,34 @@ struct Route {
     via: u32,
     /// Its AS path, in [`Spread::paths`].
     path: u32,
-    length: u16,
+    length: u32,
     preference: u32,
-    kept: Kept,
+    marks: Marks,
+    /// Whether it is not passed on: an aggregate stands in for it.
+    silent: bool,
+    /// Whether it came from someone with the same AS number.
+    internal: bool,
 }
 
-const NOTHING: Route = Route { via: NONE, path: NONE, length: 0, preference: 0, kept: Kept::Free };
+const NOTHING: Route = Route {
+    via: NONE,
+    path: NONE,
+    length: 0,
+    preference: 0,
+    marks: Marks { kept: false, leaving: false },
+    silent: false,
+    internal: false,
+};
+
+/// One AS on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hop {
+    asn: u32,
+    /// How often it put itself in front once more.
+    prepend: u8,
+    /// The rest of the path.
+    rest: u32,
+}
 
 impl Route {
     fn is_own(&self) -> bool {
@@ -41,8 +64,8 @@ impl Route {
     }
 
     /// Better routes first.
-    fn rank(&self) -> (u32, u16) {
-        (u32::MAX - self.preference, self.length)
+    fn rank(&self) -> (u32, u32, bool) {
+        (u32::MAX - self.preference, self.length, self.internal)
     }
 }
 
@@ -55,6 +78,8 @@ pub enum Refused {
     Nothing,
     /// The neighbour passes on only its own.
     NoTransit,
+    /// The neighbour announces an aggregate in its place.
+    Silent,
     /// A community keeps the neighbour from passing it on.
     Kept,
     /// The own AS number is in the path.
@@ -70,8 +95,8 @@ pub struct Spread<'g> {
     best: Vec<Route>,
     /// Whether someone has the destination itself or from its speaker.
     own: Vec<bool>,
-    /// AS paths: a number, and the rest of the path.
-    paths: Vec<(u32, u32)>,
+    /// AS paths, each by its first hop.
+    paths: Vec<Hop>,
     waiting: VecDeque<u32>,
     is_waiting: Vec<bool>,
     /// What was before, since the last [`Spread::settle`].
@@ -155,6 +180,12 @@ impl<'g> Spread<'g> {
         self.best[vertex as usize].is_own()
     }
 
+    /// Whether someone has a route from a neighbour that it prefers to any from its own speaker.
+    pub fn outdoes_speaker(&self, vertex: u32) -> bool {
+        let best = self.best[vertex as usize];
+        best.via != NONE && !best.is_own() && best.preference > PREFERENCE
+    }
+
     /// Whether someone is taken away.
     pub fn is_down(&self, vertex: u32) -> bool {
         self.down.vertices[vertex as usize]
@@ -169,9 +200,7 @@ impl<'g> Spread<'g> {
     /// Everyone who still has the destination to give.
     pub fn givers(&self) -> impl Iterator<Item = u32> {
         let origins = self.target.into_iter().flat_map(|target| &target.origins);
-        origins
-            .filter(|origin| self.gives(origin.vertex, origin.speaker.is_some()))
-            .map(|origin| origin.vertex)
+        origins.filter(|origin| !origin.silent && self.gives(origin)).map(|origin| origin.vertex)
     }
 
     /// Whether a route changed that is passed on, since the destination settled.
@@ -207,7 +236,7 @@ impl<'g> Spread<'g> {
 
     /// Length of someone's best path, with what was put in front.
     pub fn length(&self, vertex: u32) -> usize {
-        usize::from(self.best[vertex as usize].length)
+        usize::try_from(self.best[vertex as usize].length).unwrap_or(usize::MAX)
     }
 
     /// The AS numbers on someone's best path.
@@ -215,11 +244,17 @@ impl<'g> Spread<'g> {
         let best = self.best[vertex as usize];
         let mut numbers = Vec::new();
         let mut at = best.path;
-        while let Some((asn, rest)) = self.paths.get(at as usize) {
-            numbers.push(*asn);
-            at = *rest;
+        while let Some(hop) = self.paths.get(at as usize) {
+            numbers.extend(std::iter::repeat_n(hop.asn, 1 + usize::from(hop.prepend)));
+            at = hop.rest;
         }
         numbers
+    }
+
+    /// Whether someone takes a route from a neighbour, be it the best or not.
+    pub fn is_told(&self, vertex: u32) -> bool {
+        let edges = &self.graph.vertices[vertex as usize].edges;
+        edges.iter().any(|(edge, _)| self.offer(*edge, vertex).is_ok())
     }
 
     /// Why someone takes nothing over a session; none if it does.
@@ -287,8 +322,9 @@ impl<'g> Spread<'g> {
         true
     }
 
-    fn gives(&self, vertex: u32, speaker: bool) -> bool {
-        !(self.is_down(vertex) || speaker && self.down.speakers[vertex as usize])
+    fn gives(&self, origin: &Origin) -> bool {
+        let without_speaker = origin.needs_speaker() && self.down.speakers[origin.vertex as usize];
+        !without_speaker && !self.is_down(origin.vertex)
     }
 
     /// The best route of someone, from what everyone offers now.
@@ -320,19 +356,15 @@ impl<'g> Spread<'g> {
         }
         let origins = self.target.into_iter().flat_map(|target| &target.origins);
         let mut of_vertex = origins.filter(|origin| origin.vertex == vertex);
-        let Some(origin) = of_vertex.find(|origin| self.gives(vertex, origin.speaker.is_some())) else {
+        let Some(origin) = of_vertex.find(|origin| self.gives(origin)) else {
             return NOTHING;
         };
-        let route = Route { preference: PREFERENCE, ..NOTHING };
-        match origin.speaker {
-            None => Route { via: LOCAL, ..route },
-            Some(asn) => {
-                let old = self.best[vertex as usize];
-                let known = old.via == SPEAKER;
-                let path = if known { old.path } else { self.remember(asn, NONE) };
-                Route { via: SPEAKER, length: 1, path, ..route }
-            }
-        }
+        let route = Route { preference: PREFERENCE, silent: origin.silent, ..NOTHING };
+        let Source::Speaker(asn) = origin.source else { return Route { via: LOCAL, ..route } };
+        let old = self.best[vertex as usize];
+        let known = old.via == SPEAKER;
+        let path = if known { old.path } else { self.remember(Hop { asn, prepend: 0, rest: NONE }) };
+        Route { via: SPEAKER, length: 1, path, ..route }
     }
 
     /// Sessions that can have something to offer: most nodes pass on only their own.
@@ -357,13 +389,17 @@ impl<'g> Spread<'g> {
     /// The path over a session; the one that is known already where it is the same.
     fn longer(&mut self, vertex: u32, edge: u32) -> u32 {
         let far = self.graph.edges[edge as usize].other(vertex);
-        let hop = (self.graph.vertices[far as usize].asn, self.best[far as usize].path);
+        let sender = &self.graph.vertices[far as usize];
+        if sender.asn == self.graph.vertices[vertex as usize].asn {
+            return self.best[far as usize].path;
+        }
+        let hop = Hop { asn: sender.asn, prepend: sender.prepend, rest: self.best[far as usize].path };
         let old = self.best[vertex as usize].path;
-        if self.paths.get(old as usize) == Some(&hop) { old } else { self.remember(hop.0, hop.1) }
+        if self.paths.get(old as usize) == Some(&hop) { old } else { self.remember(hop) }
     }
 
-    fn remember(&mut self, asn: u32, rest: u32) -> u32 {
-        self.paths.push((asn, rest));
+    fn remember(&mut self, hop: Hop) -> u32 {
+        self.paths.push(hop);
         u32::try_from(self.paths.len() - 1).expect("fewer paths than 2^32")
     }
 
@@ -380,34 +416,48 @@ impl<'g> Spread<'g> {
         if !session.carries(target.family) {
             return Err(Refused::Family);
         }
-        if !sender.passes_on && !route.is_own() {
+        let internal = sender.asn == receiver.asn;
+        // What one router of an AS told another, that one does not tell a third.
+        if (!sender.passes_on && !route.is_own()) || (internal && route.internal) {
             return Err(Refused::NoTransit);
         }
-        if !sender.node && route.kept != Kept::Free {
+        if route.silent {
+            return Err(Refused::Silent);
+        }
+        if !sender.node && route.marks.kept && !internal {
             return Err(Refused::Kept);
         }
-        if self.passes(receiver.asn, route.path) || sender.asn == receiver.asn {
+        if self.passes(receiver.asn, route.path) {
             return Err(Refused::Loop);
         }
         if !target.passes[receiver.gate] && (receiver.node || sender.node) {
             return Err(Refused::Filter);
         }
+        let marks = if sender.node { sender.marks } else { route.marks };
+        let preference = if internal && receiver.preference == PREFERENCE {
+            route.preference
+        } else {
+            receiver.preference
+        };
         Ok(Route {
             via: edge,
             path: route.path,
-            length: route.length + 1 + sender.prepend,
-            preference: receiver.preference,
-            kept: if sender.node { sender.keeps } else { route.kept },
+            length: route.length + u32::from(!internal) + u32::from(sender.prepend),
+            // RFC 8326, 4: whatever the receiver would prefer else.
+            preference: if marks.leaving { 0 } else { preference },
+            marks,
+            silent: false,
+            internal,
         })
     }
 
     fn passes(&self, asn: u32, path: u32) -> bool {
         let mut at = path;
-        while let Some((passed, rest)) = self.paths.get(at as usize) {
-            if *passed == asn {
+        while let Some(hop) = self.paths.get(at as usize) {
+            if hop.asn == asn {
                 return true;
             }
-            at = *rest;
+            at = hop.rest;
         }
         false
     }

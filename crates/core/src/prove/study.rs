@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::destination::{Destination, Kind};
+use super::destination::{Destination, Kind, Source};
 use super::failure::Failure;
-use super::graph::Graph;
+use super::graph::{Graph, PREFERENCE};
 use super::island::Islands;
 use super::spread::{Refused, Spread};
 use super::tally::Tally;
@@ -104,7 +104,16 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
             view.study.restless.add(|| format!("{}: {RESTLESS}", named(target)));
             continue;
         }
-        view.now(&spread);
+        match scope {
+            Scope::Together(failures) => {
+                spread.without(failures, |spread| view.now(spread));
+                view.outdone(&mut spread, failures);
+            }
+            Scope::Each { .. } => {
+                view.now(&spread);
+                view.outdone(&mut spread, &[]);
+            }
+        }
         if target.is_hidden() {
             view.hidden(all);
             continue;
@@ -140,51 +149,57 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// With everything up.
+    /// As it is now. A destination that nobody has any more is not missed.
     fn now(&mut self, spread: &Spread<'_>) {
         let graph = self.graph;
+        let givers: Vec<u32> = spread.givers().collect();
+        let missed = !self.target.is_hidden() && (!givers.is_empty() || self.target.origins.is_empty());
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
         for router in graph.routers().filter(|router| graph.vertices[*router as usize].meant > 0) {
             if spread.has(router) {
                 let paths = spread.next(router).len();
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
-                longest = longest.max(spread.path(router).len());
-                self.through(spread, router);
-            } else if !self.target.is_hidden() {
+                longest = longest.max(spread.length(router));
+                through(graph, self.target, spread, router, &mut self.study.through);
+            } else if missed && !spread.is_down(router) {
                 let target = self.target;
                 self.study.unreached.add(|| missing(graph, target, spread, router));
             }
         }
-        for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !self.target.is_hidden()) {
+        for node in
+            (0..).take(graph.nodes).filter(|node| missed && !spread.has(*node) && !spread.is_down(*node))
+        {
             self.away(spread, node);
-        }
-        for origin in self.target.origins.iter().filter(|origin| !spread.is_own(origin.vertex)) {
-            let (name, what) = (&graph.vertices[origin.vertex as usize].name, named(self.target));
-            self.study.outdone.add(|| {
-                format!("{name} prefers the fabric's way to {what} over its own speaker's, and does not announce it")
-            });
         }
         let least = if count == 0 { 0 } else { least };
         self.study.reaches.push(Reach {
             kind: self.target.kind.clone(),
             nets: self.target.nets.clone(),
-            from: self.target.origins.iter().map(|origin| origin.vertex).collect(),
+            from: givers,
             routers: count,
             paths: (least, most),
             longest,
         });
     }
 
-    /// Of a router: whether its way leads through a node.
-    fn through(&mut self, spread: &Spread<'_>, router: u32) {
-        let graph = self.graph;
-        let far = |edge: u32| graph.edges[edge as usize].other(router);
-        let foreign = |node: &u32| graph.vertices[*node as usize].node && !spread.is_own(*node);
-        let nodes: Vec<u32> = spread.next(router).into_iter().map(far).filter(foreign).collect();
-        for node in nodes {
-            let name = |vertex: u32| &graph.vertices[vertex as usize].name;
-            let what = named(self.target);
-            self.study.through.add(|| format!("{} reaches {what} through {}", name(router), name(node)));
+    /// Speakers that are not heard because their node prefers what the fabric tells it. That depends on who announces first, so
+    /// the question is what the node is told while its own speaker is silent.
+    fn outdone(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) {
+        let (graph, target) = (self.graph, self.target);
+        let preferring = target.origins.iter().filter(|origin| {
+            let preference = graph.vertices[origin.vertex as usize].preference;
+            matches!(origin.source, Source::Speaker(_)) && preference > PREFERENCE
+        });
+        for node in preferring.map(|origin| origin.vertex) {
+            let silent = [failures, &[Failure::Speaker(node)]].concat();
+            spread.without(&silent, |spread| {
+                if spread.outdoes_speaker(node) && !failures.contains(&Failure::Speaker(node)) {
+                    let name = &graph.vertices[node as usize].name;
+                    self.study.outdone.add(|| {
+                        format!("{name} prefers the fabric's way to {} over its own speaker's, and does not announce it", named(target))
+                    });
+                }
+            });
         }
     }
 
@@ -206,8 +221,8 @@ impl View<'_> {
                 && other.nets.iter().any(|net| target.nets.iter().all(|own| net.contains(own)))
         };
         for aggregate in all.iter().filter(covers) {
-            let foreign = aggregate.origins.iter().filter(|origin| !target.holders.contains(&origin.vertex));
-            let count = foreign.count();
+            let has = |node: u32| target.origins.iter().any(|origin| origin.vertex == node);
+            let count = aggregate.origins.iter().filter(|origin| !has(origin.vertex)).count();
             if count > 0 {
                 self.study.dropped.add(|| {
                     format!(
@@ -264,6 +279,11 @@ impl View<'_> {
         let mut moved = false;
         let settled = spread.without(together, |spread| {
             moved = spread.moves_others();
+            if moved && graph.has_transit() {
+                for router in graph.routers() {
+                    through(graph, target, spread, router, &mut outcome.broken);
+                }
+            }
             let lost = spread.lost();
             if lost.is_empty() || spread.givers().next().is_none() {
                 return;
@@ -337,6 +357,16 @@ impl Outcome {
     }
 }
 
+/// Of a router: whether its way leads through a node.
+fn through(graph: &Graph, target: &Destination, spread: &Spread<'_>, router: u32, tally: &mut Tally) {
+    let far = |edge: u32| graph.edges[edge as usize].other(router);
+    let foreign = |node: &u32| graph.vertices[*node as usize].node && !spread.is_own(*node);
+    for node in spread.next(router).into_iter().map(far).filter(foreign) {
+        let name = |vertex: u32| &graph.vertices[vertex as usize].name;
+        tally.add(|| format!("{} reaches {} through {}", name(router), named(target), name(node)));
+    }
+}
+
 /// Where default routes bring a node.
 enum Way {
     /// To routers that all have the destination.
@@ -348,18 +378,8 @@ enum Way {
 }
 
 fn by_default(graph: &Graph, target: &Destination, spread: &Spread<'_>, node: u32) -> Way {
-    let vertex = &graph.vertices[node as usize];
-    if !graph.gates[vertex.gate].admits(target.family().everything()) {
-        return Way::None;
-    }
-    let carried =
-        |edge: u32| Family::ALL.contains(&target.family) && graph.edges[edge as usize].carries(target.family);
-    let routers: Vec<u32> = vertex
-        .edges
-        .iter()
-        .filter(|(edge, far)| spread.is_up(*edge) && carried(*edge) && graph.vertices[*far as usize].defaults)
-        .map(|(_, far)| *far)
-        .collect();
+    let given = graph.defaults(node, target.family()).filter(|(edge, _)| spread.is_up(*edge));
+    let routers: Vec<u32> = given.map(|(_, router)| router).collect();
     match routers.iter().find(|router| !spread.has(**router)) {
         _ if routers.iter().all(|router| !spread.has(*router)) => Way::None,
         Some(without) => Way::Some(*without),
@@ -404,6 +424,7 @@ fn why(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) ->
     match refused {
         Refused::Nothing | Refused::NoTransit => "none of its neighbours has it to give".to_owned(),
         Refused::Family => format!("its session with {far} does not carry {}", family(target)),
+        Refused::Silent => format!("{far} announces it only as part of an aggregate"),
         Refused::Kept => format!("a community keeps {far} from passing it on"),
         Refused::Loop => format!("its own AS {} is in the path from {far}", at.asn),
         Refused::Filter => "its filter keeps it out".to_owned(),

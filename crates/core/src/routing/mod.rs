@@ -84,7 +84,7 @@ impl Model {
         };
         let missing = |key| ModelError { node: node.name.to_string(), key };
         let workload = plan.workload.as_ref();
-        Ok(Some(Self {
+        let mut model = Self {
             name: node.name.clone(),
             nth: node.nth,
             asn: node.asn.as_ref().ok_or_else(|| missing("routing.asn"))?.value,
@@ -93,7 +93,20 @@ impl Model {
             sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),
             fabric: fabric::of(cluster, node, plan, routing),
             workload: workload.map(|plan| workload::of(node, plan, routing, protected)).transpose()?,
-        }))
+        };
+        if node.settings.drain.value() == Some(true) {
+            model.drain();
+        }
+        Ok(Some(model))
+    }
+
+    /// Announces nothing any more, neither the node's own nor the speaker's. Sessions stay: the node still finds its way.
+    fn drain(&mut self) {
+        self.fabric.announced.clear();
+        self.fabric.aggregates.clear();
+        if let Some(workload) = &mut self.workload {
+            workload.filter = Filter::default();
+        }
     }
 
     /// Every way BFD is wanted, each once.

@@ -11,6 +11,7 @@ mod lab {
     mod fabric;
     mod grammar;
     mod numbered;
+    mod random;
     mod running;
     mod unnumbered;
 }

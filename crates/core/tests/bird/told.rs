@@ -105,6 +105,19 @@ fn bird_waits_for_a_neighbour_on_a_port_until_it_can_find_it() {
 }
 
 #[test]
+fn a_neighbour_on_a_port_with_the_nodes_own_as_number_is_still_on_the_port() {
+    let conf =
+        service_of(&text("asn: 64512, neighbors: [{link: eth0, asn: 64513}]")).unwrap().files[0].text.clone();
+
+    assert!(
+        conf.contains(
+            "local as 64513;\n\tneighbor range fe80::/10 as 64513;\n\tdirect;\n\tinterface \"eth0\";"
+        ),
+        "{conf}"
+    );
+}
+
+#[test]
 fn only_what_is_announced_is_taken_from_a_link() {
     let text = "cluster: {name: a, id: 1, talos: v1.14.0}\n\
                 network: {loopback: {v4: 10.9.0.0/24, v6: \"fd00:9::/64\"}, dummy: {dummy0: {v4: 10.8.0.0/24}}}\n\

@@ -1,16 +1,24 @@
 //! Clusters that nobody thought of: any mixture of what a node's routing can be asked, as far as the backend can do it.
 
+mod fabric;
+mod network;
+mod routing;
+
 use ichor_core::cluster::section::Backend;
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::{self, Plan};
+use ichor_core::render::artifact::Artifact;
 use ichor_core::render::routing::Service;
+use ichor_core::routing::Model;
 use ichor_core::rules::Severity;
-use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use super::routing::{routed, service_with};
+use super::routing::{model, routed, service_with};
+use fabric::fabric;
+use network::network;
+use routing::routing;
 
 /// A cluster file and the password that all its references lead to.
 #[derive(Clone, Debug)]
@@ -19,26 +27,53 @@ pub struct Random {
     pub password: String,
 }
 
+/// What one kind of node is told, and what is meant.
+pub struct Told {
+    pub name: String,
+    pub model: Model,
+    pub service: Service,
+}
+
 impl Random {
-    /// The service of each kind of node.
-    pub fn services(&self) -> Result<Vec<(String, Service)>, TestCaseError> {
+    /// What each kind of node is told.
+    pub fn told(&self) -> Result<Vec<Told>, TestCaseError> {
         let (cluster, plan) = super::planned(super::load_text(self.text.as_str()));
-        let mut services = Vec::new();
+        let mut all = Vec::new();
         for node in routed(&plan) {
             let service = service_with(&cluster, &plan, node, &|_| Ok(self.password.clone()));
             let service = service.map_err(|refusals| TestCaseError::fail(format!("{refusals:?}")))?;
-            services.extend(service.map(|service| (node.name.to_string(), service)));
+            let (name, model) = (node.name.to_string(), model(&cluster, &plan, node));
+            all.extend(service.map(|service| Told { name, model, service }));
         }
-        Ok(services)
+        Ok(all)
+    }
+
+    /// What is around the nodes, or why it cannot be had.
+    pub fn around(&self) -> Result<Vec<Artifact>, Vec<String>> {
+        let planned = super::planned(super::load_text(self.text.as_str()));
+        super::fabric::made(&planned, &|_| Ok(self.password.clone()))
     }
 }
 
 /// Asks something of `count` clusters, the same ones every time. One of which it does not hold is made as small as can be.
 pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
+    holds_for_each(count, clusters(backend), ask);
+}
+
+/// The same for clusters whose file lists the routers around them.
+pub fn holds_around(count: u32, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
+    holds_for_each(count, surrounded(), ask);
+}
+
+fn holds_for_each(
+    count: u32,
+    clusters: impl Strategy<Value = Random>,
+    ask: impl Fn(&Random) -> Result<(), TestCaseError>,
+) {
     let config =
         Config { cases: count, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let done = runner.run(&clusters(backend), |random| {
+    let done = runner.run(&clusters, |random| {
         ask(&random).map_err(|error| TestCaseError::fail(format!("{error}\n{}", random.text)))
     });
     if let Err(error) = done {
@@ -48,13 +83,37 @@ pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&Random) -> Result<(
 
 /// Cluster files that are understood, that no rule finds wrong, and whose plan the backend can carry out.
 pub fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
-    (1..250_u32, "[!-~]{1,80}")
+    // BIRD has no way to write a quotation mark.
+    let password = if backend == Backend::Bird { "[!#-~]{1,80}" } else { "[!-~]{1,80}" };
+    let talos = if backend == Backend::Native { "v1.14.0-rc.1" } else { "v1.13.9" };
+    (1..250_u32, password)
         .prop_flat_map(move |(id, password)| {
-            (network(id), routing(id, backend), Just(id), Just(password)).prop_map(
-                |(network, routing, id, password)| Random { text: file(id, &network, &routing), password },
+            (network(id), routing(id, backend, Vec::new()), Just(id), Just(password)).prop_map(
+                move |(network, routing, id, password)| {
+                    let text = file(id, talos, &network, "{}", &routing);
+                    Random { text, password }
+                },
             )
         })
-        .prop_filter("cannot be carried out", |random| sound(&random.text) && leads_away(&random.text))
+        .prop_filter("cannot be carried out", move |random| {
+            sound(&random.text) && (backend != Backend::Frr || leads_away(&random.text))
+        })
+}
+
+/// The same with routers, for which everything can be written.
+fn surrounded() -> impl Strategy<Value = Random> {
+    (1..250_u32, "[!-~]{1,80}")
+        .prop_flat_map(|(id, password)| (Just(id), Just(password), network(id), fabric(id)))
+        .prop_flat_map(|(id, password, network, fabric)| {
+            let routing = routing(id, Backend::Frr, fabric.found);
+            routing.prop_map(move |routing| {
+                let text = file(id, "v1.13.9", &network, &fabric.text, &routing);
+                Random { text, password: password.clone() }
+            })
+        })
+        .prop_filter("cannot be carried out", |random| {
+            sound(&random.text) && !random.text.contains("isolation: none") && random.around().is_ok()
+        })
 }
 
 /// Whether a file is understood, and no rule finds it wrong.
@@ -69,7 +128,7 @@ fn sound(text: &str) -> bool {
     able && findings.all(|finding| finding.rule.severity != Severity::Error)
 }
 
-/// Whether the routes of a speaker that nothing keeps apart can be pointed at a neighbour, whatever their family.
+/// Whether FRR can point the routes of a speaker that nothing keeps apart at a neighbour, whatever their family.
 fn leads_away(text: &str) -> bool {
     !text.contains("isolation: none") || FAR.iter().all(|address| text.contains(address))
 }
@@ -77,14 +136,14 @@ fn leads_away(text: &str) -> bool {
 /// Neighbours across other routers.
 const FAR: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 
-fn file(id: u32, network: &str, routing: &str) -> String {
+fn file(id: u32, talos: &str, network: &str, fabric: &str, routing: &str) -> String {
     let macs = |node: u32| {
         let macs = (0..PORTS.len()).map(|port| format!("\"02:00:00:00:{node:02x}:{port:02x}\""));
         macs.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "cluster: {{name: any, id: {id}, talos: v1.13.9, cni: none, pods: [100.64.0.0/16], services: [100.65.0.0/16]}}\n\
-         network: {network}\nrouting: {routing}\n\
+        "cluster: {{name: any, id: {id}, talos: {talos}, cni: none, pods: [100.64.0.0/16], services: [100.65.0.0/16]}}\n\
+         network: {network}\nfabric: {fabric}\nrouting: {routing}\n\
          defaults: {{platform: metal, install: {{disk: /dev/sda}}, ports: [{}]}}\nnodes:\n\
          - {{name: cp-1, role: controlplane, index: 1, macs: [{}]}}\n\
          - {{name: 2nd-worker, role: worker, index: 2, macs: [{}]}}\n",
@@ -122,182 +181,4 @@ fn families(v4: String, v6: String) -> impl Strategy<Value = String> {
         let keep = |has: bool, net: &str| Some(if has { quoted(net) } else { "null".to_owned() });
         map([("v4", keep(has4, &v4)), ("v6", keep(has6, &v6))])
     })
-}
-
-fn network(id: u32) -> impl Strategy<Value = String> {
-    let node = prop_oneof![
-        Just("null".to_owned()),
-        families(format!("10.{id}.0.0/24"), format!("fd00:{id}::/64")),
-        Just(format!("{{v4: 10.{id}.0.0/24, addressing: dhcp-then-static}}")),
-    ];
-    let loopback = families(format!("10.{id}.254.0/24"), format!("fd00:{id}:fe::/64"));
-    let dummy = families(format!("10.{id}.1.0/24"), format!("fd00:{id}:d::/64"));
-    let dummy = option::of(dummy.prop_map(|dummy| format!("{{dummy0: {dummy}}}")));
-    let anycast = vec![format!("10.{id}.2.100/32"), quoted(format!("fd00:{id}:a::100/128"))];
-    let anycast = option::of(some(anycast, 1).prop_map(|anycast| format!("{{anycast: {anycast}}}")));
-    // One of them lies within the node prefix.
-    let pools = vec![format!("10.{id}.0.192/26"), "198.51.100.0/24".to_owned(), quoted("2001:db8:5::/112")];
-    let pools = option::of(some(pools, 1).prop_map(|pools| format!("{{pools: {{default: {pools}}}}}")));
-    (node, loopback, dummy, anycast, pools).prop_map(|(node, loopback, dummy, anycast, pools)| {
-        map([
-            ("node", Some(node)),
-            ("loopback", Some(loopback)),
-            ("dummy", dummy),
-            ("api", anycast),
-            ("services", pools),
-        ])
-    })
-}
-
-fn routing(id: u32, backend: Backend) -> impl Strategy<Value = String> {
-    let versions = match backend {
-        Backend::Native => vec![],
-        Backend::Frr => vec!["8.4", "9.1", "10.3"],
-        Backend::Bird => vec!["2.0.12", "2.17.5"],
-        Backend::Gobgp => vec!["3.36.0", "4.8.0"],
-    };
-    let version = option::of(any::<prop::sample::Index>()).prop_map(move |nth| {
-        nth.filter(|_| !versions.is_empty()).map(|nth| (*nth.get(&versions)).to_owned())
-    });
-    let asn = option::of(select(vec!["64512".to_owned(), "4200000000".to_owned()]));
-    let router_id = option::of(select(vec!["192.0.2.0".to_owned(), "10.254.0.0".to_owned()]));
-    let advertise = ["loopback", "dummy", "anycast"].map(str::to_owned).to_vec();
-    let advertise = option::of(some(advertise, 1));
-    let aggregates = vec![format!("10.{id}.254.0/24"), quoted(format!("fd00:{id}:fe::/64"))];
-    let aggregates = option::weighted(0.2, some(aggregates, 1));
-    let graceful =
-        prop_oneof![Just("false".to_owned()), (0..6000_u32).prop_map(|time| format!("{{time: {time}}}"))];
-    let whom = (neighbors(id), option::of(policy()), option::weighted(0.7, workload(id)));
-    let about = (version, asn, router_id, advertise, aggregates, option::of(graceful));
-    (about, whom).prop_map(move |((version, asn, router_id, advertise, aggregates, graceful), whom)| {
-        let (neighbors, policy, workload) = whom;
-        map([
-            ("backend", Some(backend.word().to_owned())),
-            ("version", version.map(quoted)),
-            ("asn", asn),
-            ("router_id", router_id),
-            ("advertise", advertise),
-            ("aggregates", aggregates),
-            ("graceful_restart", graceful),
-            ("neighbors", Some(neighbors)),
-            ("policy", policy),
-            ("workload", workload),
-        ])
-    })
-}
-
-/// Some of the neighbours that a node can have: on its ports, and at addresses near and far.
-fn neighbors(id: u32) -> impl Strategy<Value = String> {
-    let ports = PORTS.map(|port| ("link", port.to_owned()));
-    let addresses = [format!("10.{id}.0.254"), format!("fd00:{id}::fffe"), FAR[0].into(), FAR[1].into()];
-    let addresses = addresses.map(|address| ("address", quoted(address)));
-    let all = [ports, addresses].concat();
-    let most = all.len();
-    subsequence(all, 1..=most)
-        .prop_shuffle()
-        .prop_flat_map(|found| found.into_iter().map(neighbor).collect::<Vec<_>>().prop_map(list))
-}
-
-fn neighbor((key, found): (&'static str, String)) -> impl Strategy<Value = String> {
-    let found_by_address = key == "address";
-    let asn = (asn(), any::<bool>()).prop_map(move |(asn, told)| (told || found_by_address).then_some(asn));
-    let timers = option::of((1..21_845_u16).prop_flat_map(|keepalive| (Just(keepalive), keepalive * 3..)));
-    let timers = timers.prop_map(|timers| timers.map(|(keepalive, hold)| format!("[{keepalive}, {hold}]")));
-    let rest = (option::of(bfd()), timers, option::of(any::<bool>()), any::<bool>());
-    (asn, rest).prop_map(move |(asn, (bfd, timers, passive, secret))| {
-        map([
-            (key, Some(found.clone())),
-            ("asn", asn),
-            ("bfd", bfd),
-            ("timers", timers),
-            ("passive", passive.map(|passive| passive.to_string())),
-            ("password", secret.then(|| "{env: PW}".to_owned())),
-        ])
-    })
-}
-
-/// A private AS number, now and then that of a node.
-fn asn() -> impl Strategy<Value = String> {
-    prop_oneof![
-        2 => 64_512..65_535_u32,
-        2 => 4_200_000_000..4_294_967_295_u32,
-        1 => select(vec![64_513, 4_200_000_001]),
-    ]
-    .prop_map(|asn| asn.to_string())
-}
-
-fn bfd() -> impl Strategy<Value = String> {
-    prop_oneof![
-        any::<bool>().prop_map(|on| on.to_string()),
-        (10..60_001_u32, 1..=255_u8)
-            .prop_map(|(interval, lost)| format!("{{interval: {interval}, multiplier: {lost}}}")),
-    ]
-}
-
-fn policy() -> impl Strategy<Value = String> {
-    let allow = [
-        "0.0.0.0/0",
-        "10.0.0.0/8",
-        "192.0.2.128/25",
-        "198.51.100.7/32",
-        "::/0",
-        "fd00::/8",
-        "2001:db8::1/128",
-    ];
-    let allow = option::of(some(allow.map(quoted).to_vec(), 1));
-    let most = option::of((1..=u32::MAX).prop_map(|most| most.to_string()));
-    let preference = option::of(any::<u32>().prop_map(|preference| preference.to_string()));
-    let named =
-        ["no-export", "no-advertise", "local-as", "no-peer", "blackhole", "graceful-shutdown", "accept-own"];
-    let numbers = ["65000:2", "65000:1", "1:0", "65535:65281", "065000:07", "4200000000:1:2", "1:02:3"];
-    let communities = [named, numbers].concat();
-    let communities = option::of(some(communities.into_iter().map(quoted).collect(), 1));
-    let prepend = option::of((0..=10_u8).prop_map(|times| times.to_string()));
-    (allow, most, preference, communities, prepend).prop_map(
-        |(allow, most, preference, communities, prepend)| {
-            map([
-                (
-                    "in",
-                    Some(map([("allow", allow), ("max_prefixes", most), ("local_preference", preference)])),
-                ),
-                ("out", Some(map([("communities", communities), ("prepend", prepend)]))),
-            ])
-        },
-    )
-}
-
-fn workload(id: u32) -> impl Strategy<Value = String> {
-    let isolation = option::of(select(vec!["vrf", "netns", "none"]));
-    let mode = option::of(select(vec!["{mode: frr-k8s}", "{mode: native}"]));
-    let link = option::of(select(vec![
-        "{ours: 192.168.250.254, theirs: 192.168.250.255, prefix: 31}".to_owned(),
-        "{ours: \"fda1:b2c3:d4e5:1::\", theirs: \"fda1:b2c3:d4e5:1::1\", prefix: 127}".to_owned(),
-        "{names: {ours: our-end, theirs: their-end}}".to_owned(),
-    ]));
-    let asn =
-        option::of((asn(), asn()).prop_map(|(ours, theirs)| format!("{{ours: {ours}, theirs: {theirs}}}")));
-    let allow = vec![
-        format!("10.{id}.250.0/24"),
-        format!("10.{id}.0.192/26"),
-        "203.0.113.7/32".to_owned(),
-        quoted(format!("fd00:{id}:250::/112")),
-        quoted("::/0"),
-    ];
-    let allow = option::of(some(allow, 0));
-    let vrf = option::of(Just("{name: lb, table: 99}".to_owned()));
-    let who = (select(vec!["metallb", "cilium"]), mode, isolation, vrf);
-    (who, link, asn, option::of(bfd()), allow).prop_map(
-        |((speaker, mode, isolation, vrf), link, asn, bfd, allow)| {
-            map([
-                ("speaker", Some(speaker.to_owned())),
-                ("metallb", mode.filter(|_| speaker == "metallb").map(str::to_owned)),
-                ("isolation", isolation.map(str::to_owned)),
-                ("vrf", vrf.filter(|_| isolation != Some("netns") && isolation != Some("none"))),
-                ("link", link),
-                ("asn", asn),
-                ("bfd", bfd),
-                ("allow", allow),
-            ])
-        },
-    )
 }

@@ -15,8 +15,8 @@ use ichor_core::prove::{Proof, Scope, Study, Subject};
 use ichor_core::routing::ModelError;
 
 use crate::progress::Progress;
-use crate::project::{self, Refused};
-use crate::{report, style};
+use crate::project;
+use crate::style;
 
 /// Compute BGP over the whole fabric: who reaches what, by how many paths, and after which failures still
 ///
@@ -55,11 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = match project::open(&args.file)? {
         Ok(project) => project,
-        Err(Refused { sources, problems }) => {
-            report::problems(out, &args.file.display().to_string(), &sources, &problems)?;
-            let unreadable = problems.iter().any(|problem| problem.unreadable);
-            return Ok(ExitCode::from(if unreadable { 2 } else { 1 }));
-        }
+        Err(refused) => return refused.report(&args.file, out),
     };
     let subject = match Subject::of(&project.cluster, &project.plan) {
         Ok(subject) => subject,

@@ -47,10 +47,10 @@ pub(super) fn run(
     Ok(ExitCode::from(u8::from(!reached)))
 }
 
-/// The longest prefix that holds the address.
+/// The longest prefix with the address that somebody announces.
 fn longest(subject: &Subject, address: IpAddr) -> anyhow::Result<(&Destination, IpNet)> {
-    let nets =
-        subject.destinations.iter().flat_map(|target| target.nets.iter().map(move |net| (target, *net)));
+    let announced = subject.destinations.iter().filter(|target| !target.is_hidden());
+    let nets = announced.flat_map(|target| target.nets.iter().map(move |net| (target, *net)));
     match nets.filter(|(_, net)| net.contains(&address)).max_by_key(|(_, net)| net.prefix_len()) {
         Some(found) => Ok(found),
         None => bail!("nobody announces {address}; `ichor prove` lists the prefixes there are"),

@@ -21,8 +21,8 @@ use ichor_core::render::topology;
 use ichor_core::rules::{Finding, Severity};
 use serde_json::Value;
 
-use crate::project::{self, Project, Refused};
-use crate::{disk, report, style};
+use crate::project::{self, Project};
+use crate::{disk, style};
 
 /// Show what a cluster file means: every address, AS number, session, disk and machine
 ///
@@ -96,11 +96,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let project = match project::open(&path)? {
         Ok(project) => project,
-        Err(Refused { sources, problems }) => {
-            let mut stderr = anstream::stderr().lock();
-            report::problems(&mut stderr, &path.display().to_string(), &sources, &problems)?;
-            return Ok(ExitCode::from(if problems.iter().any(|problem| problem.unreadable) { 2 } else { 1 }));
-        }
+        Err(refused) => return refused.report(&path, &mut anstream::stderr().lock()),
     };
     if let Some(path) = &args.why {
         return why::run(&project, path, args.json, out);

@@ -95,6 +95,11 @@ fn profiles(groups: &[Group<'_>]) -> Vec<Bfd> {
     profiles
 }
 
+/// What FRR calls the AS numbers of a group.
+fn kind(group: &Group<'_>) -> &'static str {
+    if group.internal { "internal" } else { "external" }
+}
+
 struct Conf {
     page: Page,
     /// In front of every name.
@@ -169,7 +174,7 @@ impl Conf {
         let name = format!("{}{}", self.prefix, group.name);
         self.page.line(format_args!(" neighbor {name} peer-group"));
         if group.range.is_some() {
-            self.page.line(format_args!(" neighbor {name} remote-as external"));
+            self.page.line(format_args!(" neighbor {name} remote-as {}", kind(group)));
         }
         if let Some(password) = &group.password {
             self.page.line(format_args!(" neighbor {name} password {password}"));
@@ -184,26 +189,27 @@ impl Conf {
             self.page.line(format_args!(" neighbor {name} capability extended-nexthop"));
         }
         for peer in &group.peers {
-            self.peer(&name, peer, group.range.is_some());
+            self.peer(&name, peer, group);
         }
     }
 
     /// A session of its own. In a group that any external AS number will do for, FRR takes no other.
-    fn peer(&mut self, group: &str, peer: &Peer, external: bool) {
-        let asn = peer.session.asn.filter(|_| !external).map(|asn| asn.to_string());
-        let asn = asn.unwrap_or_else(|| "external".to_owned());
+    fn peer(&mut self, name: &str, peer: &Peer, group: &Group<'_>) {
+        let ranged = group.range.is_some();
+        let asn = peer.session.asn.filter(|_| !ranged).map(|asn| asn.to_string());
+        let asn = asn.unwrap_or_else(|| kind(group).to_owned());
         let end = match &peer.session.found {
-            Found::Port { name, .. } => {
-                self.page.line(format_args!(" neighbor {name} interface v6only peer-group {group}"));
-                self.page.line(format_args!(" neighbor {name} remote-as {asn}"));
-                name.to_string()
+            Found::Port { name: port, .. } => {
+                self.page.line(format_args!(" neighbor {port} interface v6only peer-group {name}"));
+                self.page.line(format_args!(" neighbor {port} remote-as {asn}"));
+                port.to_string()
             }
             Found::Address { source, .. } => {
                 let Some(address) = group::address(peer) else { return };
-                if !external {
+                if !ranged {
                     self.page.line(format_args!(" neighbor {address} remote-as {asn}"));
                 }
-                self.page.line(format_args!(" neighbor {address} peer-group {group}"));
+                self.page.line(format_args!(" neighbor {address} peer-group {name}"));
                 if let Some(source) = source {
                     self.page.line(format_args!(" neighbor {address} update-source {source}"));
                 }

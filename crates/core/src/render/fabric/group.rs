@@ -16,6 +16,8 @@ pub struct Group<'n> {
     pub name: String,
     /// Whether nodes are at the other ends.
     pub nodes: bool,
+    /// Whether they have the router's own AS number: FRR takes no group of both kinds.
+    pub internal: bool,
     /// The families they carry.
     pub families: &'n [Family],
     /// Whether IPv4 goes over IPv6.
@@ -36,22 +38,26 @@ pub struct Group<'n> {
 #[derive(PartialEq)]
 struct Alike<'n> {
     nodes: bool,
-    numbered: bool,
+    internal: bool,
+    /// The family of their addresses; none for sessions on a port.
+    over: Option<Family>,
     families: &'n [Family],
-    extends: bool,
     bfd: Option<Bfd>,
     timers: (u16, u16),
     password: Option<&'n Secret>,
 }
 
 impl<'n> Alike<'n> {
-    fn of(peer: &'n Peer) -> Self {
+    fn of(router: &Router, peer: &'n Peer) -> Self {
         let session = &peer.session;
         Self {
             nodes: peer.node,
-            numbered: matches!(session.found, Found::Address { .. }),
+            internal: session.asn.is_some() && session.asn == router.asn,
+            over: match session.found {
+                Found::Port { .. } => None,
+                Found::Address { address, .. } => Some(Family::of(IpNet::from(address))),
+            },
             families: &session.families,
-            extends: session.extends_next_hops(),
             bfd: session.bfd,
             timers: session.timers,
             password: session.password.as_ref(),
@@ -74,7 +80,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
     let mut sorted: Vec<(Alike<'n>, Group<'n>)> = Vec::new();
     let (mut reasons, mut ranged) = (Vec::new(), None);
     for peer in &router.peers {
-        let alike = Alike::of(peer);
+        let alike = Alike::of(router, peer);
         let nth = match sorted.iter().position(|(other, _)| *other == alike) {
             Some(nth) => nth,
             None => {
@@ -121,8 +127,9 @@ fn empty<'n>(alike: &Alike<'n>, others: &[(Alike<'n>, Group<'n>)]) -> Group<'n> 
     Group {
         name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
         nodes: alike.nodes,
+        internal: alike.internal,
         families: alike.families,
-        extends: alike.extends,
+        extends: alike.over != Some(Family::V4) && alike.families.contains(&Family::V4),
         bfd: alike.bfd,
         timers: alike.timers,
         password: None,

@@ -151,7 +151,8 @@ impl Script<'_> {
     }
 
     fn connection(&mut self, group: &Group<'_>, what: &str, peer: Option<&Peer>) {
-        let mut what = format!("{what} templates={}-{} local.role=ebgp", self.cluster, group.name);
+        let role = if group.internal { "ibgp" } else { "ebgp" };
+        let mut what = format!("{what} templates={}-{} local.role={role}", self.cluster, group.name);
         let source = match peer.map(|peer| &peer.session.found) {
             Some(Found::Address { source, .. }) => *source,
             _ => None,

@@ -30,7 +30,7 @@ impl Bird {
     }
 
     /// Whether it reads files that are meant for a release.
-    fn reads(self, release: (u16, u16)) -> bool {
+    pub fn reads(self, release: (u16, u16)) -> bool {
         match self {
             Self::V2_0 => release < (2, 17),
             Self::V2_17 => ((2, 17)..(2, 19)).contains(&release),

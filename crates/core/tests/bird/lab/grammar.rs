@@ -4,7 +4,7 @@ use super::bird::{Bird, told};
 use crate::common::lab::{Machine, said};
 
 /// What BIRD says against a file.
-fn against(machine: &Machine, conf: &str) -> String {
+pub fn against(machine: &Machine, conf: &str) -> String {
     machine.write("/tmp/bird.conf", conf);
     let output = machine.run("bird -p -c /tmp/bird.conf");
     if output.status.success() { said(&output) } else { format!("{}: {}", output.status, said(&output)) }

@@ -27,9 +27,9 @@ fn channel(family: Family, filters: [&str; 2], limit: Option<u32>) -> Vec<String
     let mut lines = vec![format!("Channel {name}")];
     lines.push(format!("Input filter: {}", filters[0]));
     lines.push(format!("Output filter: {}", filters[1]));
-    lines.extend(
-        limit.into_iter().flat_map(|most| [format!("Import limit: {most}"), "Action: disable".to_owned()]),
-    );
+    // It has the number without a sign, and prints it with one.
+    let printed = |most: u32| [format!("Import limit: {}", most.cast_signed()), "Action: disable".to_owned()];
+    lines.extend(limit.into_iter().flat_map(printed));
     lines
 }
 
@@ -87,23 +87,28 @@ fn others(protocols: &BTreeMap<String, Vec<String>>) -> Vec<(&str, bool)> {
     others.map(|(name, lines)| (name.as_str(), lines[0].split(' ').nth(3) == Some("up"))).collect()
 }
 
+/// A running BIRD has every session of a node as it is meant, and everything else runs.
+pub fn is_run_by(bird: Bird, told: &Told) {
+    let machine = bird.machine();
+    surroundings(&machine, told);
+    start(&machine, &told.conf);
+
+    let protocols = protocols(&machine);
+
+    let name = &told.name;
+    for (session, meant) in meant(&told.model) {
+        let said = protocols.get(&session).unwrap_or_else(|| panic!("{name}: no {session}"));
+        assert_eq!(said_of(said), meant, "{bird:?} {name} {session}");
+    }
+    let others = others(&protocols);
+    assert!(others.iter().all(|(_, up)| *up), "{bird:?} {name}: {others:?}");
+    let written = told.conf.lines().filter(|line| line.starts_with("protocol ")).count();
+    assert_eq!(protocols.len(), written, "{bird:?} {name}: {:?}", protocols.keys());
+}
+
 fn every_session_is_run_by(bird: Bird) {
     for told in told(bird) {
-        let machine = bird.machine();
-        surroundings(&machine, &told);
-        start(&machine, &told.conf);
-
-        let protocols = protocols(&machine);
-
-        let name = &told.name;
-        for (session, meant) in meant(&told.model) {
-            let said = protocols.get(&session).unwrap_or_else(|| panic!("{name}: no {session}"));
-            assert_eq!(said_of(said), meant, "{bird:?} {name} {session}");
-        }
-        let others = others(&protocols);
-        assert!(others.iter().all(|(_, up)| *up), "{bird:?} {name}: {others:?}");
-        let written = told.conf.lines().filter(|line| line.starts_with("protocol ")).count();
-        assert_eq!(protocols.len(), written, "{bird:?} {name}: {:?}", protocols.keys());
+        is_run_by(bird, &told);
     }
 }
 

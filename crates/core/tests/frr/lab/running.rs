@@ -1,11 +1,9 @@
 //! What running daemons make of what they are told. Grammar is not enough: a daemon can refuse a line or take it for another.
 
-use std::collections::BTreeSet;
-
 use ichor_core::cluster::section::Backend;
 use ichor_core::render::routing::{File, Service};
 
-use crate::common::frr::Frr;
+use crate::common::frr::{Frr, lines};
 use crate::common::lab::{Machine, said};
 use crate::common::routing::told;
 
@@ -32,22 +30,6 @@ fn surroundings(machine: &Machine, conf: &str) {
             machine.ask(&format!("ip address add {address} dev lo"));
         }
     }
-}
-
-/// Each line with the lines it stands below.
-fn lines(conf: &str) -> BTreeSet<String> {
-    let mut above: Vec<(usize, &str)> = Vec::new();
-    let mut found = BTreeSet::new();
-    for line in conf.lines().filter(|line| !line.trim_start().starts_with('!') && !line.is_empty()) {
-        let text = line.trim_start();
-        let depth = line.len() - text.len();
-        above.retain(|(other, _)| *other < depth);
-        above.push((depth, text));
-        if !text.starts_with("exit") {
-            found.insert(above.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" / "));
-        }
-    }
-    found
 }
 
 /// What FRR does anyway and therefore does not repeat; a port is a name without dots and colons.

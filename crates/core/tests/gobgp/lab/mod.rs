@@ -2,6 +2,7 @@
 
 mod folder;
 mod policy;
+mod random;
 mod running;
 mod session;
 
@@ -19,6 +20,8 @@ pub struct Told {
     pub name: String,
     pub model: Model,
     pub conf: String,
+    /// What all its references to secrets lead to.
+    pub password: String,
     /// The folders of the programs that can be told this.
     pub programs: Vec<PathBuf>,
 }
@@ -32,19 +35,22 @@ pub fn told() -> Vec<Told> {
             routed(&plan).filter(|node| node.routing.as_deref().unwrap().backend.value == Backend::Gobgp);
         for node in gobgp {
             let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned())).unwrap().unwrap();
-            let version = node.settings.routing.get().and_then(|routing| routing.version.get());
-            let old = version.is_some_and(|version| version.minor().0 == 3);
             all.push(Told {
                 name: format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name),
                 model: model(&cluster, &plan, node),
                 conf: service.files[0].text.clone(),
-                // What 3 can be told, 4 can be told too.
-                programs: if old { vec![three(), four()] } else { vec![four()] },
+                password: PASSWORD.to_owned(),
+                programs: readers(service.version),
             });
         }
     }
     assert!(!all.is_empty());
     all
+}
+
+/// The programs that read what is written for a release: what 3 can be told, 4 can be told too.
+pub fn readers(release: (u16, u16)) -> Vec<PathBuf> {
+    if release.0 == 3 { vec![three(), four()] } else { vec![four()] }
 }
 
 fn programs(folder: &str) -> PathBuf {

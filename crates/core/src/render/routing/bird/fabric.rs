@@ -155,6 +155,8 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
 /// A neighbour on a port has an address that nobody knows beforehand.
 fn on_port(text: &mut Text, port: &LinkName, asn: impl Display) {
     text.say(format_args!("neighbor range fe80::/10 {asn}"));
+    // By itself BIRD takes a neighbour of its own AS for one across other routers, which it binds to no port.
+    text.say("direct");
     text.say(format_args!("interface \"{port}\""));
     text.say(format_args!("dynamic name \"fabric-{port}-\""));
 }

@@ -33,7 +33,9 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
         return Err(vec![Refusal::new("routing.workload.isolation", reason)]);
     };
     let imports = selectors::selectors(&workload.filter, &workload.families);
-    if imports.is_empty() || imports.len() > MOST_SELECTORS {
+    // A node that is drained takes nothing on purpose.
+    let drained = workload.filter.0.is_empty();
+    if (imports.is_empty() && !drained) || imports.len() > MOST_SELECTORS {
         let reason = format!(
             "what may come from the speaker makes {} prefixes for Talos' own BGP, which takes 1 to {MOST_SELECTORS}; \
              write the prefixes that are meant, or use `backend: frr`",

@@ -18,6 +18,9 @@ use crate::cluster::nearest::nearest;
 /// Steps after which a template is stopped: a second's work at most, and far more than a node's BGP asks for.
 const STEPS: u64 = 2_000_000;
 
+/// Bytes that no daemon's configuration of one node comes near.
+const LONGEST: usize = 4 << 20;
+
 /// A template.
 #[derive(Clone, Copy)]
 pub struct Template<'a> {
@@ -45,10 +48,15 @@ pub fn render(template: Template<'_>, variables: &Value, secrets: &[&str]) -> Re
     let text = environment
         .template_from_named_str(template.path, template.text)
         .and_then(|parsed| parsed.render(minijinja::Value::from(Serde(variables))));
-    text.map_err(|error| {
-        let reason = hide(&reason(template.text, variables, &error), secrets);
-        TemplateError { path: template.path.to_owned(), line: error.line(), reason }
-    })
+    let wrong = |line, reason| TemplateError { path: template.path.to_owned(), line, reason };
+    match text {
+        Ok(text) if text.is_empty() => Err(wrong(None, "it gives an empty file".to_owned())),
+        Ok(text) if text.len() > LONGEST => {
+            Err(wrong(None, format!("it gives {} bytes, and {LONGEST} are the most", text.len())))
+        }
+        Ok(text) => Ok(text),
+        Err(error) => Err(wrong(error.line(), hide(&reason(template.text, variables, &error), secrets))),
+    }
 }
 
 /// A text without secrets, also where they are quoted and have backslashes in them.
@@ -122,6 +130,14 @@ mod tests {
         let variables = json!({"node": "n1", "fabric": {"neighbors": [{"asn": 65001, "password": "hush"}]}});
         let rendered = render(Template { path: "my.j2", text }, &variables, &["hush"]);
         rendered.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_that_is_empty_or_endless_is_none() {
+        let (empty, long) = (told("").unwrap_err(), told("{{ 'x' * 5000000 }}").unwrap_err());
+
+        assert_eq!(empty, "my.j2: it gives an empty file");
+        assert_eq!(long, "my.j2: it gives 5000000 bytes, and 4194304 are the most");
     }
 
     #[test]

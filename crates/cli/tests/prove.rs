@@ -1,0 +1,78 @@
+//! `ichor prove`, as a user runs it.
+
+mod common;
+
+use common::{EXAMPLES, folder, ichor, root};
+
+/// The block behind a mark in docs/prove.md.
+fn block(mark: &str) -> String {
+    let text = std::fs::read_to_string(root().join("docs/prove.md")).unwrap();
+    let rest = text.split_once(&format!("{mark}\n")).unwrap_or_else(|| panic!("no {mark}")).1;
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+fn rack() -> tempfile::TempDir {
+    folder(&[("ichor.yaml", &block("```yaml"))])
+}
+
+#[test]
+fn the_document_shows_what_is_printed() {
+    let folder = rack();
+
+    for words in ["prove", "prove --to 10.1.254.2 --fail wk1:fab0"] {
+        let run = ichor(folder.path(), words);
+        assert_eq!(run.stdout.trim_end(), block(&format!("$ ichor {words}")).trim_end());
+    }
+}
+
+#[test]
+fn every_example_that_routes_holds_and_fits_a_hundred_columns() {
+    for example in EXAMPLES.iter().filter(|example| !["homelab", "edge"].contains(example)) {
+        let run = ichor(&root(), &format!("prove examples/{example}/ichor.yaml"));
+        let json = ichor(&root(), &format!("prove examples/{example}/ichor.yaml --json")).json();
+
+        assert_eq!(run.code, 0, "{example}: {}", run.all());
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 130), "{example}: {}", run.stdout);
+        assert_eq!(json["holds"], true, "{example}");
+        assert!(json["failures"]["tried"].as_u64().unwrap() > 10, "{example}");
+    }
+}
+
+#[test]
+fn the_answer_is_no_when_what_fails_takes_something_away() {
+    let folder = rack();
+
+    let fine = ichor(folder.path(), "prove --fail leaf1");
+    let lost = ichor(folder.path(), "prove --fail wk1:fab0");
+    let strict = ichor(folder.path(), "prove --deny warnings");
+    let two = ichor(folder.path(), "prove --k 2 --json");
+
+    assert_eq!((fine.code, lost.code, strict.code), (0, 1, 1), "{}{}", fine.all(), lost.all());
+    assert!(lost.stdout.contains("leaf1 does not reach 10.1.254.2/32 and 1 more"), "{}", lost.stdout);
+    let losses = two.json()["failures"]["losses"].as_array().unwrap().clone();
+    assert!(
+        losses.iter().any(|loss| loss["without"] == serde_json::json!(["leaf2", "wk1:fab0"])
+            || loss["without"] == serde_json::json!(["wk1:fab0", "leaf2"])),
+        "{losses:#?}"
+    );
+}
+
+#[test]
+fn names_that_mean_nothing_are_told_with_the_nearest() {
+    let folder = rack();
+
+    let link = ichor(folder.path(), "prove --fail cp1:fab9");
+    let address = ichor(folder.path(), "prove --to 192.0.2.1");
+    let unrouted = ichor(&root(), "prove examples/homelab/ichor.yaml");
+    let missing = ichor(folder.path(), "prove nothing.yaml");
+
+    assert_eq!((link.code, link.stderr.contains("did you mean `cp1:fab0`?")), (2, true), "{}", link.stderr);
+    assert_eq!((address.code, address.stderr.contains("nobody announces 192.0.2.1")), (2, true));
+    assert_eq!(
+        (unrouted.code, unrouted.stderr.contains("nothing to prove")),
+        (2, true),
+        "{}",
+        unrouted.stderr
+    );
+    assert_eq!(missing.code, 2);
+}

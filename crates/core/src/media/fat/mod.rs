@@ -1,0 +1,33 @@
+//! FAT, for USB sticks.
+//!
+//! [`write()`] makes a small FAT12, the one of its three kinds that has no smallest size; `folder` makes the records of its
+//! root folder, `name` the short names of old. All three kinds are read: `boot_sector` says which it is, `clusters` where
+//! files are, and `read` what the root folder has.
+
+mod boot_sector;
+mod clusters;
+mod folder;
+mod name;
+mod read;
+mod write;
+
+pub(super) use clusters::Clusters;
+pub(super) use read::open;
+pub use write::write;
+
+/// Bytes of a sector, in what is written.
+const SECTOR: usize = 512;
+
+/// Bytes of a record in a folder.
+const RECORD: usize = 32;
+
+/// Attributes of a record.
+const LABEL: u8 = 0x08;
+const FOLDER: u8 = 0x10;
+const ARCHIVE: u8 = 0x20;
+/// All of read-only, hidden, system and label: part of a long name.
+const LONG_NAME: u8 = 0x0f;
+
+/// FAT12 has fewer clusters than this, FAT16 fewer than the next.
+const FAT12_BELOW: u64 = 4085;
+const FAT16_BELOW: u64 = 65_525;

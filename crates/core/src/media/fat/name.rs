@@ -1,0 +1,71 @@
+//! Short names, which every file has beside its long one.
+
+use std::collections::BTreeSet;
+
+/// Eight letters, and three after the dot, with spaces where there are fewer.
+pub(super) type Short = [u8; 11];
+
+/// A short name for each name, no two of them the same.
+pub(super) fn short_names(names: &[&str]) -> Vec<Short> {
+    let mut taken = BTreeSet::new();
+    // Names that fit keep theirs; the others find what is left.
+    for name in names.iter().filter(|name| fits(name)) {
+        taken.insert(whole(name));
+    }
+    names.iter().map(|name| if fits(name) { whole(name) } else { numbered(name, &mut taken) }).collect()
+}
+
+/// Whether a name is a short one, but for small letters.
+fn fits(name: &str) -> bool {
+    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+    (1..=8).contains(&stem.len()) && extension.len() <= 3 && !extension.contains('.')
+}
+
+fn whole(name: &str) -> Short {
+    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+    joined(stem, extension)
+}
+
+/// A name such as `USER-D~1`.
+fn numbered(name: &str, taken: &mut BTreeSet<Short>) -> Short {
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let stem: String = stem.chars().filter(|letter| *letter != '.').collect();
+    for nth in 1_u32.. {
+        let tail = format!("~{nth}");
+        let stem = &stem[..stem.len().min(8 - tail.len())];
+        let short = joined(&format!("{stem}{tail}"), &extension[..extension.len().min(3)]);
+        if taken.insert(short) {
+            return short;
+        }
+    }
+    unreachable!("a volume has at most 128 files")
+}
+
+fn joined(stem: &str, extension: &str) -> Short {
+    let mut short = [b' '; 11];
+    short[..stem.len()].copy_from_slice(stem.as_bytes());
+    short[8..8 + extension.len()].copy_from_slice(extension.as_bytes());
+    short.make_ascii_uppercase();
+    short
+}
+
+/// The sum by which the parts of a long name say whose they are.
+pub(super) fn sum(short: Short) -> u8 {
+    short.iter().fold(0_u8, |sum, byte| sum.rotate_right(1).wrapping_add(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_short_and_stay_different() {
+        let names = ["user-data", "user-date", "config.yaml", "boot.img", "BOOT", ".hidden", "a.b.c"];
+
+        let short = short_names(&names);
+
+        let texts: Vec<&str> = short.iter().map(|short| str::from_utf8(short).unwrap()).collect();
+        let stems = ["USER-D~1   ", "USER-D~2   ", "CONFIG~1YAM", "BOOT    IMG", "BOOT       "];
+        assert_eq!(texts, [&stems[..], &["~1      HID", "AB~1    C  "]].concat());
+    }
+}

@@ -1,0 +1,119 @@
+//! The root folder of a FAT file system that somebody made.
+
+use super::boot_sector::{BootSector, Root};
+use super::folder::{LAST, PLACES};
+use super::name::{Short, sum};
+use super::{Clusters, FOLDER, LABEL, LONG_NAME, RECORD};
+use crate::media::image::{Image, ReadError, low16, low32, piece};
+use crate::media::{Entry, FileSystem, Kind};
+
+/// The longest root folder that is read.
+const LONGEST_FOLDER: usize = 1 << 20;
+
+/// A record that was removed, and what stands for its first byte where that is a letter.
+const REMOVED: u8 = 0xe5;
+const ESCAPED: u8 = 0x05;
+
+/// That the letters of a short name are small: before the dot, and after it.
+const SMALL_STEM: u8 = 0x08;
+const SMALL_EXTENSION: u8 = 0x10;
+
+/// Label and root folder; none where there is no FAT.
+pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ReadError> {
+    let Ok(sector) = piece(image, 0, 512, "boot sector") else { return Ok(None) };
+    let Some(sector) = BootSector::read(&sector) else { return Ok(None) };
+    let clusters = Clusters::of(&sector);
+    let root = match sector.root {
+        Root::At(offset, length) => piece(image, offset, length, "root folder")?,
+        Root::From(cluster) => clusters.read_up_to(image, cluster, LONGEST_FOLDER)?,
+    };
+    let (label, files) = records(&root, sector.kind);
+    let label = label.unwrap_or_else(|| match text(&sector.label).as_str() {
+        "NO NAME" => String::new(),
+        written => written.to_owned(),
+    });
+    Ok(Some(FileSystem { kind: sector.kind, label, files, folds_case: true, clusters: Some(clusters) }))
+}
+
+fn records(root: &[u8], kind: Kind) -> (Option<String>, Vec<Entry>) {
+    let (mut label, mut files) = (None, Vec::new());
+    let mut long = LongName::default();
+    for record in root.chunks_exact(RECORD).take_while(|record| record[0] != 0) {
+        let attributes = record[11];
+        if record[0] == REMOVED {
+            long = LongName::default();
+        } else if attributes & 0x3f == LONG_NAME {
+            long.add(record);
+        } else if attributes & LABEL != 0 {
+            label = label.or_else(|| Some(text(&record[..11])));
+            long = LongName::default();
+        } else {
+            files.push(entry(record, std::mem::take(&mut long), kind));
+        }
+    }
+    (label, files)
+}
+
+fn entry(record: &[u8], long: LongName, kind: Kind) -> Entry {
+    let mut short: Short = [0; 11];
+    short.copy_from_slice(&record[..11]);
+    let name = long.of(short).unwrap_or_else(|| short_name(short, record[12]));
+    let high = if kind == Kind::Fat32 { u64::from(low16(record, 20)) << 16 } else { 0 };
+    Entry {
+        name,
+        length: low32(record, 28).into(),
+        folder: record[11] & FOLDER != 0,
+        start: high | u64::from(low16(record, 26)),
+    }
+}
+
+fn short_name(mut short: Short, small: u8) -> String {
+    if short[0] == ESCAPED {
+        short[0] = REMOVED;
+    }
+    let (stem, extension) = short.split_at(8);
+    let cased = |part: &[u8], is_small: bool| {
+        let part = text(part);
+        if is_small { part.to_ascii_lowercase() } else { part }
+    };
+    let stem = cased(stem, small & SMALL_STEM != 0);
+    let extension = cased(extension, small & SMALL_EXTENSION != 0);
+    if extension.is_empty() { stem } else { format!("{stem}.{extension}") }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let letters: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+    letters.trim_end_matches([' ', '\0']).to_owned()
+}
+
+/// A long name, whose parts come before the file, the last one first.
+#[derive(Default)]
+struct LongName {
+    letters: Vec<u16>,
+    sum: u8,
+    /// The number of the part that came last.
+    number: u8,
+}
+
+impl LongName {
+    fn add(&mut self, record: &[u8]) {
+        let number = record[0] & !LAST;
+        if record[0] & LAST != 0 {
+            *self = Self { letters: Vec::new(), sum: record[13], number: number + 1 };
+        }
+        if number == 0 || number + 1 != self.number || record[13] != self.sum {
+            *self = Self::default();
+            return;
+        }
+        let part = PLACES.map(|place| low16(record, place));
+        let part = part.into_iter().take_while(|letter| *letter != 0);
+        self.letters.splice(0..0, part);
+        self.number = number;
+    }
+
+    /// The name, if all of it is there and it is this file's.
+    fn of(self, short: Short) -> Option<String> {
+        let whole = self.number == 1 && self.sum == sum(short);
+        whole.then(|| String::from_utf16_lossy(&self.letters))
+    }
+}

@@ -1,0 +1,194 @@
+//! The root folder of a CD that somebody made.
+
+use super::rock_ridge::ID;
+use super::{FIRST_DESCRIPTOR, SECTOR, record};
+use crate::media::image::{Image, ReadError, low32, piece};
+use crate::media::{Entry, FileSystem, Kind};
+
+/// How many descriptors are looked at, as many as Talos does.
+const MOST_DESCRIPTORS: usize = 16;
+/// The longest root folder that is read.
+const LONGEST_FOLDER: u32 = 1 << 20;
+/// How often the entries of a record may go on elsewhere.
+const MOST_PIECES: usize = 16;
+
+/// Label and root folder of a CD; none where there is no descriptor.
+pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ReadError> {
+    let (mut primary, mut supplementary) = (None, None);
+    for nth in 0..MOST_DESCRIPTORS {
+        let offset = ((FIRST_DESCRIPTOR + nth) * SECTOR) as u64;
+        let Ok(sector) = piece(image, offset, SECTOR, "descriptors") else { break };
+        if &sector[1..6] != b"CD001" || sector[0] == 255 {
+            break;
+        }
+        match sector[0] {
+            1 => primary = primary.or(Some(sector)),
+            2 => supplementary = supplementary.or(Some(sector)),
+            _ => {}
+        }
+    }
+    let Some(primary) = primary else { return Ok(None) };
+    let plain = folder(image, &primary)?;
+    let rock_ridge = plain.first().map(|here| Susp::read(image, &here.more, 0)).filter(Susp::is_rock_ridge);
+    let label = match &supplementary {
+        Some(supplementary) => wide(&supplementary[40..72]),
+        None => latin(&primary[40..72]),
+    };
+    let label = label.trim_end_matches([' ', '\0']).to_owned();
+    let (files, folds_case) = match (rock_ridge, supplementary.filter(|sector| is_joliet(sector))) {
+        (Some(root), _) => {
+            let named = |record: &Raw| Susp::read(image, &record.more, root.skip).name;
+            (entries(&plain, |record| named(record).unwrap_or_else(|| plain_name(record))), false)
+        }
+        (None, Some(joliet)) => {
+            let name = |record: &Raw| without_version(&wide(&record.identifier)).to_owned();
+            (entries(&folder(image, &joliet)?, name), true)
+        }
+        (None, None) => (entries(&plain, plain_name), false),
+    };
+    Ok(Some(FileSystem { kind: Kind::Iso9660, label, files, folds_case, clusters: None }))
+}
+
+fn is_joliet(descriptor: &[u8]) -> bool {
+    [b"%/@", b"%/C", b"%/E"].iter().any(|escape| descriptor[88..91] == escape[..])
+}
+
+/// A record as it stands there.
+struct Raw {
+    identifier: Vec<u8>,
+    start: u64,
+    length: u32,
+    folder: bool,
+    more: Vec<u8>,
+}
+
+/// The records of the root folder that a descriptor names.
+fn folder(image: &dyn Image, descriptor: &[u8]) -> Result<Vec<Raw>, ReadError> {
+    let root = raw(&descriptor[156..190]).ok_or(ReadError::Broken("root folder"))?;
+    let length = usize::try_from(root.length.min(LONGEST_FOLDER)).unwrap_or(usize::MAX);
+    let bytes = piece(image, root.start, length, "root folder")?;
+    let mut records = Vec::new();
+    for sector in bytes.chunks(SECTOR) {
+        let mut rest = sector;
+        while let Some(size) = rest.first().map(|size| usize::from(*size)).filter(|size| *size > 0) {
+            let record = rest.get(..size).and_then(raw).ok_or(ReadError::Broken("root folder"))?;
+            records.push(record);
+            rest = &rest[size..];
+        }
+    }
+    Ok(records)
+}
+
+fn raw(bytes: &[u8]) -> Option<Raw> {
+    let named = usize::from(*bytes.get(record::FIXED - 1)?);
+    let identifier = bytes.get(record::FIXED..record::FIXED + named)?;
+    let more = bytes.get((record::FIXED + named).next_multiple_of(2)..).unwrap_or_default();
+    let sector = u64::from(low32(bytes, 2)) + u64::from(bytes[1]);
+    Some(Raw {
+        identifier: identifier.to_owned(),
+        start: sector * SECTOR as u64,
+        length: low32(bytes, 10),
+        folder: bytes[25] & 2 != 0,
+        more: more.to_owned(),
+    })
+}
+
+/// The records as files, without those of the folder itself and the one above.
+fn entries(records: &[Raw], name: impl Fn(&Raw) -> String) -> Vec<Entry> {
+    let others =
+        records.iter().filter(|raw| !matches!(raw.identifier.as_slice(), record::HERE | record::ABOVE));
+    others
+        .map(|raw| Entry { name: name(raw), length: raw.length.into(), folder: raw.folder, start: raw.start })
+        .collect()
+}
+
+/// A plain name as Linux shows it: small letters, no version, no dot at the end.
+fn plain_name(record: &Raw) -> String {
+    without_version(&latin(&record.identifier)).trim_end_matches('.').to_ascii_lowercase()
+}
+
+fn without_version(name: &str) -> &str {
+    name.rsplit_once(';').map_or(name, |(name, _)| name)
+}
+
+fn latin(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+fn wide(bytes: &[u8]) -> String {
+    let letters = bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+    char::decode_utf16(letters).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// What the entries of a record say.
+#[derive(Default)]
+struct Susp {
+    /// Whether SUSP is used at all, and how many bytes of every other record are not its.
+    used: bool,
+    skip: usize,
+    extension: bool,
+    name: Option<String>,
+}
+
+impl Susp {
+    fn is_rock_ridge(&self) -> bool {
+        self.used && self.extension
+    }
+
+    /// Reads the entries of a record and where they go on. What is broken in them ends them.
+    fn read(image: &dyn Image, more: &[u8], skip: usize) -> Self {
+        let mut found = Self::default();
+        let mut area = more.get(skip..).unwrap_or_default().to_owned();
+        for _ in 0..MOST_PIECES {
+            let Some((offset, length)) = found.take(&area) else { break };
+            let Ok(next) = piece(image, offset, length, "Rock Ridge entries") else { break };
+            area = next;
+        }
+        found
+    }
+
+    /// Takes in one area, and says where the next is.
+    fn take(&mut self, mut area: &[u8]) -> Option<(u64, usize)> {
+        let mut next = None;
+        while area.len() >= 4 {
+            let Some((entry, rest)) =
+                area.split_at_checked(usize::from(area[2])).filter(|(entry, _)| entry.len() >= 4)
+            else {
+                break;
+            };
+            let body = &entry[4..];
+            match &entry[..2] {
+                b"SP" if body.starts_with(&[0xbe, 0xef]) => {
+                    self.used = true;
+                    self.skip = body.get(2).copied().unwrap_or_default().into();
+                }
+                b"ER" => self.extension |= is_known(body),
+                b"NM" => self.add_name(body),
+                b"CE" if body.len() >= 24 => {
+                    let offset = u64::from(low32(body, 0)) * SECTOR as u64 + u64::from(low32(body, 8));
+                    let length = usize::try_from(low32(body, 16)).unwrap_or(usize::MAX).min(SECTOR);
+                    next = Some((offset, length));
+                }
+                b"ST" => break,
+                _ => {}
+            }
+            area = rest;
+        }
+        next
+    }
+
+    fn add_name(&mut self, body: &[u8]) {
+        // The names `.` and `..` are said by flags alone.
+        if let Some((flags, letters)) = body.split_first()
+            && flags & 0b110 == 0
+        {
+            self.name.get_or_insert_default().push_str(&String::from_utf8_lossy(letters));
+        }
+    }
+}
+
+/// Whether `ER` announces a Rock Ridge that is known.
+fn is_known(body: &[u8]) -> bool {
+    let id = body.first().and_then(|length| body.get(4..4 + usize::from(*length)));
+    id.is_some_and(|id| [ID, "IEEE_P1282", "IEEE_1282"].iter().any(|known| known.as_bytes() == id))
+}

@@ -1,0 +1,84 @@
+//! Records of folders (ECMA-119 9.1).
+
+use super::SECTOR;
+use super::number::{MOMENT, both16, both32, small};
+
+/// The name of a folder in itself.
+pub(super) const HERE: &[u8] = &[0];
+/// The name of the folder above.
+pub(super) const ABOVE: &[u8] = &[1];
+
+/// Bytes before the identifier.
+pub(super) const FIXED: usize = 33;
+
+/// Where something is, and how long.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) sector: usize,
+    pub(super) length: usize,
+}
+
+/// One record.
+pub(super) struct Record {
+    pub(super) identifier: Vec<u8>,
+    pub(super) extent: Extent,
+    /// What Rock Ridge adds.
+    pub(super) more: Vec<u8>,
+}
+
+impl Record {
+    /// The record of a folder, by one of the two names that folders have in themselves.
+    pub(super) fn folder(name: &[u8], extent: Extent, more: Vec<u8>) -> Self {
+        Self { identifier: name.to_owned(), extent, more }
+    }
+
+    fn is_folder(&self) -> bool {
+        matches!(self.identifier.as_slice(), HERE | ABOVE)
+    }
+
+    /// How many bytes it takes. Every part starts at an even byte.
+    pub(super) fn size(&self) -> usize {
+        (FIXED + self.identifier.len()).next_multiple_of(2) + self.more.len().next_multiple_of(2)
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let size = self.size();
+        let mut bytes = Vec::with_capacity(size);
+        bytes.push(u8::try_from(size).expect("names have at most 64 letters"));
+        bytes.push(0);
+        bytes.extend(both32(small(self.extent.sector)));
+        bytes.extend(both32(small(self.extent.length)));
+        bytes.extend(MOMENT);
+        bytes.push(if self.is_folder() { 2 } else { 0 });
+        bytes.extend([0, 0]);
+        bytes.extend(both16(1));
+        bytes.push(u8::try_from(self.identifier.len()).expect("names have at most 64 letters"));
+        bytes.extend(&self.identifier);
+        bytes.resize(bytes.len().next_multiple_of(2), 0);
+        bytes.extend(&self.more);
+        bytes.resize(size, 0);
+        bytes
+    }
+}
+
+/// How long a folder with these records is: no record goes over the end of a sector.
+pub(super) fn folder_length(records: &[Record]) -> usize {
+    let place = |used: usize, record: &Record| start(used, record) + record.size();
+    records.iter().fold(0, place).next_multiple_of(SECTOR)
+}
+
+/// A folder.
+pub(super) fn folder(records: &[Record]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for record in records {
+        bytes.resize(start(bytes.len(), record), 0);
+        bytes.extend(record.bytes());
+    }
+    bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
+    bytes
+}
+
+fn start(used: usize, record: &Record) -> usize {
+    let left = used.next_multiple_of(SECTOR) - used;
+    if left < record.size() { used + left } else { used }
+}

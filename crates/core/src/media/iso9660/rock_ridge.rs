@@ -1,0 +1,66 @@
+//! What Rock Ridge (RRIP 1.09, `RRIP_1991A`) adds to the records of a folder, in entries of SUSP.
+
+use super::number::{MOMENT, both32, small};
+
+/// The name that Rock Ridge announces itself by.
+pub(super) const ID: &str = "RRIP_1991A";
+
+// RRIP 1.09 section 4.3 asks for these very words.
+const DESCRIPTION: &str =
+    "THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS";
+const SOURCE: &str = "PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN PRIMARY \
+                      VOLUME DESCRIPTOR FOR CONTACT INFORMATION.";
+
+/// A file that its owner alone may read: it may hold passwords.
+const FILE: u32 = 0o100_400;
+const FOLDER: u32 = 0o040_500;
+
+/// Which entries a record has, as `RR` says them.
+const HAS_PX: u8 = 0x01;
+const HAS_NM: u8 = 0x08;
+const HAS_TF: u8 = 0x80;
+
+/// Which times `TF` has: modified, read, changed.
+const TIMES: u8 = 0x02 | 0x04 | 0x08;
+
+/// For the root folder's own record: that SUSP is used, and where the rest of it stands.
+pub(super) fn root(rest: usize) -> Vec<u8> {
+    let mut bytes = entry(*b"SP", &[0xbe, 0xef, 0]);
+    bytes.extend(above());
+    let place = [both32(small(rest)), both32(0), both32(small(extension().len()))];
+    bytes.extend(entry(*b"CE", &place.concat()));
+    bytes
+}
+
+/// For the record of the folder above.
+pub(super) fn above() -> Vec<u8> {
+    [entry(*b"RR", &[HAS_PX | HAS_TF]), owner(FOLDER, 2), times()].concat()
+}
+
+/// For a file.
+pub(super) fn file(name: &str) -> Vec<u8> {
+    let flags = HAS_PX | HAS_NM | HAS_TF;
+    let name = [&[0], name.as_bytes()].concat();
+    [entry(*b"RR", &[flags]), entry(*b"NM", &name), owner(FILE, 1), times()].concat()
+}
+
+/// The rest of the root folder's entries: that they are Rock Ridge's.
+pub(super) fn extension() -> Vec<u8> {
+    let lengths = [ID, DESCRIPTION, SOURCE].map(|text| u8::try_from(text.len()).expect("short texts"));
+    let texts = [ID, DESCRIPTION, SOURCE].concat();
+    entry(*b"ER", &[&lengths[..], &[1], texts.as_bytes()].concat())
+}
+
+/// Mode, links, user and group.
+fn owner(mode: u32, links: u32) -> Vec<u8> {
+    entry(*b"PX", &[mode, links, 0, 0].map(both32).concat())
+}
+
+fn times() -> Vec<u8> {
+    entry(*b"TF", &[&[TIMES], &MOMENT[..], &MOMENT[..], &MOMENT[..]].concat())
+}
+
+fn entry(signature: [u8; 2], body: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(body.len() + 4).expect("names have at most 64 letters");
+    [&signature[..], &[length, 1], body].concat()
+}

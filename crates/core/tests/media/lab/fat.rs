@@ -1,0 +1,63 @@
+//! Sticks of ours, read by fsck.fat, mtools, 7z and blkid.
+
+use ichor_core::media::fat;
+
+use super::tools::{assert_same, bench, run, told};
+use crate::volumes::all;
+
+#[test]
+fn fsck_finds_nothing_to_mend() {
+    for case in all() {
+        let bench = bench(&fat::write(&case.volume()));
+
+        let said = told("fsck.fat", &["-n", "-v", bench.image()]);
+
+        // fsck counts the label too.
+        let files = format!("{} files,", case.files.len() + 1);
+        assert!(said.contains(&files) && said.contains("12 bit entries"), "{}: {said}", case.label);
+        assert!(!said.contains("differ") && !said.contains("rong"), "{said}");
+    }
+}
+
+#[test]
+fn mtools_reads_every_file_and_the_label() {
+    for case in all() {
+        let bench = bench(&fat::write(&case.volume()));
+        let out = bench.out("out");
+
+        let label = told("mlabel", &["-s", "-i", bench.image(), "::"]);
+        if !case.files.is_empty() {
+            run("mcopy", &["-i", bench.image(), "::*", out.to_str().unwrap()]);
+        }
+
+        assert!(label.contains(&format!("Volume label is {}", case.label)), "{label}");
+        assert_same(&case, &out, "mtools");
+    }
+}
+
+#[test]
+fn seven_zip_reads_every_file() {
+    for case in all() {
+        let bench = bench(&fat::write(&case.volume()));
+        let out = bench.out("out");
+
+        let said = told("7z", &["x", "-tfat", &format!("-o{}", out.display()), bench.image()]);
+
+        assert!(said.contains("Everything is Ok"), "{said}");
+        assert_same(&case, &out, "7z");
+    }
+}
+
+#[test]
+fn blkid_finds_the_label() {
+    for case in all() {
+        let bench = bench(&fat::write(&case.volume()));
+
+        let found = told("blkid", &["--probe", "--output", "export", bench.image()]);
+
+        for line in ["LABEL", "LABEL_FATBOOT"].map(|key| format!("\n{key}={}\n", case.label)) {
+            assert!(found.contains(&line), "{found}");
+        }
+        assert!(found.contains("\nTYPE=vfat\n"), "{found}");
+    }
+}

@@ -1,0 +1,110 @@
+//! What is written is read back as it was, and is the same bytes every time.
+
+use std::collections::BTreeMap;
+
+use ichor_core::media::{FileSystem, Image, Kind, SMALLEST, fat, iso9660};
+use ichor_core::talos::digest::sha256;
+
+use crate::volumes::{Case, all, cidata};
+
+/// Every file, as the reader finds it.
+fn files(image: &dyn Image) -> (Kind, String, BTreeMap<String, Vec<u8>>) {
+    let found = FileSystem::open(image).unwrap();
+    let read = found.files.iter().map(|file| (file.name.clone(), found.read(image, file).unwrap())).collect();
+    (found.kind, found.label, read)
+}
+
+fn expected(case: &Case) -> BTreeMap<String, Vec<u8>> {
+    case.files.iter().cloned().collect()
+}
+
+/// The same CD without Rock Ridge, and then without Joliet either.
+fn without(mut image: Vec<u8>, joliet: bool) -> Vec<u8> {
+    let entry = image.windows(6).position(|bytes| bytes == b"SP\x07\x01\xbe\xef").unwrap();
+    image[entry] = b'X';
+    if !joliet {
+        image[17 * 2048] = 3;
+    }
+    image
+}
+
+#[test]
+fn every_volume_is_read_back_as_it_was() {
+    for case in all() {
+        let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
+
+        assert_eq!(files(&cd), (Kind::Iso9660, case.label.to_owned(), expected(&case)), "{}", case.label);
+        assert_eq!(files(&stick), (Kind::Fat12, case.label.to_owned(), expected(&case)), "{}", case.label);
+    }
+}
+
+#[test]
+fn joliet_alone_has_the_same_names_and_plain_ones_are_small_letters() {
+    let cd = iso9660::write(&cidata().volume());
+
+    let (_, _, joliet) = files(&without(cd.clone(), true));
+    let (_, label, plain) = files(&without(cd, false));
+
+    assert_eq!(joliet, expected(&cidata()));
+    assert_eq!(label, "cidata");
+    assert_eq!(plain.keys().collect::<Vec<_>>(), ["meta_data", "network_config", "user_data"]);
+    assert_eq!(plain["user_data"], expected(&cidata())["user-data"]);
+}
+
+#[test]
+fn a_cd_and_a_stick_with_a_configuration_are_small_and_not_too_small_for_talos() {
+    let case = cidata();
+
+    let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
+
+    assert_eq!(cd.len(), SMALLEST);
+    assert!((SMALLEST..SMALLEST + 4096).contains(&stick.len()), "{}", stick.len());
+    let none = Case { label: "none", files: Vec::new() };
+    assert_eq!(iso9660::write(&none.volume()).len(), SMALLEST);
+    let large = all().into_iter().find(|case| case.label == "large").unwrap();
+    assert!(iso9660::write(&large.volume()).len() < 5_000_000 + 32 * 2048);
+}
+
+#[test]
+fn the_same_volume_is_the_same_bytes_on_every_machine() {
+    let case = cidata();
+
+    assert_eq!(sha256(&iso9660::write(&case.volume())), CD);
+    assert_eq!(sha256(&fat::write(&case.volume())), STICK);
+}
+
+const CD: &str = "61f069b44e3b4b9e70792064f604f10e4131dff5a3e613cf75b506dde75e6377";
+const STICK: &str = "77ccd74f1899f73e3f0860077453353e803505ffcd3b83b0296548050d86e648";
+
+#[test]
+fn a_number_on_a_cd_is_the_same_in_both_orders() {
+    for case in all() {
+        let cd = iso9660::write(&case.volume());
+
+        for sector in [16, 17] {
+            let descriptor = &cd[sector * 2048..][..2048];
+            for place in [80, 132, 158, 166] {
+                let number: [u8; 8] = descriptor[place..place + 8].try_into().unwrap();
+                let (low, high) = (u32::from_le_bytes(number[..4].try_into().unwrap()), &number[4..]);
+                assert_eq!(low.to_be_bytes(), high, "{} {place}", case.label);
+            }
+            for place in [120, 124, 128, 184] {
+                let number = &descriptor[place..place + 4];
+                assert_eq!((number[0], number[1]), (number[3], number[2]), "{} {place}", case.label);
+            }
+        }
+        let sectors = u32::from_le_bytes(cd[16 * 2048 + 80..][..4].try_into().unwrap());
+        assert_eq!(u64::from(sectors) * 2048, cd.size(), "{}", case.label);
+    }
+}
+
+#[test]
+fn names_on_sticks_are_found_in_small_and_capital_letters() {
+    let case = cidata();
+    let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
+
+    let (cd, stick) = (FileSystem::open(&cd).unwrap(), FileSystem::open(&stick).unwrap());
+
+    assert!(stick.find("USER-DATA").is_some() && cd.find("user-data").is_some());
+    assert!(cd.find("USER-DATA").is_none());
+}
