@@ -5,9 +5,9 @@
 mod common;
 
 mod lab {
-    mod cilium;
+    mod examples;
     mod holds;
-    mod metallb;
+    mod kernel;
     mod node;
     mod router;
     mod scene;

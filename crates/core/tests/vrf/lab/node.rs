@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::plan::NodePlan;
 use ichor_core::render::routing::Service;
 use ichor_core::routing::{Domain, Model};
 
+use super::kernel::learnt;
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, Root, said};
 
@@ -16,24 +15,25 @@ const LAST: u32 = 4_278_198_272;
 /// A link such as kube-proxy's, which has service addresses while nobody announces the link.
 const PROXY: &str = "kube-ipvs0";
 
+/// The source address of a way, and how many next hops it has.
+pub type Way = (String, usize);
+
 pub struct Node {
     pub machine: Machine,
     pub model: Model,
     service: Service,
-    backend: Backend,
     root: Root,
 }
 
 impl Node {
     /// A node with its links, all but the ports.
-    pub fn new(plan: &NodePlan, model: Model, service: Service, root: Root) -> Self {
-        let backend = plan.routing.as_deref().unwrap().backend.value;
+    pub fn new(model: Model, service: Service, root: Root) -> Self {
         let machine = Machine::new(root);
         machine.ask(
             "install -d -o frr -g frr /run/frr && install -d /run/bird && touch /etc/frr/vtysh.conf\n\
              echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
         );
-        let node = Self { machine, model, service, backend, root };
+        let node = Self { machine, model, service, root };
         node.machine.ask(&node.addresses());
         node.machine.ask(&node.workload());
         node
@@ -78,7 +78,7 @@ impl Node {
     /// Starts the daemon, which finds everything in its place.
     pub fn start(&self) {
         let conf = &self.service.files[0].text;
-        if self.backend == Backend::Bird {
+        if self.service.files[0].name == "bird.conf" {
             self.machine.write("/tmp/bird.conf", conf);
             self.machine.start("bird -f -c /tmp/bird.conf -s /run/bird/bird.ctl", "/run/bird/bird.ctl");
             return;
@@ -89,31 +89,29 @@ impl Node {
         assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
     }
 
-    /// Gives the node a service address, as kube-proxy would.
-    pub fn serve(&self, address: &str) {
-        self.machine.ask(&format!("ip address add {address} dev {PROXY}"));
+    /// Gives the node service addresses, as kube-proxy would.
+    pub fn serve(&self, addresses: &[&str]) {
+        let add = |address: &&str| format!("ip address add {address} dev {PROXY}\n");
+        self.machine.ask(&format!("set -e\n{}", addresses.iter().map(add).collect::<String>()));
     }
 
-    /// Whether an address answers what comes from this node.
-    pub fn reaches(&self, address: &str) -> bool {
-        let beside = Machine::beside(&self.machine, Root::Own);
-        let family = if address.contains(':') { "-6" } else { "-4" };
-        beside.run(&format!("busybox ping {family} -c 3 -W 5 {address}")).status.success()
-    }
-
-    /// What the kernel got from the daemon: each prefix, and the ways to it.
-    pub fn learnt(&self) -> BTreeMap<String, String> {
-        let of = |family: &str, all: &'static str, length: &'static str| {
-            let said = self.machine.ask(&format!("ip -o {family} route show"));
-            let learnt = said.lines().filter(|line| line.contains(" proto b"));
-            let pair = |line: &str| {
-                let (net, ways) = line.split_once(' ').unwrap();
-                let whole = || if net.contains('/') { net.to_owned() } else { format!("{net}{length}") };
-                (if net == "default" { all.to_owned() } else { whole() }, ways.to_owned())
-            };
-            learnt.map(pair).collect::<Vec<_>>()
+    /// Those of these addresses that do not answer what comes from this node.
+    pub fn unanswered(&self, addresses: &[String]) -> String {
+        let ping = |net: &String| {
+            let address = net.split('/').next().unwrap();
+            format!("(busybox ping -c 3 -W 5 {address} >/dev/null || echo {address}) &\n")
         };
-        of("-4", "0.0.0.0/0", "/32").into_iter().chain(of("-6", "::/0", "/128")).collect()
+        let beside = Machine::beside(&self.machine, Root::Own);
+        beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
+    }
+
+    /// What the kernel got from the daemon.
+    pub fn ways(&self) -> BTreeMap<String, Way> {
+        let way = |(net, ways): (String, String)| {
+            let source = ways.split_once(" src ").and_then(|(_, rest)| rest.split(' ').next());
+            (net, (source.unwrap_or_default().to_owned(), ways.matches(" via ").count()))
+        };
+        learnt(&self.machine, None).into_iter().map(way).collect()
     }
 
     /// Routes of the VRF's table that lead elsewhere than to the speaker.

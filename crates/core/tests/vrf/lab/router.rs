@@ -3,13 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ichor_core::routing;
-use serde_json::Value;
+use serde_json::{Deserializer, Value};
 
+use super::kernel::learnt;
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};
 
-/// The paths of each prefix.
-pub type Known = BTreeMap<String, BTreeSet<String>>;
+/// What a router knows.
+#[derive(Debug, Default, PartialEq)]
+pub struct View {
+    /// The AS paths to each prefix.
+    pub paths: BTreeMap<String, BTreeSet<String>>,
+    /// What each neighbour announced, whatever was taken of it.
+    pub told: BTreeMap<String, BTreeSet<String>>,
+    /// How many next hops the kernel has for each prefix.
+    pub ways: BTreeMap<String, usize>,
+}
 
 /// The bridge that nodes with addresses are cabled to.
 const BRIDGE: &str = "nodes";
@@ -17,18 +26,21 @@ const BRIDGE: &str = "nodes";
 pub struct Router {
     pub machine: Machine,
     pub told: routing::Router,
+    frr: Frr,
     conf: String,
     daemons: String,
 }
 
 impl Router {
     pub fn new(told: routing::Router, conf: String, daemons: String) -> Self {
-        let machine = Frr::V10.machine();
+        let old = told.version.as_ref().is_some_and(|version| version.minor().0 < 9);
+        let frr = if old { Frr::V8 } else { Frr::V10 };
+        let machine = frr.machine();
         machine.ask("echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
         if let Some(vrf) = &told.vrf {
             machine.ask(&format!("ip link add {vrf} type vrf table 1000 && ip link set {vrf} up"));
         }
-        Self { machine, told, conf, daemons }
+        Self { machine, told, frr, conf, daemons }
     }
 
     /// Takes in the cable of a node that finds the router by its address, in a network with prefixes of this length.
@@ -51,45 +63,53 @@ impl Router {
         let kept = format!(
             "{instance}\n address-family ipv4 unicast\n  {keep} address-family ipv6 unicast\n  {keep}exit\n"
         );
-        Frr::V10.start(&self.machine, Some(&self.daemons));
+        self.frr.start(&self.machine, Some(&self.daemons));
         let conf = format!("{}{kept}", self.conf);
         let loaded = Frr::load(&self.machine, &conf);
         assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
     }
 
-    /// What it has of both families.
-    pub fn known(&self) -> Known {
-        let path = |path: &Value| path["path"].as_str().unwrap_or_default().to_owned();
-        let paths = |paths: &Value| paths.as_array().unwrap().iter().map(path).collect();
-        let tables = ["ipv4", "ipv6"].map(|family| self.ask(family, ""));
-        let routes = tables.iter().filter_map(|table| table["routes"].as_object()).flatten();
-        routes.map(|(net, told)| (net.clone(), paths(told))).collect()
+    /// What it knows by now from these neighbours.
+    pub fn view(&self, neighbors: &[String]) -> View {
+        let of_neighbors = neighbors.iter().map(|name| format!("neighbors {name} received-routes "));
+        let tables = self.tables(&[vec![String::new()], of_neighbors.collect()].concat());
+        let mut view = View::default();
+        for (net, paths) in entries(&tables[0], "routes") {
+            let paths = paths.as_array().into_iter().flatten().filter_map(|path| path["path"].as_str());
+            view.paths.insert(net, paths.map(str::to_owned).collect());
+        }
+        for (name, tables) in neighbors.iter().zip(&tables[1..]) {
+            let nets = entries(tables, "receivedRoutes").map(|(net, _)| net);
+            view.told.insert(name.clone(), nets.collect());
+        }
+        for (net, ways) in learnt(&self.machine, self.told.vrf.as_deref()) {
+            let next_hop = if net.contains(':') { " via " } else { " via inet6 " };
+            view.ways.insert(net, ways.matches(next_hop).count());
+        }
+        view
     }
 
-    /// What a neighbour announced, whatever was taken of it.
-    pub fn told_by(&self, neighbor: &str) -> BTreeSet<String> {
-        let more = format!("neighbors {neighbor} received-routes ");
-        let tables = ["ipv4", "ipv6"].map(|family| self.ask(family, &more));
-        let nets = tables.iter().filter_map(|table| table["receivedRoutes"].as_object());
-        nets.flat_map(|nets| nets.keys().cloned()).collect()
-    }
-
-    /// The ways of the kernel to a prefix.
-    pub fn ways_to(&self, net: &str) -> String {
-        let vrf = self.told.vrf.as_ref().map(|vrf| format!("vrf {vrf}")).unwrap_or_default();
-        let family = if net.contains(':') { "-6" } else { "-4" };
-        self.machine.ask(&format!("ip {family} route show {vrf} {net}"))
-    }
-
-    fn ask(&self, family: &str, more: &str) -> Value {
+    /// Tables of BGP, each of both families. They are asked for at once: it is vtysh that takes the time.
+    fn tables(&self, which: &[String]) -> Vec<Vec<Value>> {
         let vrf = self.told.vrf.as_ref().map(|vrf| format!("vrf {vrf} ")).unwrap_or_default();
-        let said = self.machine.ask(&format!("vtysh -c 'show bgp {vrf}{family} unicast {more}json'"));
-        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+        let of = |which: &String| {
+            ["ipv4", "ipv6"].map(|family| format!(" -c 'show bgp {vrf}{family} unicast {which}json'")).concat()
+        };
+        let said = self.machine.ask(&format!("vtysh{}", which.iter().map(of).collect::<String>()));
+        let values: Result<Vec<_>, _> = Deserializer::from_str(&said).into_iter().collect();
+        let values: Vec<Value> = values.unwrap_or_else(|error| panic!("{error}: {said}"));
+        values.chunks(2).map(<[_]>::to_vec).collect()
     }
 
     /// What can be said when something never comes.
     pub fn state(&self) -> String {
-        let said = self.machine.run("ip -br address; vtysh -c 'show bgp vrf all summary'; vtysh -c 'show interface swp4' -c 'show bgp neighbors swp4' -c 'show interface swp1'; ip -s link show swp4; ip -6 maddr show swp4; ip maddr show swp1; vtysh -c 'show run'; cat /proc/net/snmp6; cat /proc/net/raw6");
-        format!("{}:\n{}{:#?}\n", self.told.name, String::from_utf8_lossy(&said.stdout), self.known())
+        let said = self.machine.run("ip -br address; vtysh -c 'show bgp vrf all summary' -c 'show running-config'");
+        format!("{}:\n{}", self.told.name, String::from_utf8_lossy(&said.stdout))
     }
+}
+
+/// What stands under a key of both families' tables.
+fn entries<'t>(tables: &'t [Value], key: &'t str) -> impl Iterator<Item = (String, &'t Value)> {
+    let found = tables.iter().filter_map(move |table| table[key].as_object());
+    found.flatten().map(|(net, value)| (net.clone(), value))
 }

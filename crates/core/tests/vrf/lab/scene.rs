@@ -1,13 +1,9 @@
 //! Nodes between their routers, each with a speaker behind a VRF: what a cluster file says, built.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "what is emulated starts at the same time, or nobody waits for it"
-)]
+#![expect(clippy::disallowed_methods, reason = "what is emulated is slow, and there are two processors")]
 
 use std::thread;
 
 use ichor_core::plan::Plan;
-use ichor_core::render::fabric;
 use ichor_core::routing::Network;
 use ichor_core::routing::fabric::Found;
 use ichor_core::routing::network::{End, Session};
@@ -16,17 +12,17 @@ use super::node::Node;
 use super::router::Router;
 use super::speaker::Speaker;
 use crate::common::lab::Root;
-use crate::common::routing::service_with;
-use crate::common::{load_text, planned};
+use crate::common::routing::{PASSWORD, service_with};
+use crate::common::{fabric, load_text, planned};
 
 /// What speakers say.
 pub struct Spoken {
+    /// What every speaker announces and no node takes.
+    pub refused: &'static [&'static str],
     /// What every node's speaker announces and every node takes.
     pub shared: &'static [&'static str],
     /// What one speaker alone announces and its node takes, in the order of the nodes.
-    pub own: &'static [&'static str],
-    /// What every speaker announces and no node takes.
-    pub refused: &'static [&'static str],
+    pub own: [&'static [&'static str]; 2],
 }
 
 pub struct Scene {
@@ -38,18 +34,28 @@ pub struct Scene {
     pub spoken: Spoken,
 }
 
+/// The same with each of them, at the same time.
+pub fn each<T: Sync, R: Send>(all: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let act = &act;
+    thread::scope(|scope| {
+        let acts: Vec<_> = all.iter().map(|one| scope.spawn(move || act(one))).collect();
+        acts.into_iter().map(|acted| acted.join().unwrap()).collect()
+    })
+}
+
 impl Scene {
     /// Builds what a file says of these nodes, of the file systems their daemons are on, and of these routers.
-    pub fn new(text: &str, nodes: &[(&str, Root)], routers: &[&str], spoken: Spoken) -> Self {
-        let (cluster, plan) = planned(load_text(text));
-        let network = Network::of(&cluster, &plan).unwrap();
+    pub fn new(text: &str, nodes: [(&str, Root); 2], routers: &[&str], spoken: Spoken) -> Self {
+        let told = planned(load_text(text));
+        let (cluster, plan) = &told;
+        let network = Network::of(cluster, plan).unwrap();
+        let files = fabric::made(&told, &|_| Ok(PASSWORD.to_owned())).unwrap();
         let node = |(name, root): &(&str, Root)| {
-            let plan_of_node = plan.node(name).unwrap();
-            let service = service_with(&cluster, &plan, plan_of_node, &|_| Err("no passwords".to_owned()));
+            let node = plan.node(name).unwrap();
+            let service = service_with(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()));
             let model = network.nodes.iter().find(|model| model.name.as_str() == *name).unwrap();
-            Node::new(plan_of_node, model.clone(), service.unwrap().unwrap(), *root)
+            Node::new(model.clone(), service.unwrap().unwrap(), *root)
         };
-        let files = fabric::render(&plan, &network, &|_| Err("no passwords".to_owned())).unwrap();
         let router = |name: &&str| {
             let file = |file: &str| {
                 let path = format!("fabric/{name}/{file}");
@@ -58,14 +64,9 @@ impl Scene {
             let router = network.routers.iter().find(|router| router.name == *name).unwrap();
             Router::new(router.clone(), file("frr.conf"), file("daemons"))
         };
-        let mut scene = Self {
-            nodes: nodes.iter().map(node).collect(),
-            routers: routers.iter().map(router).collect(),
-            speakers: Vec::new(),
-            sessions: Vec::new(),
-            spoken,
-        };
-        scene.cable(&plan, &network);
+        let (nodes, routers) = (each(&nodes, node), each(routers, router));
+        let mut scene = Self { nodes, routers, speakers: Vec::new(), sessions: Vec::new(), spoken };
+        scene.cable(plan, &network);
         scene.start();
         scene
     }
@@ -98,17 +99,18 @@ impl Scene {
         }
     }
 
+    /// Starts daemons, then speakers. What nobody takes is said first: when the rest has arrived, it was refused.
     fn start(&mut self) {
         thread::scope(|scope| {
             self.routers.iter().for_each(|router| drop(scope.spawn(|| router.start())));
             self.nodes.iter().for_each(|node| drop(scope.spawn(|| node.start())));
         });
-        let speaker = |(nth, node): (usize, &Node)| {
-            let own = self.spoken.own.get(nth);
-            let said = self.spoken.shared.iter().chain(own).chain(self.spoken.refused);
-            let said: Vec<_> = said.map(|net| (*net).to_owned()).collect();
-            Speaker::new(&node.machine, &node.model, &said)
-        };
-        self.speakers = self.nodes.iter().enumerate().map(speaker).collect();
+        let nodes: Vec<_> = self.nodes.iter().zip(self.spoken.own).collect();
+        self.speakers = each(&nodes, |(node, own)| {
+            let speaker = Speaker::new(&node.machine, &node.model);
+            speaker.announce(self.spoken.refused.iter());
+            speaker.announce(self.spoken.shared.iter().chain(*own));
+            speaker
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use ichor_core::routing::{Family, Model};
 
-use crate::common::lab::{Machine, Root, wait_for};
+use crate::common::lab::{Machine, Root, said, wait_for};
 
 /// How gobgpd is asked.
 const ASK: &str = "gobgp --target unix:///run/speaker.sock";
@@ -13,29 +13,37 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    /// One that announces these, beside the node.
-    pub fn new(node: &Machine, model: &Model, announced: &[String]) -> Self {
+    /// One beside the node, with a session.
+    pub fn new(node: &Machine, model: &Model) -> Self {
         let machine = Machine::beside(node, Root::Trixie);
         machine.write("/tmp/speaker.toml", &conf(model));
         machine.start(
             "gobgpd -f /tmp/speaker.toml --api-hosts unix:///run/speaker.sock --pprof-disable",
             "/run/speaker.sock",
         );
-        let answers = || machine.run(&format!("{ASK} global")).status.success();
-        wait_for("the speaker", answers, || machine.ask("cat /tmp/log-of-start"));
-        let add = |net: &String| {
-            format!("{ASK} global rib add -a {} {net}\n", if net.contains(':') { "ipv6" } else { "ipv4" })
-        };
-        machine.ask(&format!("set -e\n{}", announced.iter().map(add).collect::<String>()));
-        Self { machine, node: model.workload.as_ref().unwrap().ours.address.to_string() }
+        let speaker = Self { machine, node: model.workload.as_ref().unwrap().ours.address.to_string() };
+        let log = || speaker.machine.ask("cat /tmp/log-of-start");
+        wait_for("the speaker's session", || speaker.neighbor().contains("BGP state = ESTABLISHED"), log);
+        speaker
+    }
+
+    fn neighbor(&self) -> String {
+        said(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
+    }
+
+    /// Announces these, one after the other.
+    pub fn announce<'n>(&self, nets: impl Iterator<Item = &'n &'n str>) {
+        let family = |net: &str| if net.contains(':') { "ipv6" } else { "ipv4" };
+        let add = |net: &&str| format!("{ASK} global rib add -a {} {net}\n", family(net));
+        self.machine.ask(&format!("set -e\n{}", nets.map(add).collect::<String>()));
     }
 
     /// What the node gave it, which is nothing. The session has to be there.
     pub fn given(&self) -> String {
-        let neighbor = self.machine.ask(&format!("{ASK} neighbor {}", self.node));
+        let neighbor = self.neighbor();
         assert!(neighbor.contains("BGP state = ESTABLISHED"), "{neighbor}");
-        let of = |family| self.machine.ask(&format!("{ASK} -j neighbor {} adj-in -a {family}", self.node));
-        of("ipv4") + &of("ipv6")
+        let of = |family| format!("{ASK} -j neighbor {} adj-in -a {family}", self.node);
+        self.machine.ask(&format!("{} && {}", of("ipv4"), of("ipv6"))).trim().to_owned()
     }
 }
 
