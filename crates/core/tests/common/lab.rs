@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Seconds that one command, or one thing that is waited for, may take. Where everything is emulated, all takes longer.
 fn patience() -> u64 {
-    if super::vm::is_here() { 120 } else { 60 }
+    if super::vm::is_here() { 240 } else { 60 }
 }
 
 /// The way to the first process of a machine. What is written lands in memory; the rest of the file system cannot be

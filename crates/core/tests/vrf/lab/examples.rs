@@ -25,8 +25,8 @@ fn metallb(backend: &str, versions: [&str; 2]) {
             ("backend: frr", &format!("backend: {backend}")),
             ("[198.51.100.0/24]", "[198.51.100.0/24, \"2001:db8:99::/112\"]"),
             ("asn: 65102, software: frr, version: 10.3.1", "asn: 65102, software: frr, version: 8.4"),
-            ("fab0, bfd: true", "fab0"),
-            ("fab1, bfd: true", "fab1"),
+            ("fab0, bfd: true", "fab0, bfd: false"),
+            ("fab1, bfd: true", "fab1, bfd: false"),
             ("index: 1,", &node(1)),
             ("index: 11,", &node(11)),
         ],
@@ -46,10 +46,7 @@ fn metallb(backend: &str, versions: [&str; 2]) {
             "2001:db8:99::80/121",
         ],
         shared: &["198.51.100.7/32", "2001:db8:99::7/128"],
-        own: [
-            &["198.51.100.1/32", "2001:db8:99::1/128"],
-            &["198.51.100.11/32", "2001:db8:99::11/128"],
-        ],
+        own: [&["198.51.100.1/32", "2001:db8:99::1/128"], &["198.51.100.11/32", "2001:db8:99::11/128"]],
     };
     Scene::new(&text, [("cp1", Root::Trixie), ("wk1", Root::Own)], &["leaf1", "leaf2"], spoken).holds();
 }

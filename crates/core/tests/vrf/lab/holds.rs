@@ -13,7 +13,8 @@ impl Scene {
     /// Everything that must hold.
     pub fn holds(&self) {
         let routers: Vec<_> = (0..self.routers.len()).map(|nth| self.meant_for_router(nth)).collect();
-        let view = |(router, meant): &(&Router, &View)| router.view(&meant.told.keys().cloned().collect::<Vec<_>>());
+        let view =
+            |(router, meant): &(&Router, &View)| router.view(&meant.told.keys().cloned().collect::<Vec<_>>());
         let both: Vec<_> = self.routers.iter().zip(&routers).collect();
         self.comes("what routers know", &routers, || each(&both, view));
         let nodes = (0..self.nodes.len()).map(|nth| self.meant_for_node(nth)).collect();
@@ -69,7 +70,8 @@ impl Scene {
         let others = (0..self.nodes.len()).filter(|other| *other != nth);
         let defaults = ["0.0.0.0/0", "::/0"].map(str::to_owned);
         let own: BTreeSet<_> = self.announced(nth).collect();
-        let learnt = others.flat_map(|other| self.own(other)).filter(|net| !own.contains(net)).chain(defaults);
+        let learnt =
+            others.flat_map(|other| self.own(other)).filter(|net| !own.contains(net)).chain(defaults);
         let way = |net: String| {
             let source = node.model.sources.iter().find(|source| source.is_ipv6() == net.contains(':'));
             (net, (source.unwrap().to_string(), node.model.fabric.neighbors.len()))

@@ -93,7 +93,9 @@ impl Router {
     fn tables(&self, which: &[String]) -> Vec<Vec<Value>> {
         let vrf = self.told.vrf.as_ref().map(|vrf| format!("vrf {vrf} ")).unwrap_or_default();
         let of = |which: &String| {
-            ["ipv4", "ipv6"].map(|family| format!(" -c 'show bgp {vrf}{family} unicast {which}json'")).concat()
+            ["ipv4", "ipv6"]
+                .map(|family| format!(" -c 'show bgp {vrf}{family} unicast {which}json'"))
+                .concat()
         };
         let said = self.machine.ask(&format!("vtysh{}", which.iter().map(of).collect::<String>()));
         let values: Result<Vec<_>, _> = Deserializer::from_str(&said).into_iter().collect();
@@ -103,7 +105,8 @@ impl Router {
 
     /// What can be said when something never comes.
     pub fn state(&self) -> String {
-        let said = self.machine.run("ip -br address; vtysh -c 'show bgp vrf all summary' -c 'show running-config'");
+        let said =
+            self.machine.run("ip -br address; vtysh -c 'show bgp vrf all summary' -c 'show running-config'");
         format!("{}:\n{}", self.told.name, String::from_utf8_lossy(&said.stdout))
     }
 }

@@ -11,7 +11,7 @@ use ichor_core::routing::network::{End, Session};
 use super::node::Node;
 use super::router::Router;
 use super::speaker::Speaker;
-use crate::common::lab::Root;
+use crate::common::lab::{Root, wait_for};
 use crate::common::routing::{PASSWORD, service_with};
 use crate::common::{fabric, load_text, planned};
 
@@ -99,7 +99,8 @@ impl Scene {
         }
     }
 
-    /// Starts daemons, then speakers. What nobody takes is said first: when the rest has arrived, it was refused.
+    /// Starts daemons, then speakers. What nobody takes is said first: when the rest has arrived, it was refused. What all
+    /// speakers say the first node hears from the fabric before its own speaker says it.
     fn start(&mut self) {
         thread::scope(|scope| {
             self.routers.iter().for_each(|router| drop(scope.spawn(|| router.start())));
@@ -108,9 +109,13 @@ impl Scene {
         let nodes: Vec<_> = self.nodes.iter().zip(self.spoken.own).collect();
         self.speakers = each(&nodes, |(node, own)| {
             let speaker = Speaker::new(&node.machine, &node.model);
-            speaker.announce(self.spoken.refused.iter());
-            speaker.announce(self.spoken.shared.iter().chain(*own));
+            speaker.announce(&[self.spoken.refused, own].concat());
             speaker
         });
+        let (shared, first) = (self.spoken.shared, &self.nodes[0]);
+        self.speakers[1].announce(shared);
+        let heard = || shared.iter().all(|net| first.ways().contains_key(*net));
+        wait_for("what the other speaker says", heard, || first.state());
+        self.speakers[0].announce(shared);
     }
 }

@@ -32,10 +32,10 @@ impl Speaker {
     }
 
     /// Announces these, one after the other.
-    pub fn announce<'n>(&self, nets: impl Iterator<Item = &'n &'n str>) {
+    pub fn announce(&self, nets: &[&str]) {
         let family = |net: &str| if net.contains(':') { "ipv6" } else { "ipv4" };
         let add = |net: &&str| format!("{ASK} global rib add -a {} {net}\n", family(net));
-        self.machine.ask(&format!("set -e\n{}", nets.map(add).collect::<String>()));
+        self.machine.ask(&format!("set -e\n{}", nets.iter().map(add).collect::<String>()));
     }
 
     /// What the node gave it, which is nothing. The session has to be there.
