@@ -70,15 +70,15 @@ impl Router {
     }
 
     /// What it knows by now from these neighbours.
-    pub fn view(&self, neighbors: &[String]) -> View {
-        let of_neighbors = neighbors.iter().map(|name| format!("neighbors {name} received-routes "));
-        let tables = self.tables(&[vec![String::new()], of_neighbors.collect()].concat());
+    pub fn view<'n>(&self, neighbors: impl Iterator<Item = &'n String> + Clone) -> View {
+        let received = neighbors.clone().map(|name| format!("neighbors {name} received-routes "));
+        let tables = self.tables(&[String::new()].into_iter().chain(received).collect::<Vec<_>>());
         let mut view = View::default();
         for (net, paths) in entries(&tables[0], "routes") {
             let paths = paths.as_array().into_iter().flatten().filter_map(|path| path["path"].as_str());
             view.paths.insert(net, paths.map(str::to_owned).collect());
         }
-        for (name, tables) in neighbors.iter().zip(&tables[1..]) {
+        for (name, tables) in neighbors.zip(&tables[1..]) {
             let nets = entries(tables, "receivedRoutes").map(|(net, _)| net);
             view.told.insert(name.clone(), nets.collect());
         }
