@@ -31,11 +31,12 @@ impl Speaker {
         said(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
     }
 
-    /// Announces these, one after the other.
+    /// Announces these, one after the other. gobgp waits a second for an answer, which is too short where all is emulated.
     pub fn announce(&self, nets: &[&str]) {
         let family = |net: &str| if net.contains(':') { "ipv6" } else { "ipv4" };
-        let add = |net: &&str| format!("{ASK} global rib add -a {} {net}\n", family(net));
-        self.machine.ask(&format!("set -e\n{}", nets.iter().map(add).collect::<String>()));
+        let add =
+            |net: &&str| format!("until {ASK} global rib add -a {} {net}; do sleep 1; done\n", family(net));
+        self.machine.ask(&nets.iter().map(add).collect::<String>());
     }
 
     /// What the node gave it, in a session that is there.
@@ -45,7 +46,7 @@ impl Speaker {
             return neighbor;
         }
         let of = |family| format!("{ASK} -j neighbor {} adj-in -a {family}", self.node);
-        self.machine.ask(&format!("{} && {}", of("ipv4"), of("ipv6"))).trim().to_owned()
+        said(&self.machine.run(&format!("{} && {}", of("ipv4"), of("ipv6")))).trim().to_owned()
     }
 }
 
