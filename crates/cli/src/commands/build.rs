@@ -16,7 +16,7 @@ use ichor_core::plan::{CniPlan, NodePlan, Stage};
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
 use ichor_core::render::routing::template::hide;
-use ichor_core::render::{fabric, manifests, platform_network, schematic, topology};
+use ichor_core::render::{fabric, hypervisor, manifests, platform_network, schematic, topology};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::rules::{self, Finding, Severity};
 use ichor_core::talos::emit::emit_all;
@@ -37,8 +37,8 @@ use crate::{report, sealed, secret, style};
 /// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
 /// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
-/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
-/// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
+/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
 /// list in manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
@@ -112,6 +112,7 @@ pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for error in errors {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
+            Some((_, places)) if places.contains(&error.at.as_str()) => {}
             Some((_, places)) => places.push(&error.at),
             None => reasons.push((&error.reason, vec![&error.at])),
         }
@@ -310,7 +311,7 @@ fn render(
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
 }
 
-/// What is around the nodes: the other end of their sessions, and what Kubernetes is told.
+/// What is around the nodes: the other end of their sessions, what Kubernetes is told, and what makes their machines.
 fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let (cluster, plan) = (&project.cluster, &project.plan);
     let network = Network::of(cluster, plan).map_err(|errors| {
@@ -319,7 +320,12 @@ fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<Ren
     })?;
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     let fetch = |reference: &Secret| vault.open(reference);
-    for rendered in [fabric::render(plan, &network, &fetch), manifests::render(cluster, plan, &network)] {
+    let around = [
+        fabric::render(plan, &network, &fetch),
+        manifests::render(cluster, plan, &network),
+        hypervisor::render(cluster, plan),
+    ];
+    for rendered in around {
         match rendered {
             Ok(files) => made.extend(files.into_iter().map(Artifact::from)),
             Err(mut found) => errors.append(&mut found),

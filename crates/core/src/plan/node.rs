@@ -112,8 +112,10 @@ pub fn plan(
         Some(arch) => Decided::written(*arch.value, arch.place),
         None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
     };
-    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, arch.value, index, &mut gaps)));
-    let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
+    let from = boot::from(&settings, platform.value);
+    let ground = vm::Ground { cluster, arch: arch.value, from: from.value, index };
+    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(&ground, vm.value, &mut gaps)));
+    let boot = boot::plan(cluster, &settings, from, routing.as_deref(), vm.as_deref());
     NodePlan {
         nth,
         name: node.name.get().expect("checked: required").clone(),
