@@ -94,7 +94,9 @@ fn devices(guest: &Guest<'_>, network: &str) -> Element {
     });
     let tpm = guest.tpm.then(|| {
         let backend = Element::new("backend").with("type", "emulator").with("version", "2.0");
-        Element::new("tpm").with("model", "tpm-crb").hold(backend)
+        // QEMU has the newer interface on x86 only.
+        let model = if guest.vm.machine.value == Machine::Virt { "tpm-tis" } else { "tpm-crb" };
+        Element::new("tpm").with("model", model).hold(backend)
     });
     let random = Element::new("backend").with("model", "random").say("/dev/urandom");
     Element::new("devices")

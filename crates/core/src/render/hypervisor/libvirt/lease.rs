@@ -39,20 +39,20 @@ impl Leases {
         let host = guests.iter().find_map(gateway).filter(inside).unwrap_or(first);
         let fixed: Vec<_> = guests.iter().filter_map(|guest| lease(guest)).filter(|it| inside(&it.address)).collect();
         let vip = plan.cluster.vip.as_ref().and_then(|vip| v4(vip.value));
-        let taken = fixed.iter().map(|lease| lease.address).chain(vip).chain([host]);
+        let taken = plan.nodes.iter().flat_map(addresses).chain(vip).chain([host]);
         Self { host, range: longest_run(prefix, taken), fixed }
     }
 }
 
 fn lease(guest: &Guest<'_>) -> Option<Lease> {
     let mac = (*guest.macs.first()?)?;
-    Some(Lease { mac, name: guest.name().to_owned(), address: address(guest.node)? })
+    Some(Lease { mac, name: guest.name().to_owned(), address: addresses(guest.node).next()? })
 }
 
-/// The address that DHCP gives, else the one that the machine gives itself.
-fn address(node: &NodePlan) -> Option<Ipv4Addr> {
+/// The address that DHCP gives a node, and the one that it gives itself.
+fn addresses(node: &NodePlan) -> impl Iterator<Item = Ipv4Addr> {
     let leased = node.settings.address.get().and_then(|stages| stages.dhcp.value()).and_then(v4);
-    leased.or_else(|| node.address.v4.as_ref().map(|v4| v4.value.addr()))
+    leased.into_iter().chain(node.address.v4.as_ref().map(|v4| v4.value.addr()))
 }
 
 fn v4(address: IpAddr) -> Option<Ipv4Addr> {

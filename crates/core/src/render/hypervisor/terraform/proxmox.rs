@@ -144,7 +144,8 @@ fn machine_of(guest: &Guest<'_>, host: &str) -> Map<String, Value> {
     set("bios", json!(vm.firmware.value.word()));
     set("cpu", json!({"architecture": guest.architecture(), "cores": vm.cores.value, "type": literal(&vm.cpu.value)}));
     set("memory", json!({"dedicated": guest.memory}));
-    set("agent", json!({"enabled": vm.guest_agent.value}));
+    // Talos runs the agent once it is configured, which may be after Terraform is done.
+    set("agent", json!({"enabled": vm.guest_agent.value, "wait_for_ip": {"disabled": true}}));
     set("on_boot", json!(vm.on_boot.value));
     set("operating_system", json!({"type": "l26"}));
     set("serial_device", json!([{"device": "socket"}]));
@@ -163,7 +164,7 @@ fn machine_of(guest: &Guest<'_>, host: &str) -> Map<String, Value> {
     set("network_device", guest.macs.iter().map(port).collect());
     set("smbios", smbios);
     set("boot_order", json!(devices(guest)));
-    // A machine that runs no agent yet does not shut down when it is asked to.
+    // Nor does a machine without it shut down when it is asked to.
     set("stop_on_destroy", json!(true));
     if let Some(id) = &vm.id {
         set("vm_id", json!(id.value));
