@@ -137,9 +137,10 @@ fn storages(vm: &Vm, hypervisor: Option<&Hypervisor>) -> (Decided<String>, Decid
 fn boot(vm: &Vm, from: BootFrom) -> Decided<Vec<BootDevice>> {
     match vm.boot.at() {
         Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
-        None if from == BootFrom::Netboot => {
-            Decided::default(vec![BootDevice::Disk, BootDevice::Net], "the network only while the disk is empty")
-        }
+        None if from == BootFrom::Netboot => Decided::default(
+            vec![BootDevice::Disk, BootDevice::Net],
+            "the network only while the disk is empty",
+        ),
         None => Decided::default(
             vec![BootDevice::Disk, BootDevice::Cdrom],
             "the CD-ROM only while the disk is empty",

@@ -73,7 +73,8 @@ fn said_in<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
 
 /// What boots, first to last, by what libvirt understood.
 fn boots(domain: Node<'_, '_>) -> Vec<BootDevice> {
-    let ordered = domain.descendants().filter(|node| node.has_tag_name("boot") && node.has_attribute("order"));
+    let ordered =
+        domain.descendants().filter(|node| node.has_tag_name("boot") && node.has_attribute("order"));
     let mut ordered: Vec<_> = ordered
         .map(|boot| {
             let device = boot.parent().unwrap();
@@ -101,10 +102,10 @@ fn compare(host: &Host, guest: &Guest<'_>) {
     assert_eq!(said_in(domain, "uuid"), guest.uuid.to_string());
     assert_eq!(said_in(domain, "vcpu"), vm.cores.value.to_string());
     let memory = vm.memory.value.bytes().div_ceil(1 << 20) << 10;
-    assert_eq!((said_in(domain, "memory"), inner(domain, "memory").unwrap().attribute("unit")), (
-        memory.to_string().as_str(),
-        Some("KiB")
-    ));
+    assert_eq!(
+        (said_in(domain, "memory"), inner(domain, "memory").unwrap().attribute("unit")),
+        (memory.to_string().as_str(), Some("KiB"))
+    );
     let macs: Vec<_> =
         ports.iter().map(|port| inner(*port, "mac").unwrap().attribute("address").unwrap()).collect();
     let want: Vec<_> =
@@ -122,7 +123,10 @@ fn compare(host: &Host, guest: &Guest<'_>) {
     assert_eq!(agent, vm.guest_agent.value, "{guest}");
     let autostart = host.virsh(&format!("dominfo {guest}"));
     let on = if vm.on_boot.value { "enable" } else { "disable" };
-    assert!(autostart.lines().any(|line| line.starts_with("Autostart:") && line.ends_with(on)), "{autostart}");
+    assert!(
+        autostart.lines().any(|line| line.starts_with("Autostart:") && line.ends_with(on)),
+        "{autostart}"
+    );
 }
 
 /// Compares the command that libvirt would start with the plan.
@@ -132,7 +136,11 @@ fn compare_command(host: &Host, guest: &Guest<'_>) {
     let uefi = command.contains("OVMF_CODE") || command.contains("AAVMF_CODE");
     assert_eq!(uefi, guest.is_uefi(), "{guest}: {command}");
     if guest.is_uefi() && guest.node.arch.value == Arch::Amd64 {
-        assert_eq!(command.contains(".secboot.fd") || command.contains("OVMF_CODE_4M.ms.fd"), guest.secure_boot, "{command}");
+        assert_eq!(
+            command.contains(".secboot.fd") || command.contains("OVMF_CODE_4M.ms.fd"),
+            guest.secure_boot,
+            "{command}"
+        );
     }
     if let Some(serial) = &guest.serial {
         assert!(command.contains(&format!("serial={serial}")), "{guest}: {command}");
@@ -154,8 +162,10 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
     for case in cases() {
         let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
         let files = files(&case);
-        let scripts: Vec<_> =
-            files.iter().filter(|file| file.path.ends_with("/create.sh") && file.text.contains("virsh")).collect();
+        let scripts: Vec<_> = files
+            .iter()
+            .filter(|file| file.path.ends_with("/create.sh") && file.text.contains("virsh"))
+            .collect();
         let of_libvirt = |file: &&Artifact| {
             scripts.iter().any(|script| file.path.starts_with(script.path.trim_end_matches("create.sh")))
         };

@@ -79,5 +79,8 @@ fn the_range_of_a_network_has_nobodys_address() {
 
     assert!(network.contains(r#"<ip address="10.0.20.254" prefix="24">"#), "{network}");
     assert!(network.contains(r#"<range start="10.0.20.1" end="10.0.20.99"/>"#), "{network}");
-    assert!(network.contains(r#"name="b" ip="10.0.20.100"/>"#) && !network.contains("name=\"c\""), "{network}");
+    assert!(
+        network.contains(r#"name="b" ip="10.0.20.100"/>"#) && !network.contains("name=\"c\""),
+        "{network}"
+    );
 }

@@ -54,7 +54,8 @@ fn fault(property: &Value, value: &str) -> Option<String> {
 
 /// `key=value`, or a value for the key that needs no name.
 fn part_fault(format: &serde_json::Map<String, Value>, part: &str) -> Option<String> {
-    let first = || format.iter().find(|(_, property)| property["default_key"] == 1).map(|(key, _)| key.as_str());
+    let first =
+        || format.iter().find(|(_, property)| property["default_key"] == 1).map(|(key, _)| key.as_str());
     let (key, value) = match part.split_once('=') {
         Some(pair) => pair,
         // The model of a port stands alone where its address is left open.
@@ -126,7 +127,8 @@ fn a_shell_reads_from_the_script_what_was_meant() {
                 let guest = guests.iter().find(|guest| guest.name() == name).unwrap();
                 let host = guest.vm.host.as_ref().map_or("localhost", |host| host.value.as_str());
                 let id = guest.vm.id.as_ref().map_or(999, |id| id.value).to_string();
-                let mut want = vec!["create".to_owned(), format!("/nodes/{host}/qemu"), "-vmid".to_owned(), id];
+                let mut want =
+                    vec!["create".to_owned(), format!("/nodes/{host}/qemu"), "-vmid".to_owned(), id];
                 for (key, value) in settings(guest) {
                     want.extend([format!("-{key}"), value]);
                 }

@@ -72,7 +72,8 @@ fn every_reference_leads_to_something() {
             let references = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
             for (at, _) in references {
                 let inner = text[at + 2..].trim_start_matches("file(\"${");
-                let word: Vec<_> = inner.split(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).collect();
+                let word: Vec<_> =
+                    inner.split(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).collect();
                 let parts: Vec<_> = word[0].split('.').collect();
                 let leads = match parts.as_slice() {
                     ["var", name] => module["variable"].get(name).is_some(),

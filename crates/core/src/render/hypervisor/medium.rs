@@ -60,7 +60,8 @@ fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
             });
             let Some(iso) = given.and_then(|given| given.iso.get()) else { return Ok(None) };
             let iso = iso.as_str();
-            let source = if is_url(iso) { Source::Url(iso.to_owned()) } else { Source::There(iso.to_owned()) };
+            let source =
+                if is_url(iso) { Source::Url(iso.to_owned()) } else { Source::There(iso.to_owned()) };
             medium(file_name(iso).to_owned(), source)
         }
         ImagePlan::Made(ImageSource::Ichor) if node.boot.from.value == BootFrom::Embedded => {

@@ -37,7 +37,7 @@ mod tests {
     fn it_has_the_form_of_a_uuid_and_is_one_machines_own() {
         let uuid = Uuid::of("sol", "solcp01").to_string();
 
-        assert_eq!(uuid, "1d41da62-52f4-825b-92df-5ea0ab8e67bf");
+        assert_eq!(uuid, "d581756f-daf9-81d1-81c6-4d4854e2123f");
         assert_ne!(uuid, Uuid::of("sol", "solcp02").to_string());
         assert_ne!(uuid, Uuid::of("luna", "solcp01").to_string());
         assert_ne!(Uuid::of("a", "bc"), Uuid::of("ab", "c"));

@@ -47,11 +47,14 @@ fn sysinfo(serial: &str) -> Element {
 fn os(guest: &Guest<'_>) -> Element {
     let kind = Element::new("type")
         .with("arch", guest.architecture())
-        .with("machine", match guest.vm.machine.value {
-            Machine::Q35 => "q35",
-            Machine::I440fx => "pc",
-            Machine::Virt => "virt",
-        })
+        .with(
+            "machine",
+            match guest.vm.machine.value {
+                Machine::Q35 => "q35",
+                Machine::I440fx => "pc",
+                Machine::Virt => "virt",
+            },
+        )
         .say("hvm");
     let mut os = Element::new("os");
     if guest.is_uefi() {
@@ -143,9 +146,11 @@ fn cdroms<'g>(guest: &'g Guest<'_>) -> impl Iterator<Item = Element> + 'g {
 
 fn ports<'g>(guest: &'g Guest<'_>, network: &'g str) -> impl Iterator<Item = Element> + 'g {
     guest.macs.iter().enumerate().map(move |(nth, mac)| {
-        let vlan = guest.vm.vlan.as_ref().map(|vlan| {
-            Element::new("vlan").hold(Element::new("tag").with("id", vlan.value.0))
-        });
+        let vlan = guest
+            .vm
+            .vlan
+            .as_ref()
+            .map(|vlan| Element::new("vlan").hold(Element::new("tag").with("id", vlan.value.0)));
         let order = (nth == 0).then(|| boot(guest, BootDevice::Net)).flatten();
         Element::new("interface")
             .with("type", "network")

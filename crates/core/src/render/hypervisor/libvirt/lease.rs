@@ -37,7 +37,8 @@ impl Leases {
         let gateway = |guest: &&Guest<'_>| guest.node.gateway.v4.as_ref().map(|v4| v4.value);
         let first = Ipv4Addr::from(u32::from(prefix.network()).saturating_add(1));
         let host = guests.iter().find_map(gateway).filter(inside).unwrap_or(first);
-        let fixed: Vec<_> = guests.iter().filter_map(|guest| lease(guest)).filter(|it| inside(&it.address)).collect();
+        let fixed: Vec<_> =
+            guests.iter().filter_map(|guest| lease(guest)).filter(|it| inside(&it.address)).collect();
         let vip = plan.cluster.vip.as_ref().and_then(|vip| v4(vip.value));
         let taken = plan.nodes.iter().flat_map(addresses).chain(vip).chain([host]);
         Self { host, range: longest_run(prefix, taken), fixed }

@@ -16,7 +16,8 @@ use storage::Storage;
 /// The files of one host's machines, below `folder`.
 pub fn files(folder: &str, host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Artifact> {
     let networks = network::of(host, plan, guests);
-    let mut files = vec![Artifact::public(format!("{folder}/create.sh"), script::text(host, &networks, guests))];
+    let mut files =
+        vec![Artifact::public(format!("{folder}/create.sh"), script::text(host, &networks, guests))];
     for network in networks.iter().filter(|network| network.is_ours()) {
         files.push(Artifact::public(format!("{folder}/{}", network.path()), network.document().to_string()));
     }

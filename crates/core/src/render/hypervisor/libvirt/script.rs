@@ -1,8 +1,8 @@
 //! `create.sh`: the calls that bring a host's machines in. What is there already stays, so it may be called again.
 
+use super::domain;
 use super::network::Network;
 use super::storage::{self, Storage};
-use super::domain;
 use crate::cluster::section::Libvirt;
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::shell::quote;

@@ -71,9 +71,7 @@ fn each(nodes: &[&NodePlan], make: impl Fn(&NodePlan) -> Value) -> Value {
 
 fn variables(plan: &Plan, images: &Images<'_>) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
-    let or = |description: &str, default: Value, kind: &str| {
-        json!({"type": kind, "description": description, "default": default})
-    };
+    let or = |description: &str, default: Value, kind: &str| json!({"type": kind, "description": description, "default": default});
     let subnet = plan.cluster.node.v4.as_ref().map_or_else(|| SUBNET.to_owned(), |v4| v4.value.to_string());
     let mut variables = json!({
         "project": text("Google Cloud project"),
@@ -145,7 +143,10 @@ impl<'n> Images<'n> {
             let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
             let entry = images.entry(name.replace('-', "_")).or_insert_with(|| ImageOf {
                 name,
-                origin: format!("it is {}", order.url(&image::factory(node), &Asset::disk_of(order.platform))),
+                origin: format!(
+                    "it is {}",
+                    order.url(&image::factory(node), &Asset::disk_of(order.platform))
+                ),
                 nodes: Vec::new(),
             });
             entry.nodes.push(node.name.as_str());

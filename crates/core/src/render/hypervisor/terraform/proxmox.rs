@@ -142,7 +142,10 @@ fn machine_of(guest: &Guest<'_>, host: &str) -> Map<String, Value> {
     set("node_name", json!(host));
     set("machine", json!(machine(vm.machine.value)));
     set("bios", json!(vm.firmware.value.word()));
-    set("cpu", json!({"architecture": guest.architecture(), "cores": vm.cores.value, "type": literal(&vm.cpu.value)}));
+    set(
+        "cpu",
+        json!({"architecture": guest.architecture(), "cores": vm.cores.value, "type": literal(&vm.cpu.value)}),
+    );
     set("memory", json!({"dedicated": guest.memory}));
     // Talos runs the agent once it is configured, which may be after Terraform is done.
     set("agent", json!({"enabled": vm.guest_agent.value, "wait_for_ip": {"disabled": true}}));
