@@ -38,8 +38,8 @@ use crate::{report, sealed, secret, style};
 /// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
 /// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
-/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
-/// list in manifest.json.
+/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an
+/// earlier build that no longer belong are removed, by the list in manifest.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01")]
 pub(crate) struct Args {

@@ -12,6 +12,7 @@ mod terraform;
 
 use std::path::{Path, PathBuf};
 
+use ichor_core::cluster::Files as _;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
@@ -83,4 +84,34 @@ fn the_range_of_a_network_has_nobodys_address() {
         network.contains(r#"name="b" ip="10.0.20.100"/>"#) && !network.contains("name=\"c\""),
         "{network}"
     );
+}
+
+/// Every block behind the path of a file is that file.
+#[test]
+fn the_document_shows_what_is_written() {
+    let path = common::folder("../../../docs/hypervisors.md");
+    let text =
+        String::from_utf8(common::Below(common::folder("../../../docs")).read("hypervisors.md").unwrap())
+            .unwrap();
+    let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let (from, to) = (yaml.find("  nat:").unwrap(), yaml.find("defaults:").unwrap());
+    let proxmox = "  pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}\n";
+    let files = [files_of(yaml), files_of(&yaml.replace(&yaml[from..to], proxmox))].concat();
+
+    let mut want = String::new();
+    let mut shown = 0;
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("\n`hypervisors/") {
+        let (name, after) = after.split_once("`:\n\n```").unwrap();
+        let (kind, after) = after.split_once('\n').unwrap();
+        let (_, after) = after.split_once("```\n").unwrap();
+        let file = files.iter().find(|file| file.path == format!("hypervisors/{name}")).unwrap();
+        want += &format!("{before}\n`hypervisors/{name}`:\n\n```{kind}\n{}```\n", file.text);
+        rest = after;
+        shown += 1;
+    }
+    want += rest;
+
+    assert_eq!(shown, 3);
+    common::assert_same(&path, &want);
 }

@@ -68,9 +68,6 @@ fn refused(context: &Context<'_>, found: &mut Found) {
             let message = format!("`{}` is none of {}", vm.nic.value, MODELS.join(", "));
             say("vm.nic", vm.nic.place(), message);
         }
-        if let Some(fault) = machine_fault(node, vm) {
-            say("vm.machine", vm.machine.place(), fault.to_owned());
-        }
         if let Some(fault) = firmware_fault(node, vm) {
             say("vm.firmware", vm.firmware.place(), fault.to_owned());
         }
@@ -79,6 +76,10 @@ fn refused(context: &Context<'_>, found: &mut Found) {
         };
         if let Some(storage) = written.storage.at().filter(|at| !is_storage(at.value.as_str())) {
             say("vm.storage", Some(storage.place), no_storage(storage.value.as_str()));
+        }
+        if !is_bridge(&vm.bridge.value) {
+            let message = format!("`{}` is no name of a Proxmox bridge, such as vmbr0", vm.bridge.value);
+            say("vm.bridge", vm.bridge.place(), message);
         }
         if let Some(pool) = written.pool.at().filter(|at| !is_pool(at.value.as_str())) {
             let message = format!("`{}` is no name of a Proxmox pool, such as talos", pool.value);
@@ -101,38 +102,38 @@ fn no_storage(name: &str) -> String {
     format!("`{name}` is no name of a Proxmox storage, such as local-lvm")
 }
 
-fn machine_fault(node: &NodePlan, vm: &VmPlan) -> Option<&'static str> {
-    match (node.arch.value, vm.machine.value) {
-        (Arch::Arm64, Machine::Q35 | Machine::I440fx) => Some("arm64 machines are of the type virt"),
-        (Arch::Amd64, Machine::Virt) => Some("machines of the type virt are arm64"),
-        _ => None,
-    }
-}
-
 fn firmware_fault(node: &NodePlan, vm: &VmPlan) -> Option<&'static str> {
     let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()) == Some(true);
-    match (vm.firmware.value, node.arch.value) {
-        (Firmware::Seabios, Arch::Arm64) => Some("arm64 machines have UEFI, which is ovmf"),
-        (Firmware::Seabios, _) if secure => Some("secure boot needs UEFI, which is ovmf"),
-        (Firmware::Ovmf, _) if secure && vm.machine.value == Machine::I440fx => {
+    match vm.firmware.value {
+        Firmware::Seabios if node.arch.value == Arch::Arm64 => {
+            Some("arm64 machines have UEFI, which is ovmf")
+        }
+        Firmware::Ovmf if secure && vm.machine.value == Machine::I440fx => {
             Some("secure boot needs a machine of the type q35")
         }
         _ => None,
     }
 }
 
-/// pve-storage: a letter, then letters, digits, `-`, `_` and `.`, at last a letter or digit.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+/// pve-storage-id: a letter, then letters, digits, `-`, `_` and `.`, at last a letter or digit.
 fn is_storage(name: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && name.bytes().all(inner)
+        && name.bytes().all(is_plain)
+}
+
+/// pve-bridge-id: a bridge or a network of the SDN.
+fn is_bridge(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(is_plain)
 }
 
 /// Pools may be nested, which is written with slashes.
 fn is_pool(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    name.split('/').all(|part| !part.is_empty() && part.bytes().all(plain))
+    name.split('/').all(|part| !part.is_empty() && part.bytes().all(is_plain))
 }
 
 fn network(context: &Context<'_>, found: &mut Found) {

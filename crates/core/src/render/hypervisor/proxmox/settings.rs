@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::cluster::section::{Arch, BootDevice, Machine};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::medium::{Medium, Source};
+use crate::render::hypervisor::shell::quote;
 
 /// Where CDs go: a q35 machine of Proxmox has no other places for two.
 pub const DRIVES: [&str; 2] = ["ide2", "ide0"];
@@ -58,7 +59,7 @@ pub fn settings(guest: &Guest<'_>) -> Vec<(String, String)> {
         set("tags", guest.tags.join(";"));
     }
     if !guest.args.is_empty() {
-        set("args", guest.args.join(" "));
+        set("args", args(guest));
     }
     all.sort();
     all
@@ -89,6 +90,12 @@ pub fn devices(guest: &Guest<'_>) -> Vec<&'static str> {
         BootDevice::Net => "net0",
     };
     guest.boot.iter().map(device).collect()
+}
+
+/// More arguments for QEMU: Proxmox takes them apart as a shell would.
+pub fn args(guest: &Guest<'_>) -> String {
+    let words: Vec<_> = guest.args.iter().map(|arg| quote(arg)).collect();
+    words.join(" ")
 }
 
 fn boot(guest: &Guest<'_>) -> String {

@@ -8,7 +8,7 @@ use super::{built, label, literal, text};
 use crate::cluster::section::Proxmox;
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::medium::{Medium, Source};
-use crate::render::hypervisor::proxmox::{DRIVES, devices, machine, volume};
+use crate::render::hypervisor::proxmox::{DRIVES, args, devices, machine, volume};
 
 /// Proxmox' own storage, which every host has to itself. Others are taken for shared.
 const OWN: &str = "local";
@@ -185,7 +185,7 @@ fn machine_of(guest: &Guest<'_>, host: &str) -> Map<String, Value> {
         set("tags", json!(guest.tags));
     }
     if !guest.args.is_empty() {
-        set("kvm_arguments", json!(literal(&guest.args.join(" "))));
+        set("kvm_arguments", json!(literal(&args(guest))));
     }
     made
 }

@@ -108,7 +108,7 @@ pvesh create /nodes/pve1/qemu -vmid 321 \
 
 pvesh create /nodes/pve2/qemu -vmid 322 \
     -agent 0 \
-    -args '-fw_cfg name=opt/vault,string=${it}'\''s' \
+    -args '-fw_cfg '\''name=opt/vault,string=${it}'\''\'\'''\''s'\''' \
     -bios seabios \
     -boot 'order=scsi0;ide2' \
     -cores 4 \
