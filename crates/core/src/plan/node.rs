@@ -108,10 +108,7 @@ pub fn plan(
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
     let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
-    let arch = match settings.arch.at() {
-        Some(arch) => Decided::written(*arch.value, arch.place),
-        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
-    };
+    let arch = arch(&settings);
     let from = boot::from(&settings, platform.value);
     let ground = vm::Ground { cluster, arch: arch.value, from: from.value, index };
     let vm = settings.vm.at().map(|vm| Box::new(vm::plan(&ground, vm.value, &mut gaps)));
@@ -141,6 +138,13 @@ pub fn plan(
         boot,
         vm,
         settings,
+    }
+}
+
+fn arch(settings: &Rung) -> Decided<Arch> {
+    match settings.arch.at() {
+        Some(arch) => Decided::written(*arch.value, arch.place),
+        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
     }
 }
 

@@ -6,7 +6,7 @@ use ichor_core::render::hypervisor::guest::Guest;
 use roxmltree::{Document, Node};
 
 use crate::common::lab::{Machine, Root, said, wait_for};
-use crate::{cases, common, files, guests};
+use crate::{cases, common, files, files_of, guests};
 
 /// A machine with libvirtd, and pools of the names that the cases use.
 struct Host(Machine);
@@ -24,7 +24,15 @@ impl Host {
              for file in passwd group; do cp /etc/$file /run/$file; mount --bind /run/$file /etc/$file; done
              grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >>/etc/group
              grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/:/bin/false >>/etc/passwd
-             printf 'user = \"root\"\\ngroup = \"root\"\\nsecurity_driver = \"none\"\\n' >/etc/libvirt/qemu.conf",
+             cat >/etc/libvirt/qemu.conf <<END
+user = \"root\"
+group = \"root\"
+security_driver = \"none\"
+stdio_handler = \"file\"
+remember_owner = 0
+cgroup_controllers = []
+namespaces = []
+END",
         );
         // libvirtd waits until the QEMU it has asked is gone for good, and the first process of a machine buries nobody.
         let reaped = "unshare --pid --fork --kill-child --mount-proc sh -c 'libvirtd; exit'";
@@ -223,4 +231,27 @@ fn a_network_behind_nat_leases_what_the_file_says() {
     }
     let output = host.0.run("pgrep -a dnsmasq");
     assert!(output.status.success(), "{}", said(&output));
+}
+
+/// Firmware, boot order, port and network of a machine that runs: OVMF finds the disk empty and asks for an address.
+#[test]
+fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
+    let host = Host::new();
+    let files = files_of(
+        "cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}\n\
+         network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.1}}}\n\
+         boot: {from: netboot, server: 'https://boot.pots'}\n\
+         hypervisors: {nat: {libvirt: {network: {bridge: pots0, nat: 10.0.20.0/24}}}}\n\
+         nodes: [{name: pot1, role: controlplane, index: 11, vm: {memory: 1GiB}}]",
+    );
+    for file in &files {
+        host.write(file);
+    }
+
+    host.0.ask("sh /tmp/made/hypervisors/nat/create.sh");
+    host.virsh("start pot1");
+
+    let leases = || host.virsh("net-dhcp-leases pots0");
+    let leased = || leases().contains("02:00:07:00:0b:00") && leases().contains(" 10.0.20.11/24 ");
+    wait_for("the address of pot1", leased, || format!("{}{}", leases(), host.virsh("domstate pot1")));
 }

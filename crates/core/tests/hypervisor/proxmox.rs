@@ -2,6 +2,7 @@
 //!
 //! `pve-qemu.json` is what pve-docs 9.1.3 says of the parameters of `POST /nodes/{node}/qemu` that are used here: names, types,
 //! values and limits.
+#![expect(clippy::disallowed_types, reason = "a shell reads the script")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -107,7 +108,6 @@ fn what_the_api_would_refuse_is_noticed() {
 
 /// The script calls `pvesh` with the settings, each as one word, whatever is in it.
 #[test]
-#[expect(clippy::disallowed_types, reason = "a shell reads the script")]
 fn a_shell_reads_from_the_script_what_was_meant() {
     for case in cases() {
         let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
