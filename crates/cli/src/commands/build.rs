@@ -1,6 +1,6 @@
 //! `build`: write what a cluster's machines read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -110,9 +110,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 /// Errors that many nodes have, told once.
 pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for error in errors {
+    let mut told = BTreeSet::new();
+    for error in errors.iter().filter(|error| told.insert(*error)) {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
-            Some((_, places)) if places.contains(&error.at.as_str()) => {}
             Some((_, places)) => places.push(&error.at),
             None => reasons.push((&error.reason, vec![&error.at])),
         }

@@ -1,11 +1,13 @@
 //! The documents of networks: `<network>`.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::lease::Leases;
+use super::lease::{Lease, Leases};
 use crate::cluster::section::Libvirt;
+use crate::cluster::value::Prefix;
 use crate::plan::{DEFAULT_BRIDGE, Plan};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::xml::Element;
@@ -25,8 +27,10 @@ enum Form {
     Bridge,
     /// A bridge of Open vSwitch that is there.
     OpenVswitch,
-    /// One that libvirt makes, behind NAT.
-    Nat(IpNet, Option<Leases>),
+    /// One that libvirt makes, behind NAT, with DHCP.
+    Nat4(Ipv4Net, Leases),
+    /// The same for IPv6, in which the host has this address; nodes find it by its advertisements.
+    Nat6(Ipv6Net, Ipv6Addr),
 }
 
 /// The networks of a host's machines, one for each bridge.
@@ -40,13 +44,8 @@ pub fn of<'h>(host: &'h Libvirt, plan: &Plan, guests: &[&'h Guest<'_>]) -> Vec<N
     let network = |(bridge, guests): (&'h str, Vec<&Guest<'_>>)| {
         let nat = settings.and_then(|network| network.nat.get()).filter(|_| bridge == own);
         let form = match nat {
-            Some(nat) => {
-                let leases = match nat.0 {
-                    IpNet::V4(prefix) => Some(Leases::of(prefix, plan, &guests)),
-                    IpNet::V6(_) => None,
-                };
-                Form::Nat(nat.0, leases)
-            }
+            Some(Prefix(IpNet::V4(prefix))) => Form::Nat4(*prefix, Leases::of(*prefix, plan, &guests)),
+            Some(Prefix(IpNet::V6(prefix))) => Form::Nat6(*prefix, host6(*prefix, &guests)),
             None if settings.and_then(|network| network.ovs.value()) == Some(true) => Form::OpenVswitch,
             None if bridge == DEFAULT_BRIDGE => Form::Default,
             None => Form::Bridge,
@@ -88,33 +87,36 @@ impl Network<'_> {
                 .hold(forward("bridge"))
                 .hold(bridge)
                 .hold(Element::new("virtualport").with("type", "openvswitch")),
-            Form::Nat(prefix, leases) => network
-                .hold(nat(*prefix))
-                .hold(bridge.with("stp", "on").with("delay", 0))
-                .hold(ip(*prefix, leases.as_ref())),
+            Form::Nat4(prefix, leases) => {
+                let ip = Element::new("ip").with("address", leases.host).with("prefix", prefix.prefix_len());
+                network.hold(forward("nat")).hold(made(bridge)).hold(ip.hold(dhcp(leases)))
+            }
+            Form::Nat6(prefix, host) => {
+                // libvirt translates IPv6 only where it is told to.
+                let nat = forward("nat").hold(Element::new("nat").with("ipv6", "yes"));
+                let ip = Element::new("ip").with("family", "ipv6").with("address", host);
+                network.hold(nat).hold(made(bridge)).hold(ip.with("prefix", prefix.prefix_len()))
+            }
         }
     }
 }
 
-/// libvirt translates IPv6 only where it is told to.
-fn nat(prefix: IpNet) -> Element {
-    let forward = Element::new("forward").with("mode", "nat");
-    match prefix {
-        IpNet::V4(_) => forward,
-        IpNet::V6(_) => forward.hold(Element::new("nat").with("ipv6", "yes")),
-    }
+/// A bridge that libvirt makes.
+fn made(bridge: Element) -> Element {
+    bridge.with("stp", "on").with("delay", 0)
 }
 
-fn ip(prefix: IpNet, leases: Option<&Leases>) -> Element {
-    let ip = Element::new("ip");
-    let Some(leases) = leases else {
-        let first = prefix.hosts().nth(usize::from(prefix.prefix_len() < 127)).unwrap_or(prefix.network());
-        return ip.with("family", "ipv6").with("address", first).with("prefix", prefix.prefix_len());
-    };
+/// The nodes' gateway, else the first address.
+fn host6(prefix: Ipv6Net, guests: &[&Guest<'_>]) -> Ipv6Addr {
+    let gateway = |guest: &&Guest<'_>| guest.node.gateway.v6.as_ref().map(|v6| v6.value);
+    let first = Ipv6Addr::from(u128::from(prefix.network()) | 1);
+    guests.iter().find_map(gateway).filter(|address| prefix.contains(address)).unwrap_or(first)
+}
+
+fn dhcp(leases: &Leases) -> Element {
     let range = leases.range.map(|(from, to)| Element::new("range").with("start", from).with("end", to));
-    let host = |lease: &super::lease::Lease| {
+    let host = |lease: &Lease| {
         Element::new("host").with("mac", lease.mac).with("name", &lease.name).with("ip", lease.address)
     };
-    let dhcp = Element::new("dhcp").hold_all(range).hold_all(leases.fixed.iter().map(host));
-    ip.with("address", leases.host).with("prefix", prefix.prefix_len()).hold(dhcp)
+    Element::new("dhcp").hold_all(range).hold_all(leases.fixed.iter().map(host))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{built, label, literal, text};
-use crate::cluster::section::{Addressing, Platform, Role};
+use crate::cluster::section::{Addressing, Arch, Platform, Role};
 use crate::plan::{NodePlan, Origin, Plan};
 use crate::render::machine::RenderError;
 use crate::render::{image, schematic};
@@ -34,7 +34,7 @@ pub fn module(plan: &Plan) -> Result<Option<String>, Vec<RenderError>> {
         "provider": {
             "google": {"project": "${var.project}", "region": "${var.region}", "zone": "${var.zone}"},
         },
-        "variable": variables(plan, &images),
+        "variable": variables(plan, &nodes, &images),
         "resource": {
             "google_compute_network": {
                 "cluster": {"name": format!("{name}-vpc"), "auto_create_subnetworks": false},
@@ -69,7 +69,7 @@ fn each(nodes: &[&NodePlan], make: impl Fn(&NodePlan) -> Value) -> Value {
     nodes.iter().map(|node| (label(node.name.as_str()), make(node))).collect::<Map<_, _>>().into()
 }
 
-fn variables(plan: &Plan, images: &Images<'_>) -> Value {
+fn variables(plan: &Plan, nodes: &[&NodePlan], images: &Images<'_>) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     let or = |description: &str, default: Value, kind: &str| json!({"type": kind, "description": description, "default": default});
     let subnet = plan.cluster.node.v4.as_ref().map_or_else(|| SUBNET.to_owned(), |v4| v4.value.to_string());
@@ -86,10 +86,12 @@ fn variables(plan: &Plan, images: &Images<'_>) -> Value {
         "worker_machine_type": or("Machine type of workers", json!("e2-standard-8"), "string"),
         "disk_size": or("Size of the boot disks in GB", json!(50), "number"),
     });
-    for (label, image) in &images.0 {
+    if nodes.iter().any(|node| node.arch.value == Arch::Arm64) {
+        variables["arm64_machine_type"] = text("Machine type of arm64 nodes, such as c4a-standard-4");
+    }
+    for (label, (_, url)) in &images.all {
         let description = format!(
-            "Where the image is in Cloud Storage, such as https://storage.googleapis.com/BUCKET/talos.tar.gz; {}",
-            image.origin
+            "Where the image is in Cloud Storage, such as https://storage.googleapis.com/BUCKET/talos.tar.gz; it is {url}"
         );
         variables[format!("image_{label}")] = text(&literal(&description));
     }
@@ -117,65 +119,56 @@ fn firewall(name: &str) -> Value {
     })
 }
 
-/// Images, by their label: those of one schematic, release and architecture are the same.
-struct Images<'n>(BTreeMap<String, ImageOf<'n>>);
-
-struct ImageOf<'n> {
-    name: String,
-    origin: String,
-    nodes: Vec<&'n str>,
+/// The images of the nodes: those of one schematic, release and architecture are the same.
+#[derive(Default)]
+struct Images<'n> {
+    /// Name and origin, by label.
+    all: BTreeMap<String, (String, String)>,
+    /// Labels, by node.
+    of_node: BTreeMap<&'n str, String>,
 }
 
 impl<'n> Images<'n> {
     fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<RenderError>> {
-        let (mut images, mut errors) = (BTreeMap::new(), Vec::new());
+        let (mut images, mut errors) = (Self::default(), Vec::new());
         for node in nodes {
-            let id = match schematic::of(node, None) {
-                Ok(schematic) => schematic.id(),
-                Err(error) => {
-                    errors.push(RenderError::of(node, &error));
-                    continue;
-                }
-            };
-            let order = image::order(node, &id);
-            // Names in this cloud have no dots.
-            let release = node.talos.value.to_string().replace('.', "-");
-            let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
-            let entry = images.entry(name.replace('-', "_")).or_insert_with(|| ImageOf {
-                name,
-                origin: format!(
-                    "it is {}",
-                    order.url(&image::factory(node), &Asset::disk_of(order.platform))
-                ),
-                nodes: Vec::new(),
-            });
-            entry.nodes.push(node.name.as_str());
+            match schematic::of(node, None) {
+                Ok(schematic) => images.add(node, &schematic.id()),
+                Err(error) => errors.push(RenderError::of(node, &error)),
+            }
         }
-        if errors.is_empty() { Ok(Self(images)) } else { Err(errors) }
+        if errors.is_empty() { Ok(images) } else { Err(errors) }
     }
 
-    fn label_of(&self, node: &NodePlan) -> &str {
-        let has = |image: &ImageOf<'_>| image.nodes.contains(&node.name.as_str());
-        self.0.iter().find(|(_, image)| has(image)).map_or("", |(label, _)| label.as_str())
+    fn add(&mut self, node: &'n NodePlan, id: &str) {
+        let order = image::order(node, id);
+        // Names in this cloud have no dots.
+        let release = node.talos.value.to_string().replace('.', "-");
+        let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
+        let label = name.replace('-', "_");
+        self.of_node.insert(node.name.as_str(), label.clone());
+        let url = || order.url(&image::factory(node), &Asset::disk_of(order.platform));
+        self.all.entry(label).or_insert_with(|| (name, url()));
     }
 
     fn resources(&self) -> Value {
-        let resource = |(label, image): (&String, &ImageOf<'_>)| {
+        let resource = |(label, (name, _)): (&String, &(String, String))| {
             let resource = json!({
-                "name": image.name,
+                "name": name,
                 "raw_disk": {"source": format!("${{var.image_{label}}}")},
                 "guest_os_features": [{"type": "VIRTIO_SCSI_MULTIQUEUE"}],
             });
             (label.clone(), resource)
         };
-        self.0.iter().map(resource).collect::<Map<_, _>>().into()
+        self.all.iter().map(resource).collect::<Map<_, _>>().into()
     }
 }
 
 fn instance(node: &NodePlan, plan: &Plan, cluster: &str, images: &Images<'_>) -> Value {
-    let machine = match node.role {
-        Role::Controlplane => "${var.controlplane_machine_type}",
-        Role::Worker => "${var.worker_machine_type}",
+    let machine = match (node.arch.value, node.role) {
+        (Arch::Arm64, _) => "${var.arm64_machine_type}",
+        (Arch::Amd64, Role::Controlplane) => "${var.controlplane_machine_type}",
+        (Arch::Amd64, Role::Worker) => "${var.worker_machine_type}",
     };
     let own = label(node.name.as_str());
     let mut port = json!({
@@ -192,7 +185,7 @@ fn instance(node: &NodePlan, plan: &Plan, cluster: &str, images: &Images<'_>) ->
         "can_ip_forward": node.routing.is_some(),
         "boot_disk": {
             "initialize_params": {
-                "image": format!("${{google_compute_image.{}.id}}", images.label_of(node)),
+                "image": format!("${{google_compute_image.{}.id}}", images.of_node[node.name.as_str()]),
                 "size": "${var.disk_size}",
             },
         },
