@@ -1,6 +1,6 @@
 //! What makes the machines of the nodes: libvirt's documents, Proxmox' definitions, and Terraform's for those who stay with it.
 //!
-//! [`render`] makes a [`Guest`](guest::Guest) of every node with `vm` and writes it for its hypervisor, below
+//! [`render`] makes a [`Guest`] of every node with `vm` and writes it for its hypervisor, below
 //! `hypervisors/NAME/`; nodes in Google's cloud are written below `clouds/gcp/`.
 //!
 //! Not here: talking to a hypervisor.

@@ -1,6 +1,6 @@
 //! Modules for Terraform and OpenTofu, in their JSON form.
 //!
-//! Strings there are templates, so what comes from the file goes through [`literal`]. No secret is in a module: credentials
+//! Strings there are templates, so what comes from the file goes through `literal`. No secret is in a module: credentials
 //! come from the providers' own variables, configurations are read from the files beside it.
 
 pub mod gcp;
