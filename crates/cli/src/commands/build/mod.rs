@@ -5,6 +5,7 @@ mod inputs;
 mod render;
 mod secrets;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,9 +33,9 @@ pub(super) use self::secrets::{Vault, patch_texts, secrets};
 /// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
 /// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
-/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
-/// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
-/// list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
+/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an
+/// earlier build that no longer belong are removed, by the list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
 /// changed since the last build, and no file either, nothing is rendered; --check always renders and reads everything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
@@ -166,7 +167,8 @@ fn tell(
 /// Errors that many nodes have, told once.
 pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for error in errors {
+    let mut told = BTreeSet::new();
+    for error in errors.iter().filter(|error| told.insert(*error)) {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
             Some((_, places)) => places.push(&error.at),
             None => reasons.push((&error.reason, vec![&error.at])),

@@ -6,7 +6,7 @@ use ichor_core::plan::{NodePlan, Stage};
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, RenderError, Renderer};
-use ichor_core::render::{fabric, manifests, platform_network, schematic};
+use ichor_core::render::{fabric, hypervisor, manifests, platform_network, schematic};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::Bundle;
@@ -63,7 +63,7 @@ pub(super) fn render(
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
 }
 
-/// What is around the nodes: the other end of their sessions, and what Kubernetes is told.
+/// What is around the nodes: the other end of their sessions, what Kubernetes is told, and what makes their machines.
 fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let (cluster, plan) = (&project.cluster, &project.plan);
     let network = Network::of(cluster, plan).map_err(|errors| {
@@ -72,7 +72,12 @@ fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<Ren
     })?;
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     let fetch = |reference: &Secret| vault.open(reference);
-    for rendered in [fabric::render(plan, &network, &fetch), manifests::render(cluster, plan, &network)] {
+    let around = [
+        fabric::render(plan, &network, &fetch),
+        manifests::render(cluster, plan, &network),
+        hypervisor::render(cluster, plan),
+    ];
+    for rendered in around {
         match rendered {
             Ok(mut files) => made.append(&mut files),
             Err(mut found) => errors.append(&mut found),
