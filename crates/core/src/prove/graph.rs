@@ -78,6 +78,8 @@ pub struct Vertex {
     pub edges: Vec<(u32, u32)>,
     /// Those of them with somebody who passes on what others say.
     pub trunks: Vec<(u32, u32)>,
+    /// Who is at the other end of its sessions that do not come up.
+    pub cut: Vec<u32>,
 }
 
 /// A session that comes up.
@@ -146,11 +148,18 @@ impl Graph {
                 meant: router.peers.len(),
                 edges: Vec::new(),
                 trunks: Vec::new(),
+                cut: Vec::new(),
             });
         }
         let mut graph = Self { vertices, nodes, edges: Vec::new(), gates };
-        for (session, ends) in network.sessions.iter().enumerate().filter(|(session, _)| up(*session)) {
-            graph.connect(network, session, *ends);
+        for (session, ends) in network.sessions.iter().enumerate() {
+            if up(session) {
+                graph.connect(network, session, *ends);
+            } else {
+                let (one, other) = (graph.vertex(ends.0), graph.vertex(ends.1));
+                graph.vertices[one as usize].cut.push(other);
+                graph.vertices[other as usize].cut.push(one);
+            }
         }
         graph
     }
@@ -227,5 +236,6 @@ fn node(model: &Model, gate: usize) -> Vertex {
         meant: model.fabric.neighbors.len(),
         edges: Vec::new(),
         trunks: Vec::new(),
+        cut: Vec::new(),
     }
 }

@@ -8,11 +8,13 @@
 //! it takes and passes on everything, and gives no default route.
 
 pub mod aggregate;
+mod cause;
 pub mod destination;
 pub mod failure;
 pub mod graph;
 pub mod intent;
 mod island;
+mod sentence;
 pub mod session;
 pub mod spread;
 pub mod study;
@@ -26,6 +28,7 @@ use destination::Destination;
 use failure::Failure;
 use graph::Graph;
 pub use intent::Proof;
+use sentence::crowd;
 use spread::Spread;
 pub use study::{Scope, Study};
 use tally::Tally;
@@ -87,8 +90,11 @@ impl Subject {
     /// Sessions that do not come up, and nodes that have none.
     pub fn down(&self) -> Tally {
         let mut tally = Tally::default();
-        for model in self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty()) {
-            tally.add(|| format!("{} has nobody to speak with", model.name));
+        let lonely = self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty());
+        let lonely: Vec<&str> = lonely.map(|model| model.name.as_str()).collect();
+        if !lonely.is_empty() {
+            let verb = if lonely.len() > 1 { "have" } else { "has" };
+            tally.add_group(lonely.len(), || format!("{} {verb} nobody to speak with", crowd(lonely)));
         }
         for (Session(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
             if let Some(fault) = fault {

@@ -223,6 +223,12 @@ impl<'g> Spread<'g> {
             .collect()
     }
 
+    /// Whether someone had a route before something was taken away.
+    pub fn had(&self, vertex: u32) -> bool {
+        let first = self.before.iter().find(|(changed, _)| *changed == vertex);
+        first.map_or_else(|| self.has(vertex), |(_, route)| route.via != NONE)
+    }
+
     /// The sessions that someone's equal best routes came by.
     pub fn next(&self, vertex: u32) -> Vec<u32> {
         let best = self.best[vertex as usize];
