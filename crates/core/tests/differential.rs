@@ -285,10 +285,13 @@ mod lab {
                 reality.subject.network.sessions[reality.subject.graph.edges[edge as usize].session];
             let Found::Port { name: port, .. } = &reality.subject.network.at(one).found else { continue };
             let machine = &reality.machines[reality.subject.network.name(one)];
-            let name = reality.subject.name(Failure::Edge(edge));
+            let name = reality.subject.name(Failure::Link(reality.subject.graph.edges[edge as usize].link));
 
             machine.ask(&format!("ip link set {port} down"));
-            reality.agree(&format!("without {name} in\n{text}"), &[Failure::Edge(edge)]);
+            reality.agree(
+                &format!("without {name} in\n{text}"),
+                &[Failure::Link(reality.subject.graph.edges[edge as usize].link)],
+            );
             machine.ask(&format!("ip link set {port} up"));
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ichor_core::prove::destination::Source;
 use ichor_core::prove::spread::Spread;
-use ichor_core::prove::{Proof, Scope, Subject};
+use ichor_core::prove::{Proof, Scope, Subject, way};
 use ipnet::IpNet;
 
 /// The proof of a cluster, with every single failure.
@@ -614,4 +614,80 @@ fn the_hurdle_that_no_service_address_takes_is_named() {
         let said = told(&proof(&text));
         assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:#?}");
     }
+}
+
+/// Two nodes on a network with two gateways, each with a session to both over one port.
+const GATEWAYS: &str = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+    fabric: {routers: [{name: gw1, role: gateway, asn: 65001, addresses: [10.1.0.254]}, {name: gw2, role: gateway, asn: 65002, addresses: [10.1.0.253]}]}\n\
+    routing: {backend: frr, neighbors: [{router: gw1}, {router: gw2}]}\n\
+    network: {loopback: {v6: null}, services: {pools: {default: [198.51.100.0/24]}}}\n\
+    nodes: [{name: a, index: 1, ports: [eth0, eth1]}, {name: b, index: 2, ports: [eth0, eth1]}]";
+
+#[test]
+fn sessions_over_one_port_fail_together() {
+    let subject = subject(GATEWAYS);
+
+    let names: Vec<_> = subject.failures().into_iter().map(|failure| subject.name(failure)).collect();
+
+    assert_eq!(names, ["gw1", "gw2", "a", "b", "a:eth0", "b:eth0"]);
+    assert_eq!(subject.failure("a:eth0").unwrap().edges(&subject.graph).len(), 2);
+    assert_eq!(subject.failure("a:gw1").unwrap().edges(&subject.graph).len(), 1);
+    assert_eq!(subject.name(subject.failure("gw2:a").unwrap()), "gw2:a");
+    let (broken, alone) = outcome_of(&proof(GATEWAYS), &subject, "a:eth0").unwrap();
+    assert_eq!((broken, alone), (0, 4), "both gateways and b lose a, and a loses b");
+}
+
+#[test]
+fn a_session_on_a_vlan_fails_with_the_port_below() {
+    let vlan = "links: [{name: v7, vlan: {id: 7, link: eth0}, addresses: [192.0.2.1/24]}], routing: {neighbors: [{router: gw1}, {address: 192.0.2.9, asn: 65009}]}";
+    let subject = subject(&GATEWAYS.replace("name: a, index: 1", &format!("name: a, index: 1, {vlan}")));
+
+    assert_eq!(subject.failure("a:eth0").unwrap().edges(&subject.graph).len(), 2);
+}
+
+/// Everyone's next hop to an address, in words.
+fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
+    let (cluster, plan) = common::planned(common::load_text(text));
+    let subject = Subject::of(&cluster, &plan).unwrap();
+    let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
+    let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);
+    let name = |vertex: u32| subject.graph.vertices[vertex as usize].name.clone();
+    let told = |way: &way::Way| match &way.next {
+        way::Next::Neighbors(next) => next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" "),
+        other => format!("{other:?}"),
+    };
+    ways.iter().map(|way| (name(way.vertex), told(way))).collect()
+}
+
+#[test]
+fn a_way_by_bgp_goes_before_a_default_route_and_one_on_the_own_link_before_both() {
+    let outside = ways(GATEWAYS, "192.0.2.7", &[]);
+    let cut = ways(GATEWAYS, "192.0.2.7", &["a:gw1"]);
+    let beside = ways(GATEWAYS, "10.1.0.2", &[]);
+    let announced = ways(GATEWAYS, "10.1.254.2", &[]);
+
+    assert_eq!((outside["a"].as_str(), outside["gw1"].as_str()), ("gw1 gw2", "Unknown"));
+    assert_eq!(cut["a"], "gw2");
+    assert!(
+        beside["a"].starts_with("Link(Some(") && beside["gw1"] == "Link(None)" && beside["b"] == "Itself"
+    );
+    assert_eq!((announced["a"].as_str(), announced["gw1"].as_str()), ("gw1 gw2", "b"));
+}
+
+#[test]
+fn a_link_that_is_taken_away_leads_to_no_network() {
+    let beside = ways(GATEWAYS, "10.1.0.2", &["a:eth0"]);
+
+    assert_eq!((beside["a"].as_str(), beside["b"].as_str()), ("Nowhere", "Itself"));
+}
+
+#[test]
+fn an_aggregate_leads_to_parts_that_are_not_announced_and_one_of_a_pool_to_all() {
+    let text = rack(", workload: {speaker: metallb}", "")
+        .replace("index: 2", "index: 2, routing: {aggregates: [10.1.254.0/24]}");
+
+    let (hidden, service) = (ways(&text, "10.1.254.2", &[]), ways(&text, "198.51.100.77", &["a:metallb"]));
+
+    assert_eq!((hidden["leaf1"].as_str(), hidden["b"].as_str()), ("b", "Itself"));
+    assert_eq!((service["leaf1"].as_str(), service["b"].as_str()), ("b", "Itself"));
 }

@@ -112,7 +112,7 @@ impl Destination {
     /// Whether a failure can matter to it.
     pub fn notices(&self, failure: Failure) -> bool {
         match failure {
-            Failure::Vertex(_) | Failure::Edge(_) => true,
+            Failure::Vertex(_) | Failure::Link(_) | Failure::Between(..) => true,
             Failure::Speaker(node) => {
                 self.origins.iter().any(|origin| origin.needs_speaker() && origin.vertex == node)
             }
@@ -222,7 +222,7 @@ fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
 }
 
 /// The address that stands for a pool: its first, or of IPv6 the one behind it, which is an ordinary one.
-fn one_of(pool: IpNet) -> IpNet {
+pub fn one_of(pool: IpNet) -> IpNet {
     let mut hosts = pool.hosts();
     let first = hosts.next();
     let second = if pool.addr().is_ipv6() { hosts.next() } else { None };

@@ -19,6 +19,7 @@ pub mod session;
 pub mod spread;
 pub mod study;
 pub mod tally;
+pub mod way;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
@@ -68,7 +69,7 @@ impl Subject {
         faults: Vec<Option<String>>,
         speaker_faults: Vec<Option<String>>,
     ) -> Self {
-        let graph = Graph::of(&network, |session| faults[session].is_none());
+        let graph = Graph::of(&network, plan, |session| faults[session].is_none());
         let destinations = destination::all(&graph, &network, plan, |node| speaker_faults[node].is_none());
         Self { network, faults, speaker_faults, graph, destinations }
     }
@@ -163,9 +164,11 @@ impl Subject {
         failure::all(&self.graph, &self.network)
     }
 
-    /// What is called so.
+    /// What is called so: something that can fail, or all sessions between two, as `cp1:leaf1`.
     pub fn failure(&self, name: &str) -> Option<Failure> {
-        self.failures().into_iter().find(|failure| failure.is_called(name, &self.graph, &self.network))
+        let (graph, network) = (&self.graph, &self.network);
+        let known = self.failures().into_iter().find(|failure| failure.is_called(name, graph, network));
+        known.or_else(|| Failure::between(name, graph))
     }
 
     /// What a failure is called.

@@ -271,7 +271,11 @@ impl<'g> Spread<'g> {
     fn set(&mut self, failure: Failure, down: bool) {
         match failure {
             Failure::Vertex(vertex) => self.down.vertices[vertex as usize] = down,
-            Failure::Edge(edge) => self.down.edges[edge as usize] = down,
+            Failure::Link(_) | Failure::Between(..) => {
+                for edge in failure.edges(self.graph) {
+                    self.down.edges[edge as usize] = down;
+                }
+            }
             Failure::Speaker(node) => self.down.speakers[node as usize] = down,
         }
     }
@@ -279,10 +283,12 @@ impl<'g> Spread<'g> {
     fn touch(&mut self, failure: Failure) {
         let graph = self.graph;
         match failure {
-            Failure::Edge(edge) => {
-                let ends = graph.edges[edge as usize].ends;
-                self.wait(ends.0);
-                self.wait(ends.1);
+            Failure::Link(_) | Failure::Between(..) => {
+                for edge in failure.edges(graph) {
+                    let ends = graph.edges[edge as usize].ends;
+                    self.wait(ends.0);
+                    self.wait(ends.1);
+                }
             }
             Failure::Vertex(vertex) => {
                 self.wait(vertex);
