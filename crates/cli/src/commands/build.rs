@@ -107,11 +107,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Errors that many nodes have, told once.
+/// Errors that many nodes have, told once, each place once.
 pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for error in errors {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
+            Some((_, places)) if places.contains(&error.at.as_str()) => {}
             Some((_, places)) => places.push(&error.at),
             None => reasons.push((&error.reason, vec![&error.at])),
         }

@@ -29,7 +29,7 @@ use destination::Destination;
 use failure::Failure;
 use graph::Graph;
 pub use intent::Proof;
-use sentence::crowd;
+pub use sentence::crowd;
 use spread::Spread;
 pub use study::{Scope, Study};
 use tally::Tally;
