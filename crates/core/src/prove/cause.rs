@@ -35,6 +35,8 @@ enum What {
     Down,
     /// The session does not carry the family.
     Family,
+    /// The other end has it from within the AS that both are in.
+    Internal,
     /// The other end announces an aggregate in its place.
     Silent,
     /// A community keeps the other end from passing it on.
@@ -106,6 +108,9 @@ impl Cause {
                 };
                 session(&format!("does not {carried}"), &format!("do not {carried}"))
             }
+            What::Internal => {
+                format!("{far} has it from within AS {}, and tells it no other there", self.asn)
+            }
             What::Silent => format!("{far} announces it only as part of an aggregate"),
             What::Kept => format!("a community keeps {far} from passing it on"),
             What::Loop => match self.at {
@@ -135,6 +140,7 @@ fn around(graph: &Graph, spread: &Spread<'_>, at: u32) -> impl Iterator<Item = (
                 Refused::Nothing => return None,
                 Refused::NoTransit => What::NoTransit,
                 Refused::Family => What::Family,
+                Refused::Internal => What::Internal,
                 Refused::Silent => What::Silent,
                 Refused::Kept => What::Kept,
                 Refused::Loop => What::Loop,

@@ -1,7 +1,5 @@
 //! What the cluster file intends, and whether it comes of it.
 
-use ipnet::IpNet;
-
 use super::Subject;
 use super::sentence::crowd;
 use super::study::Study;
@@ -9,7 +7,8 @@ use super::tally::Tally;
 use crate::model::Cluster;
 use crate::plan::backend::LackKind;
 use crate::plan::{NodePlan, Plan};
-use crate::routing::{Family, Filter, Model};
+use crate::routing::Filter;
+use crate::routing::protected::forbidden;
 
 /// Something that is meant to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,17 +171,7 @@ fn templates(plan: &Plan) -> Tally {
 
 /// Tries to get through every speaker's filter what must not pass.
 fn guarded(cluster: &Cluster, plan: &Plan, subject: &Subject) -> Tally {
-    let prefixes = [&plan.cluster.node, &plan.cluster.loopback];
-    let mut probes: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();
-    probes.extend(prefixes.iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| net.trunc()));
-    probes.extend(
-        plan.nodes.iter().flat_map(|node| node.address.iter()).map(|(net, _)| IpNet::from(net.addr())),
-    );
-    let announced = |model: &Model| model.fabric.announced.iter().map(|own| own.net).collect::<Vec<_>>();
-    probes.extend(subject.network.nodes.iter().flat_map(announced));
-    let routers =
-        cluster.routers().flat_map(|router| router.value.addresses.values().copied().map(IpNet::from));
-    probes.extend(routers);
+    let probes = forbidden(cluster, plan);
     let speaking = subject.network.nodes.iter().filter_map(|model| Some((model, model.workload.as_ref()?)));
     let mut filters: Vec<(Vec<&str>, &Filter)> = Vec::new();
     for (model, workload) in speaking {

@@ -78,6 +78,8 @@ pub enum Refused {
     Nothing,
     /// The neighbour passes on only its own.
     NoTransit,
+    /// The neighbour has it from within the AS that both are in.
+    Internal,
     /// The neighbour announces an aggregate in its place.
     Silent,
     /// A community keeps the neighbour from passing it on.
@@ -429,9 +431,12 @@ impl<'g> Spread<'g> {
             return Err(Refused::Family);
         }
         let internal = sender.asn == receiver.asn;
-        // What one router of an AS told another, that one does not tell a third.
-        if (!sender.passes_on && !route.is_own()) || (internal && route.internal) {
+        if !sender.passes_on && !route.is_own() {
             return Err(Refused::NoTransit);
+        }
+        // What one router of an AS told another, that one does not tell a third.
+        if internal && route.internal {
+            return Err(Refused::Internal);
         }
         if route.silent {
             return Err(Refused::Silent);
