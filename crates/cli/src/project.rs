@@ -11,7 +11,7 @@ use ichor_core::plan::{self, Plan};
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Regular};
 use crate::report;
 
 /// A cluster file that was understood.
@@ -61,7 +61,7 @@ impl Project {
 
     /// Reads every file that the cluster file names.
     pub(crate) fn attachments(&self) -> Attachments {
-        Attachments::gather(&self.cluster, &self.name, &mut Disk)
+        Attachments::gather(&self.cluster, &self.name, &mut Regular)
     }
 
     /// The cluster file's own name.

@@ -13,6 +13,8 @@ use ichor_core::cluster::load::beside;
 use ichor_core::cluster::section::{Backend, BootFrom, Platform};
 use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{CniPlan, NodePlan, Stage};
+use ichor_core::prove::crowd;
+use ichor_core::render::fabric::containerlab;
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
 use ichor_core::render::routing::template::hide;
@@ -132,6 +134,7 @@ fn notes(project: &Project) -> Vec<String> {
     if section.kube_vip.is_set() && !mentions("kube-vip") {
         notes.push("nobody has the address of kube-vip before somebody applies manifests/kube-vip.yaml, through the address of a control plane".to_owned());
     }
+    notes.extend(lab_note(project));
     let mints = |node: &&NodePlan| {
         let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
         tailscale.is_some_and(|tailscale| tailscale.mint.value() == Some(true))
@@ -143,6 +146,21 @@ fn notes(project: &Project) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Who is not in the topology of containerlab, which runs FRR alone.
+fn lab_note(project: &Project) -> Option<String> {
+    let network = Network::of(&project.cluster, &project.plan).ok().filter(|it| !fabric::is_empty(it))?;
+    let absent = containerlab::absent(&project.plan, &network);
+    let whole = network.nodes.len() + network.routers.len();
+    let who = crowd(absent.iter().copied());
+    match absent.len() {
+        0 => None,
+        all if all == whole => {
+            Some("fabric/containerlab.clab.yml is empty: FRR runs nowhere in this fabric".to_owned())
+        }
+        _ => Some(format!("not in fabric/containerlab.clab.yml, because FRR does not run there: {who}")),
+    }
 }
 
 fn chosen<'p>(project: &'p Project, only: &[String]) -> anyhow::Result<Vec<&'p NodePlan>> {
