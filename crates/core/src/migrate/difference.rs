@@ -107,8 +107,9 @@ mod tests {
         let old = json!({"machine": {"kernel": {"modules": [{"name": "vrf"}]}, "sysctls": {"a": "1", "b": "2"}, "type": "worker"}});
         let new = json!({"machine": {"sysctls": {"a": "1", "b": "3"}, "type": "worker"}});
 
-        let (_, coming) = between(&[old.clone()], &[new]);
-        let (_, nothing) = between(&[old.clone()], &[old]);
+        let old = [old];
+        let (_, coming) = between(&old, &[new]);
+        let (_, nothing) = between(&old, &old);
 
         let expected = json!({"machine": {"sysctls": {"b": "3"}, "kernel": {"$patch": "delete"}}});
         assert_eq!((coming, nothing), (vec![expected], Vec::new()));

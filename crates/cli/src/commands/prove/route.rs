@@ -37,7 +37,7 @@ pub(super) fn run(
             Subnet::Announced(net, kind) => writeln!(out, "{address} is like {net} ({kind})\n")?,
             Subnet::Connected(net) => writeln!(out, "{address} is in {net}, a network of nodes\n")?,
             Subnet::Outside => {
-                writeln!(out, "{address} is announced by nobody, and in no network of nodes\n")?
+                writeln!(out, "{address} is announced by nobody, and in no network of nodes\n")?;
             }
         }
         let rows: Vec<_> = ways.iter().map(|way| row(subject, way)).collect();
