@@ -47,9 +47,13 @@ fn agrees(seed: u8) {
     for count in 1..=2 {
         let failures: Vec<Failure> = (0..count).map(|_| reality.failure(&mut dice)).collect();
         let names: Vec<String> = failures.iter().map(|failure| reality.subject.name(*failure)).collect();
-        failures.iter().for_each(|failure| reality.set(*failure, false));
+        for failure in &failures {
+            reality.set(*failure, false);
+        }
         reality.agree(&format!("without {} in\n{text}", names.join(" and ")), &failures);
-        failures.iter().for_each(|failure| reality.set(*failure, true));
+        for failure in &failures {
+            reality.set(*failure, true);
+        }
     }
 }
 

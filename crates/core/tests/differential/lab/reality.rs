@@ -172,8 +172,9 @@ impl Reality {
         let state = if works { "up" } else { "down" };
         match failure {
             Failure::Link(_) | Failure::Between(..) => {
-                let edges = failure.edges(&self.subject.graph);
-                edges.into_iter().for_each(|edge| self.set_session(edge, works));
+                for edge in failure.edges(&self.subject.graph) {
+                    self.set_session(edge, works);
+                }
             }
             Failure::Vertex(vertex) => {
                 let name = &self.subject.graph.vertices[vertex as usize].name;
