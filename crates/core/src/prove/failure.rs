@@ -1,5 +1,7 @@
 //! What can be taken away: a node, a router, a link with the sessions over it, a speaker.
 
+use std::borrow::Cow;
+
 use super::graph::{Graph, Link};
 use crate::routing::Network;
 use crate::routing::fabric::Found;
@@ -43,19 +45,19 @@ impl Failure {
         let between = Self::Between(called(one)?, called(other)?);
         let edges = between.edges(graph);
         let link = graph.edges[*edges.first()? as usize].link;
-        let whole = graph.links[link as usize].edges == edges;
+        let whole = graph.links[link as usize].edges == *edges;
         Some(if whole { Self::Link(link) } else { between })
     }
 
     /// The sessions that it takes away, if it takes nothing else.
-    pub fn edges(self, graph: &Graph) -> Vec<u32> {
+    pub fn edges(self, graph: &Graph) -> Cow<'_, [u32]> {
         match self {
-            Self::Link(link) => graph.links[link as usize].edges.clone(),
+            Self::Link(link) => Cow::Borrowed(&graph.links[link as usize].edges),
             Self::Between(one, other) => {
                 let edges = graph.vertices[one as usize].edges.iter();
                 edges.filter(|(_, far)| *far == other).map(|(edge, _)| *edge).collect()
             }
-            Self::Vertex(_) | Self::Speaker(_) => Vec::new(),
+            Self::Vertex(_) | Self::Speaker(_) => Cow::default(),
         }
     }
 
@@ -81,7 +83,7 @@ impl Failure {
             [one, other].into_iter().any(|end| end_name(network, end).is_some_and(|known| known == name))
         };
         self.name(graph, network) == name
-            || matches!(self, Self::Link(_)) && self.edges(graph).into_iter().any(at_an_end)
+            || matches!(self, Self::Link(_)) && self.edges(graph).iter().copied().any(at_an_end)
     }
 
     /// The node it is of, if it is of one.

@@ -274,8 +274,8 @@ impl<'g> Spread<'g> {
         match failure {
             Failure::Vertex(vertex) => self.down.vertices[vertex as usize] = down,
             Failure::Link(_) | Failure::Between(..) => {
-                for edge in failure.edges(self.graph) {
-                    self.down.edges[edge as usize] = down;
+                for edge in failure.edges(self.graph).iter() {
+                    self.down.edges[*edge as usize] = down;
                 }
             }
             Failure::Speaker(node) => self.down.speakers[node as usize] = down,
@@ -286,8 +286,8 @@ impl<'g> Spread<'g> {
         let graph = self.graph;
         match failure {
             Failure::Link(_) | Failure::Between(..) => {
-                for edge in failure.edges(graph) {
-                    let ends = graph.edges[edge as usize].ends;
+                for edge in failure.edges(graph).iter() {
+                    let ends = graph.edges[*edge as usize].ends;
                     self.wait(ends.0);
                     self.wait(ends.1);
                 }

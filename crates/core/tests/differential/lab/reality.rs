@@ -172,8 +172,8 @@ impl Reality {
         let state = if works { "up" } else { "down" };
         match failure {
             Failure::Link(_) | Failure::Between(..) => {
-                for edge in failure.edges(&self.subject.graph) {
-                    self.set_session(edge, works);
+                for edge in failure.edges(&self.subject.graph).iter() {
+                    self.set_session(*edge, works);
                 }
             }
             Failure::Vertex(vertex) => {
