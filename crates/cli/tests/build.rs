@@ -457,3 +457,24 @@ fn what_makes_the_machines_is_written_too_and_holds_no_secret() {
         }
     }
 }
+
+#[test]
+fn who_is_not_in_the_topology_of_containerlab_is_told() {
+    let frr = include_str!("../../../examples/cilium/ichor.yaml");
+    let notes = |text: &str| {
+        let text = format!("{text}\nsecrets: secrets.yaml\n");
+        let folder = cluster(&[("ichor.yaml", &text)]);
+        let run = ichor(folder.path(), "build");
+        assert_eq!(run.code, 0, "{}", run.all());
+        run.stderr
+    };
+
+    let all = notes(frr);
+    let some = notes(&frr.replace("index: 23,", "index: 23, routing: {backend: bird},"));
+
+    assert!(!all.contains("containerlab"), "{all}");
+    assert!(
+        some.contains("not in fabric/containerlab.clab.yml, because FRR does not run there: solwk03\n"),
+        "{some}"
+    );
+}

@@ -83,8 +83,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         tell(&project, &findings, &root, &done, Vec::new(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut unjudged = Vec::new();
-    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut unjudged)?;
+    let mut notes = Vec::new();
+    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut notes)?;
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
         Err(errors) => {
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let done = tree
         .write(&artifacts, &scope, Some(inputs))
         .with_context(|| format!("{} may be half new: mend this, and build again", root.display()))?;
-    tell(&project, &findings, &root, &done, unjudged, out)?;
+    tell(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,13 +141,13 @@ fn check(
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 
-/// Says what was done, and what is left to do.
+/// Says what was done, and what is left to do; `rendered` was noticed on the way.
 fn tell(
     project: &Project,
     findings: &[Finding],
     root: &Path,
     done: &Done,
-    unjudged: Vec<String>,
+    rendered: Vec<String>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     writeln!(out, "{}", root.display())?;
@@ -158,13 +158,13 @@ fn tell(
         1 => style::say("1 warning: `ichor check` tells it"),
         count => style::say(&format!("{count} warnings: `ichor check` tells them")),
     }
-    for note in notes(project).into_iter().chain(unjudged) {
+    for note in notes(project).into_iter().chain(rendered) {
         style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
     }
     Ok(())
 }
 
-/// Errors that many nodes have, told once.
+/// Errors that many nodes have, told once, each place once.
 pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut told = BTreeSet::new();
