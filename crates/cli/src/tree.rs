@@ -53,7 +53,7 @@ impl Artifact {
 
 impl From<artifact::Artifact> for Artifact {
     fn from(made: artifact::Artifact) -> Self {
-        Self { path: made.path.into(), contents: made.text.into(), private: made.private }
+        Self { path: made.path.into(), contents: made.contents, private: made.private }
     }
 }
 

@@ -10,13 +10,12 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::section::{Backend, BootFrom, Platform};
+use ichor_core::cluster::section::Backend;
 use ichor_core::cluster::value::Secret;
-use ichor_core::plan::{CniPlan, NodePlan, Stage};
-use ichor_core::render::machine::network::network_config;
+use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer, sealed_patches};
 use ichor_core::render::routing::template::hide;
-use ichor_core::render::{fabric, manifests, platform_network, schematic, topology};
+use ichor_core::render::{carrier, fabric, manifests, topology};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::rules::{self, Finding, Severity};
 use ichor_core::talos::emit::emit_all;
@@ -33,9 +32,9 @@ use crate::{report, sealed, secret, style};
 /// Write every node's Talos configuration, what is around the nodes, and a talosconfig
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
-/// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
-/// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
+/// the whole configuration; boot.yaml, what it can have before Talos is installed; what carries that to the machine, as
+/// `boot.from` says: cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial; schematic.yaml, what the Image Factory
+/// makes its images from; and, where a daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
 /// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
 /// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
@@ -358,16 +357,7 @@ fn files(
         let artifact = if file.private { Artifact::private } else { Artifact::public };
         made.push(artifact(at(file.name), file.text));
     }
-    if node.platform.value == Platform::Nocloud {
-        made.push(Artifact::public(at("network-config"), network_config(node, Stage::Boot)));
-    }
-    if node.boot.from.value == BootFrom::Meta {
-        made.push(Artifact::public(at("meta-10.yaml"), platform_network::text(node)));
-    }
-    let embedded = (node.boot.from.value == BootFrom::Embedded).then_some(boot.as_str());
-    match schematic::of(node, embedded) {
-        Ok(schematic) => made.push(Artifact::public(at("schematic.yaml"), schematic.canonical())),
-        Err(error) => return Err(vec![RenderError::of(node, &error)]),
-    }
+    let carried = carrier::render(node, &boot).map_err(|error| vec![error])?;
+    made.extend(carried.into_iter().map(Artifact::from));
     Ok(made)
 }

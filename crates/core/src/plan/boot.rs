@@ -1,7 +1,7 @@
 //! How a node starts: carrier of the first configuration, disk and images.
 
 use super::derive::Rule;
-use super::{BootPlan, Decided, ImagePlan, RoutingPlan, VmPlan};
+use super::{BootPlan, Decided, ImagePlan, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
 use crate::cluster::section::{Backend, BootFrom, Carrier, ImageSource, Platform, Rung};
 use crate::cluster::value::Either;
 use crate::model::Cluster;
@@ -84,4 +84,47 @@ fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<Str
         }
     }
     all
+}
+
+impl NodePlan {
+    /// Whether it boots nothing that is not signed.
+    pub fn has_secure_boot(&self) -> bool {
+        self.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false)
+    }
+
+    /// The volume that its platform looks for by itself, and that holds a configuration of any length and for its eyes only.
+    pub fn own_volume(&self) -> Option<BootFrom> {
+        match self.platform.value {
+            Platform::Nocloud => Some(BootFrom::Cidata),
+            Platform::Metal => Some(BootFrom::MetalIso),
+            _ => None,
+        }
+    }
+
+    /// Whether links must be set up before the machine can be reached: it has addresses of its own, or links that somebody
+    /// has to make. Loopbacks and dummies are not among them: where there is no configuration for these, the agent makes them.
+    pub fn boots_with_links(&self) -> bool {
+        self.links(Stage::Boot).iter().any(|link| match link.kind {
+            LinkKind::Loopback | LinkKind::Dummy => false,
+            LinkKind::Port { .. } => !link.addresses.is_empty(),
+            LinkKind::Bond { .. } | LinkKind::Vlan { .. } | LinkKind::Bridge { .. } => true,
+        })
+    }
+
+    /// Who could read the passwords of its BGP sessions in the first configuration, where it has any and its carrier is not
+    /// for its eyes only.
+    pub fn shows_passwords_to(&self) -> Option<&'static str> {
+        let routing = self.routing.as_deref();
+        routing.filter(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))?;
+        match self.boot.from.value {
+            BootFrom::Embedded => Some("everybody who has the image"),
+            BootFrom::Early | BootFrom::Inline => {
+                Some("every program on the node, and everybody who reads its log")
+            }
+            BootFrom::NocloudNet => Some("everybody who asks the server"),
+            BootFrom::Cidata | BootFrom::MetalIso | BootFrom::Meta | BootFrom::Netboot | BootFrom::Apply => {
+                None
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use ichor_core::plan::NodePlan;
+use ichor_core::render::carrier;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};
@@ -25,6 +26,11 @@ fn extensions(node: &NodePlan) -> Vec<&str> {
     node.boot.extensions.iter().map(|extension| extension.value.as_str()).collect()
 }
 
+/// Where a build puts what carries the first configuration.
+fn carried_by(node: &NodePlan) -> Option<String> {
+    carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name))
+}
+
 fn row(node: &NodePlan) -> Vec<String> {
     let ports = node.ports.iter().map(|port| {
         format!("{} {}", port.name, text(port.mac.as_ref().map(|mac| mac.value))).trim_end().to_owned()
@@ -35,22 +41,22 @@ fn row(node: &NodePlan) -> Vec<String> {
         node.talos.value.to_string(),
         format!("{} {}", node.platform.value, node.arch.value),
         node.boot.image.value.to_string(),
-        lines([node.boot.from.value.to_string(), text(server)]),
+        lines([node.boot.from.value.to_string(), text(server), text(carried_by(node))]),
         text(node.boot.disk.as_ref().map(|disk| &disk.value)),
         lines(ports),
     ]
 }
 
 fn object(node: &NodePlan) -> Value {
-    let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false);
     json!({
         "node": node.name.as_str(),
         "talos": node.talos.value.to_string(),
         "platform": node.platform.value.word(),
         "arch": node.arch.value.word(),
         "image": node.boot.image.value.to_string(),
-        "secure_boot": secure,
+        "secure_boot": node.has_secure_boot(),
         "from": node.boot.from.value.word(),
+        "file": carried_by(node),
         "server": node.settings.boot.get().and_then(|boot| boot.server.get()).map(|server| server.as_str()),
         "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),

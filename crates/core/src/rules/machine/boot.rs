@@ -1,34 +1,11 @@
-//! What carries the first configuration to a machine, and what its hypervisor lets it have.
+//! What the hypervisor of a machine lets it have.
 
-use crate::cluster::section::{BootFrom, ImageSource, Platform, Proxmox};
-use crate::plan::{ImagePlan, NodePlan};
-use crate::rules::patch::secret;
+use crate::cluster::section::Proxmox;
+use crate::plan::NodePlan;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::{document, release};
 
-pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, ARGS_NEED_ROOT];
-
-const BOOT_CARRIER: Rule = Rule {
-    id: "boot-carrier",
-    severity: Severity::Error,
-    summary: "the first configuration comes by a way that the machine does not look at",
-    story: "Talos' metal image never looks for a `cidata` volume, and its nocloud image never reads META key 10. The \
-            machine boots into maintenance mode with an address from DHCP, as if nobody had configured anything.",
-    fix: "choose a `boot.from` that the platform and release have, and write `boot.server` where a server is needed",
-    look: boot_carrier,
-};
-
-const BOOT_CARRIER_SECRET: Rule = Rule {
-    id: "boot-carrier-secret",
-    severity: Severity::Error,
-    summary: "secrets would become part of a schematic, which Image Factory shows to anybody",
-    story: "The public Image Factory answers GET /schematics/ID to everyone, and an ID is in every installer reference in \
-            every log. A machine configuration embedded there gives away the cluster's keys.",
-    fix: "use `image.source: ichor` for embedded configurations, or another `boot.from`; keep secrets out of \
-          `image.schematic` and `kernel.args`",
-    look: boot_carrier_secret,
-};
+pub(super) const RULES: &[Rule] = &[ARGS_NEED_ROOT];
 
 const ARGS_NEED_ROOT: Rule = Rule {
     id: "args-need-root",
@@ -39,65 +16,6 @@ const ARGS_NEED_ROOT: Rule = Rule {
     fix: "remove `vm.args`, or log in with `user: root@pam` and a password",
     look: args_need_root,
 };
-
-fn boot_carrier(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
-        if let Some(fault) = carrier_fault(node) {
-            let message = format!("{}: {fault}", node.boot.from.value);
-            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
-        }
-    }
-    rolls.report(context, found);
-}
-
-fn carrier_fault(node: &NodePlan) -> Option<&'static str> {
-    let platform = node.platform.value;
-    let server = node.settings.boot.get().is_some_and(|boot| boot.server.is_set());
-    match node.boot.from.value {
-        BootFrom::Cidata | BootFrom::NocloudNet if platform != Platform::Nocloud => {
-            Some("only the nocloud platform looks there")
-        }
-        BootFrom::MetalIso | BootFrom::Meta if platform != Platform::Metal => {
-            Some("only the metal platform looks there")
-        }
-        BootFrom::Embedded if !release::at_least(&node.talos.value, 12) => {
-            Some("Talos has embedded configurations from 1.12 on")
-        }
-        BootFrom::Embedded if node.boot.image.value == ImagePlan::Given => {
-            Some("images that are given take no configuration in")
-        }
-        BootFrom::Netboot | BootFrom::NocloudNet if !server => Some("there is no `boot.server`"),
-        _ => None,
-    }
-}
-
-fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
-        let factory = node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
-        if factory && node.boot.from.value == BootFrom::Embedded {
-            let message = "the machine configuration would be part of the schematic";
-            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
-        }
-        let schematic = node.settings.image.get().and_then(|image| image.schematic.at());
-        if let Some(schematic) = schematic {
-            for key in secret::published(&document::from_any(schematic.value)) {
-                let message = format!("a secret in {key}");
-                rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
-            }
-        }
-        let args = node.settings.kernel.get().map(|kernel| &kernel.args);
-        for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
-            if let Some(name) = secret::in_kernel_arg(arg.value.as_str()) {
-                let message =
-                    format!("{name} holds a secret, and kernel arguments are part of the schematic");
-                rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);
-            }
-        }
-    }
-    rolls.report(context, found);
-}
 
 fn args_need_root(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);

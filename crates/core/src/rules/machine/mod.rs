@@ -1,6 +1,7 @@
 //! One machine: the release it runs, its links, and how it starts and is installed.
 
 mod boot;
+mod carrier;
 mod dhcp;
 mod image;
 mod install;
@@ -20,7 +21,8 @@ pub(super) const GROUPS: &[Group] = &[
     ("Ports", port::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),
-    ("Boot", boot::RULES),
+    ("First configuration", carrier::RULES),
+    ("Hypervisors", boot::RULES),
     ("Virtual machines", vm::RULES),
     ("Images", image::RULES),
     ("Schematics", schematic::RULES),
