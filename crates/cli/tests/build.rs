@@ -73,7 +73,7 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
     let built = files(&root);
     let names: Vec<&str> = built.keys().map(String::as_str).collect();
     let of = |node: &str| {
-        ["boot.yaml", "machine.yaml", "network-config", "schematic.yaml"]
+        ["boot.yaml", "cidata.img", "cidata.iso", "machine.yaml", "schematic.yaml"]
             .map(|file| format!("nodes/{node}/{file}"))
     };
     let of_all = vec!["manifest.json".to_owned()];
@@ -87,7 +87,7 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
         ]
         .concat()
     );
-    for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "talosconfig"] {
+    for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "nodes/solcp01/cidata.iso", "talosconfig"] {
         assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
     }
     let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
@@ -107,7 +107,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
     let again = ichor(folder.path(), "build");
     assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
 
-    assert!(again.stderr.contains("10 files are as they should be"), "{}", again.stderr);
+    assert!(again.stderr.contains("12 files are as they should be"), "{}", again.stderr);
     assert_eq!((files(&root), inode()), (first.clone(), before));
     assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
 }
