@@ -34,12 +34,15 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: ## Measure check and show beside PyYAML, build, and prove beside real FRR
-	@scripts/tools cc python-yaml time nextest frr
+bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli with genisoimage, and real FRR
+	@scripts/tools cc python-yaml python-venv time nextest frr iso
 	@scripts/lab-root
 	cargo build --release --locked --package ichor
 	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
 	$(PYTHON) scripts/bench-build --out $(TARGET)/bench-build.json
+	$(PYTHON) -m venv $(TARGET)/bench-tools
+	$(TARGET)/bench-tools/bin/pip install --quiet jinja2-cli==1.0.0 pyyaml==6.0.3
+	$(PYTHON) scripts/bench-seed --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-seed.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 
 install: ## Install the ichor command with cargo

@@ -81,15 +81,6 @@ pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteE
     put(path, contents, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
 }
 
-/// Replaces `path` as [`replace`] does, but does not wait for the disk: for what can be made again after a power cut.
-pub(crate) fn refresh(path: &Path, contents: &[u8], mode: u32) -> Result<(), WriteError> {
-    let attempt = || {
-        let temp = draft(path, contents, mode)?;
-        temp.persist(path).map(drop).map_err(|error| error.error)
-    };
-    attempt().map_err(|error| WriteError::new(path, &error))
-}
-
 /// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
 pub(crate) fn create_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     put(path, contents, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))

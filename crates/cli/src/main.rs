@@ -18,6 +18,7 @@ mod secret;
 mod style;
 mod table;
 mod tree;
+mod work;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

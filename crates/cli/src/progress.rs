@@ -1,38 +1,44 @@
 //! A line that says that work goes on, for whoever sits in front of a terminal.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A line that counts seconds until it is dropped; nothing where nobody looks.
-pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A line until it is dropped; nothing where nobody looks.
+pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Starts to say `what`.
+    /// Says `what`, and counts seconds.
     pub(crate) fn start(what: &'static str) -> Self {
-        Self(std::io::stderr().is_terminal().then(|| {
-            let (stop, stopped) = mpsc::channel();
-            let line = thread::spawn(move || {
-                let start = Instant::now();
-                let mut stderr = std::io::stderr();
-                // Whoever reads may be gone: the work goes on without them.
-                while stopped.recv_timeout(Duration::from_millis(200)) == Err(RecvTimeoutError::Timeout) {
-                    let _ = write!(stderr, "\r{what} … {} s", start.elapsed().as_secs());
-                    let _ = stderr.flush();
-                }
-                let _ = write!(stderr, "\r\x1b[K");
-            });
-            (stop, line)
-        }))
+        Self::shown(ProgressBar::new_spinner(), "{msg} … {elapsed}", what)
+    }
+
+    /// Says `what`, and counts the steps of `total`.
+    pub(crate) fn count(what: &'static str, total: usize) -> Self {
+        Self::shown(ProgressBar::new(total as u64), "{msg}  {bar:24}  {human_pos} of {human_len}", what)
+    }
+
+    /// Says nothing.
+    pub(crate) fn none() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
+    fn shown(bar: ProgressBar, template: &str, what: &'static str) -> Self {
+        let style = ProgressStyle::with_template(template).expect("one of the two above");
+        bar.set_style(style);
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&self) {
+        self.0.inc(1);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((stop, line)) = self.0.take() {
-            drop(stop);
-            let _ = line.join();
-        }
+        self.0.finish_and_clear();
     }
 }

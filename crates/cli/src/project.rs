@@ -1,5 +1,6 @@
 //! A cluster on disk: its file, its plan and what is wrong with it.
 
+use std::cell::OnceCell;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ pub(crate) struct Project {
     pub cluster: Cluster,
     pub plan: Plan,
     name: String,
+    attachments: OnceCell<Attachments>,
 }
 
 /// A cluster file that was not.
@@ -46,7 +48,7 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
     Ok(match model::validate(loaded.file, loaded.problems) {
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            Ok(Project { sources, cluster, plan, name })
+            Ok(Project { sources, cluster, plan, name, attachments: OnceCell::new() })
         }
         Err(problems) => Err(Refused { sources, problems }),
     })
@@ -56,12 +58,12 @@ impl Project {
     /// Applies every rule.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let attachments = self.attachments();
-        rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments: &attachments })
+        rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments })
     }
 
-    /// Reads every file that the cluster file names.
-    pub(crate) fn attachments(&self) -> Attachments {
-        Attachments::gather(&self.cluster, &self.name, &mut Disk)
+    /// Every file that the cluster file names, read once.
+    pub(crate) fn attachments(&self) -> &Attachments {
+        self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut Disk))
     }
 
     /// The cluster file's own name.

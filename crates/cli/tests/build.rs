@@ -120,7 +120,8 @@ fn one_node_can_be_built_alone() {
     let unknown = ichor(folder.path(), "build --only solwk02 -o other");
 
     let built = files(&folder.path().join("build/sol"));
-    assert!(built.keys().all(|name| name.starts_with("nodes/solwk01/")), "{:?}", built.keys());
+    let of_node = |name: &&String| name.starts_with("nodes/solwk01/");
+    assert_eq!(built.keys().filter(|name| !of_node(name)).collect::<Vec<_>>(), ["manifest.json"]);
     assert_eq!(unknown.code, 2);
     assert!(unknown.stderr.contains("no node `solwk02`"), "{}", unknown.stderr);
 }
@@ -305,9 +306,112 @@ fn what_is_around_the_nodes_is_written_too() {
     assert!(read("fabric/containerlab.clab.yml").contains("../nodes/solwk01/frr.conf:/etc/frr/frr.conf"));
     let listed = read("manifest.json");
     for name in built.keys().filter(|name| name.starts_with("fabric/") || name.starts_with("manifests/")) {
-        assert!(listed.contains(&format!("\"path\": \"{name}\"")), "{name}: {listed}");
+        assert!(listed.contains(&format!("{{\"path\":\"{name}\",")), "{name}: {listed}");
         let mode = fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode == 0o600, name.ends_with("/frr.conf"), "{name}: {mode:o}");
     }
-    assert!(files(&folder.path().join("alone/sol")).keys().all(|name| name.starts_with("nodes/solwk01/")));
+    let alone = files(&folder.path().join("alone/sol"));
+    assert!(alone.keys().all(|name| name.starts_with("nodes/solwk01/") || name == "manifest.json"));
+}
+
+#[test]
+fn a_check_says_what_differs_and_writes_nothing() {
+    let folder = cluster(&[]);
+    let root = folder.path().join("build/sol");
+    let path = |name: &str| root.join(name);
+    let empty = ichor(folder.path(), "build --check");
+    assert_eq!(empty.code, 1, "{}", empty.all());
+    assert!(empty.stdout.contains("nodes/solcp01/machine.yaml: missing"), "{}", empty.stdout);
+    assert!(!root.exists());
+    assert_eq!(ichor(folder.path(), "build").code, 0);
+    let good = ichor(folder.path(), "build --check");
+    assert_eq!((good.code, good.stdout.as_str()), (0, ""), "{}", good.stderr);
+
+    let mut machine = fs::read(path("nodes/solcp01/machine.yaml")).unwrap();
+    machine.push(b'\n');
+    fs::write(path("nodes/solcp01/machine.yaml"), machine).unwrap();
+    fs::set_permissions(path("talosconfig"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::remove_file(path("topology.svg")).unwrap();
+    let text = CLUSTER.replace("  - {name: solwk01, role: worker, index: 21}\n", "");
+    fs::write(folder.path().join("ichor.yaml"), text).unwrap();
+    let before = files(&root);
+    let checked = ichor(folder.path(), "build --check");
+
+    assert_eq!(checked.code, 1, "{}", checked.all());
+    for line in [
+        "build/sol/nodes/solcp01/machine.yaml: differs",
+        "build/sol/nodes/solwk01/machine.yaml: no longer belongs here",
+        "build/sol/talosconfig: differs",
+        "build/sol/topology.svg: missing",
+    ] {
+        assert!(checked.stdout.lines().any(|found| found == line), "{line}\n{}", checked.stdout);
+    }
+    assert_eq!(files(&root), before);
+}
+
+#[test]
+fn every_input_counts() {
+    let password = "routing: {backend: frr, neighbors: [{link: eth0, password: {env: SECRET}}]}\n";
+    let mut text = CLUSTER.replace("loopback: null", "loopback: {v4: 10.101.254.0/24}");
+    text.push_str(password);
+    let folder = cluster(&[("ichor.yaml", &text)]);
+    let build = |secret: &str| {
+        let run = ichor_with(folder.path(), "build", &[("SECRET", secret)]);
+        assert_eq!(run.code, 0, "{}", run.all());
+        run.stderr
+    };
+    let quiet = |secret: &str| build(secret).contains("nothing to write");
+    let change = |name: &str, contents: &str| fs::write(folder.path().join(name), contents).unwrap();
+    assert!(!quiet("one"));
+    assert!(quiet("one"));
+
+    assert!(!quiet("two"), "a secret that the file refers to");
+    change("patch.yaml", "machine: {sysctls: {vm.max_map_count: \"262145\"}}\n");
+    assert!(!quiet("two"), "a patch");
+    change("ichor.yaml", &text.replace("index: 21", "index: 22"));
+    assert!(!quiet("two"), "the cluster file");
+    assert_eq!(ichor(folder.path(), "secrets renew").code, 0);
+    assert!(!quiet("two"), "the administrator's certificate");
+    assert!(quiet("two"));
+}
+
+#[test]
+fn a_build_that_is_killed_is_completed_by_the_next() {
+    let mut text = CLUSTER.to_owned();
+    for index in 30..80 {
+        text.push_str(&format!("  - {{name: w{index}, role: worker, index: {index}}}\n"));
+    }
+    let folder = cluster(&[("ichor.yaml", &text)]);
+    assert_eq!(ichor(folder.path(), "build -o whole").code, 0);
+    let want = files(&folder.path().join("whole/sol"));
+    let root = folder.path().join("build/sol");
+    let mut halves = 0;
+
+    for round in 0..8 {
+        if round % 4 == 0 {
+            let _ = fs::remove_dir_all(&root);
+        } else {
+            fs::write(
+                folder.path().join("patch.yaml"),
+                format!("machine: {{sysctls: {{a.b: \"{round}\"}}}}\n"),
+            )
+            .unwrap();
+        }
+        let mut child =
+            common::command(folder.path(), "build").stderr(std::process::Stdio::null()).spawn().unwrap();
+        let start = std::time::Instant::now();
+        while child.try_wait().unwrap().is_none() && !root.join(".ichor-new").exists() {
+            assert!(start.elapsed() < Duration::from_mins(1));
+        }
+        thread::sleep(Duration::from_millis(round));
+        let _ = child.kill();
+        child.wait().unwrap();
+        halves += usize::from(root.join(".ichor-new").exists());
+    }
+    fs::write(folder.path().join("patch.yaml"), "machine: {sysctls: {vm.max_map_count: \"262144\"}}\n")
+        .unwrap();
+    assert_eq!(ichor(folder.path(), "build").code, 0);
+
+    assert!(halves > 0, "no build was killed in the middle");
+    assert!(files(&root) == want, "{:?}", files(&root).keys().collect::<Vec<_>>());
 }

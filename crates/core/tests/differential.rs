@@ -118,7 +118,7 @@ mod lab {
                 .into_iter()
                 .filter_map(|file| {
                     let name = file.path.strip_prefix("fabric/")?.strip_suffix("/frr.conf")?.to_owned();
-                    Some((name, file.text()))
+                    Some((name, file.text().unwrap().to_owned()))
                 })
                 .collect();
             for model in &subject.network.nodes {

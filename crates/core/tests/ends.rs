@@ -24,7 +24,9 @@ mod lab {
         let of_case = |case: std::path::PathBuf| {
             let name = case.file_name().unwrap().to_str().unwrap().to_owned();
             let files = fabric::files(&case).into_iter().filter(of_frr);
-            files.map(move |file| (format!("{name} {}", file.path), file.text())).collect::<Vec<_>>()
+            files
+                .map(move |file| (format!("{name} {}", file.path), file.text().unwrap().to_owned()))
+                .collect::<Vec<_>>()
         };
         fabric::cases().into_iter().flat_map(of_case).collect()
     }
@@ -68,8 +70,8 @@ mod lab {
         let machine = frr.machine();
         holds_around(40, |random| {
             for file in random.around().unwrap().iter().filter(|file| of_frr(file)) {
-                let against = against(&machine, &file.text());
-                prop_assert!(against.is_empty(), "{} {}\n{}", file.path, against, file.text());
+                let against = against(&machine, file.text().unwrap());
+                prop_assert!(against.is_empty(), "{} {}\n{}", file.path, against, file.text().unwrap());
             }
             Ok(())
         });
@@ -204,7 +206,7 @@ mod lab {
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
         let routers = fabric::files(&case).into_iter().filter_map(|file| {
             let name = file.path.strip_prefix("fabric/")?.strip_suffix("/frr.conf")?.to_owned();
-            Some((name, file.text()))
+            Some((name, file.text().unwrap().to_owned()))
         });
         let nodes = plan.nodes.iter().map(|node| {
             let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned())).unwrap().unwrap();

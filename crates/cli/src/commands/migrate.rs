@@ -10,6 +10,7 @@ use ichor_core::cluster::value::Secret;
 use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, When};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
+use ichor_core::render::artifact::Artifact;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding, Severity};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use super::build::{self, Vault};
 use crate::progress::Progress;
 use crate::project::{self, Project};
-use crate::tree::{self, Artifact};
+use crate::tree::{Scope, Tree};
 use crate::{report, style, table};
 
 /// Say how a cluster moves from one routing backend to another
@@ -120,7 +121,7 @@ fn is_fine(step: &Step, loss: &Loss) -> bool {
 /// What both sides are rendered from.
 struct Work<'p> {
     project: &'p Project,
-    attachments: Attachments,
+    attachments: &'p Attachments,
     patches: PatchTexts,
     bundle: Bundle,
 }
@@ -159,7 +160,7 @@ impl Work<'_> {
 
     /// Whether no rule finds an error; errors are told.
     fn is_sound(&self, cluster: &Cluster, plan: &Plan, out: &mut dyn Write) -> anyhow::Result<bool> {
-        let mut findings = rules::check(&Context { cluster, plan, attachments: &self.attachments });
+        let mut findings = rules::check(&Context { cluster, plan, attachments: self.attachments });
         let wrong =
             |finding: &Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
         findings.retain(wrong);
@@ -182,7 +183,7 @@ impl Work<'_> {
             cluster,
             plan,
             bundle: &self.bundle,
-            attachments: &self.attachments,
+            attachments: self.attachments,
             patches: &self.patches,
             secret: &fetch,
         })?;
@@ -195,7 +196,8 @@ fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {
         Artifact::private(format!("{:02}-{}.yaml", nth + 1, step.node), step.patch())
     };
     let patches: Vec<_> = steps.iter().enumerate().map(patch).collect();
-    let done = tree::write(root, &patches, true)
+    let done = Tree::open(root.to_owned())
+        .write(&patches, &Scope::Whole, None)
         .with_context(|| format!("{} may be half new: mend this, and migrate again", root.display()))?;
     style::say(&format!("{}: {done}", root.display()));
     Ok(())

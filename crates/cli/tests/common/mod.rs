@@ -44,18 +44,19 @@ pub fn ichor(folder: &Path, words: &str) -> Run {
 
 /// Runs `ichor` with more in its environment.
 pub fn ichor_with(folder: &Path, words: &str, env: &[(&str, &str)]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_ichor"))
-        .args(words.split_whitespace())
-        .current_dir(folder)
-        .envs(env.iter().copied())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output = command(folder, words).envs(env.iter().copied()).output().unwrap();
     Run {
         code: output.status.code().expect("not killed"),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// `ichor` there, not yet started.
+pub fn command(folder: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ichor"));
+    command.args(words.split_whitespace()).current_dir(folder).stdin(Stdio::null());
+    command
 }
 
 /// The root of the repository.

@@ -1,35 +1,79 @@
 //! A file of a build.
 
-/// A file of a build, for a machine, for people or for what is around the nodes.
+use std::borrow::Cow;
+
+use super::carrier::Image;
+
+/// A file that a build makes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact {
     /// Where it goes, from the folder of the cluster.
     pub path: String,
     /// What it holds.
-    pub contents: Vec<u8>,
-    /// Whether it is of the kind that holds passwords.
+    pub contents: Contents,
+    /// Whether it is of the kind that holds secrets: nobody but its owner may read it.
     pub private: bool,
+}
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Contents {
+    /// A text.
+    Text(String),
+    /// A volume, of which there are too many to have the bytes of all at once.
+    Image(Image),
 }
 
 impl Artifact {
     /// A file for everybody.
-    pub(super) fn public(path: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
+    pub fn public(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: false }
     }
 
-    /// A file that may hold passwords.
-    pub(super) fn private(path: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
+    /// A file that may hold secrets.
+    pub fn private(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: true }
     }
 
-    /// What it holds, as text: most files are.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.contents).into_owned()
+    /// Its text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.contents {
+            Contents::Text(text) => Some(text),
+            Contents::Image(_) => None,
+        }
     }
 }
 
 impl std::fmt::Debug for Artifact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Artifact").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Contents {
+    /// The bytes of the file.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text.as_bytes()),
+            Self::Image(image) => Cow::Owned(image.bytes()),
+        }
+    }
+}
+
+impl From<String> for Contents {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Contents {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Image> for Contents {
+    fn from(image: Image) -> Self {
+        Self::Image(image)
     }
 }

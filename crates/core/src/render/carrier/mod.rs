@@ -20,6 +20,7 @@ use crate::plan::NodePlan;
 use crate::talos::command_line::INLINE;
 
 pub use nocloud::serial;
+pub use volume::Image;
 
 /// The file of a node that carries its first configuration, from its folder; none where somebody else brings it.
 pub fn file(node: &NodePlan) -> Option<&'static str> {
@@ -49,8 +50,8 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
     let embedded = (from == BootFrom::Embedded).then_some(boot);
     let schematic = schematic::of(node, embedded).map_err(|error| RenderError::of(node, &error))?;
     let mut files = match from {
-        BootFrom::Cidata => volume::render(node, "cidata", &nocloud::files(node, boot))?,
-        BootFrom::MetalIso => volume::render(node, "metal-iso", &[("config.yaml", boot.to_owned())])?,
+        BootFrom::Cidata => volume::render(node, "cidata", nocloud::files(node, boot))?,
+        BootFrom::MetalIso => volume::render(node, "metal-iso", vec![("config.yaml", boot.to_owned())])?,
         BootFrom::Meta => vec![Artifact::public(path(node, "meta-10.yaml"), platform_network::text(node))],
         BootFrom::NocloudNet => nocloud::render(node, boot)?,
         BootFrom::Early => vec![kernel::render(node, &schematic, INLINE[0], boot)?],

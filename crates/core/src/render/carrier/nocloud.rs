@@ -30,7 +30,7 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
     let serial = serial(node).ok_or_else(|| refused(node, "there is no `boot.server`"))?;
     let served = files(node, boot).into_iter().map(|(name, text)| {
         let artifact = if name == "user-data" { Artifact::private } else { Artifact::public };
-        artifact(path(node, &format!("nocloud/{name}")), text.into_bytes())
+        artifact(path(node, &format!("nocloud/{name}")), text)
     });
     let mut made = vec![Artifact::public(path(node, "smbios-serial"), format!("{serial}\n"))];
     made.extend(served);

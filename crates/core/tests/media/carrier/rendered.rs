@@ -14,7 +14,7 @@ use ichor_core::talos::secrets::Bundle;
 
 use crate::common;
 
-const SECRETS: &str = include_str!("../talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/clusters/single-v1.12/secrets.yaml");
 
 /// A node, its first configuration, and its carrier.
 pub struct Carried {
@@ -29,6 +29,16 @@ impl Carried {
         let path = format!("nodes/{}/{name}", self.node.name);
         let files = self.files.as_ref().unwrap();
         files.iter().find(|file| file.path == path).unwrap_or_else(|| panic!("no {path}: {files:?}"))
+    }
+
+    /// The text of a file.
+    pub fn text(&self, name: &str) -> &str {
+        self.file(name).text().unwrap_or_else(|| panic!("{name} is no text"))
+    }
+
+    /// The bytes of a file.
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        self.file(name).contents.bytes().into_owned()
     }
 
     /// The names of all files.

@@ -2,19 +2,19 @@
 
 use ichor_core::inspect::{self, Inspection, Machine, Outcome};
 use ichor_core::media::FileSystem;
-use ichor_core::render::artifact::Artifact;
 use ichor_core::render::carrier;
 use ichor_core::talos::nocloud::Link;
 
 use crate::common;
-use crate::rendered::{Carried, of_case, of_text};
+use super::rendered::{Carried, of_case, of_text};
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 /// What a release makes of an image.
-fn inspected(carried: &Carried, image: &Artifact) -> (inspect::Volume, Inspection) {
-    let found = FileSystem::open(&image.contents).unwrap();
-    let read = |entry| found.read(&image.contents, entry).unwrap();
+fn inspected(carried: &Carried, name: &str) -> (inspect::Volume, Inspection) {
+    let image = carried.bytes(name);
+    let found = FileSystem::open(&image).unwrap();
+    let read = |entry| found.read(&image, entry).unwrap();
     let files = found.files.iter().map(|entry| (entry.name.clone(), read(entry))).collect();
     let volume = inspect::Volume { label: Some(found.label.clone()), files };
     let links =
@@ -30,9 +30,7 @@ fn inspected(carried: &Carried, image: &Artifact) -> (inspect::Volume, Inspectio
 fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
     for release in RELEASES {
         for carried in of_case(&common::folder("../../../examples/cilium"), release) {
-            let iso = carried.file("cidata.iso");
-
-            let (volume, inspection) = inspected(&carried, iso);
+            let (volume, inspection) = inspected(&carried, "cidata.iso");
 
             let at = format!("{} {release}", carried.node.name);
             assert_eq!(volume.label.as_deref(), Some("cidata"), "{at}");
@@ -40,7 +38,8 @@ fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
             assert!(inspection.mistakes.is_empty(), "{at}: {:?}", inspection.mistakes);
             assert_eq!(inspection.outcome(), Outcome::Maintenance, "{at}");
             assert_eq!(inspection.hostname().as_deref(), Some(carried.node.name.as_str()), "{at}");
-            assert!(iso.private && iso.contents.len() <= 200 << 10, "{at}: {} bytes", iso.contents.len());
+            let length = carried.bytes("cidata.iso").len();
+            assert!(carried.file("cidata.iso").private && length <= 200 << 10, "{at}: {length} bytes");
         }
     }
 }
@@ -55,7 +54,7 @@ fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
     };
     let (real, virtual_one) = (of_text(&text("")), of_text(&text(", vm: {cores: 2}")));
 
-    let volumes = ["metal-iso.iso", "metal-iso.img"].map(|name| inspected(&real, real.file(name)));
+    let volumes = ["metal-iso.iso", "metal-iso.img"].map(|name| inspected(&real, name));
 
     for (volume, inspection) in volumes {
         assert_eq!(volume.label.as_deref(), Some("metal-iso"));
@@ -65,7 +64,7 @@ fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
     }
     assert_eq!(real.names(), ["metal-iso.iso", "metal-iso.img", "schematic.yaml"]);
     assert_eq!(virtual_one.names(), ["metal-iso.iso", "schematic.yaml"]);
-    assert!(real.file("schematic.yaml").text().contains("- talos.config=metal-iso\n"));
+    assert!(real.text("schematic.yaml").contains("- talos.config=metal-iso\n"));
 }
 
 #[test]
@@ -75,13 +74,13 @@ fn a_serial_number_sends_a_machine_to_its_folder_on_the_server() {
          defaults: {platform: nocloud, install: {disk: /dev/sda}}\nnodes: [{name: one, role: controlplane, index: 1}]",
     );
 
-    let serial = carried.file("smbios-serial").text();
+    let serial = carried.text("smbios-serial");
 
     assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol/nocloud/one/\n");
     assert_eq!(carrier::serial(&carried.node).as_deref(), Some(serial.trim_end()));
-    assert_eq!(carried.file("nocloud/user-data").text(), carried.boot);
-    assert_eq!(carried.file("nocloud/meta-data").text(), "instance-id: one\nlocal-hostname: one\n");
-    assert!(carried.file("nocloud/network-config").text().starts_with("version: 2\n"));
+    assert_eq!(carried.text("nocloud/user-data"), carried.boot);
+    assert_eq!(carried.text("nocloud/meta-data"), "instance-id: one\nlocal-hostname: one\n");
+    assert!(carried.text("nocloud/network-config").starts_with("version: 2\n"));
     assert!(carried.file("nocloud/user-data").private && !carried.file("smbios-serial").private);
 }
 

@@ -4,7 +4,7 @@ use ichor_core::inspect::{Machine, Outcome, Verdict, command_line};
 use ichor_core::talos::command_line::{CommandLine, LONGEST};
 
 use crate::common::findings_of_text;
-use crate::rendered::of_text;
+use super::rendered::of_text;
 
 fn text(from: &str, more: &str) -> String {
     format!(
@@ -18,15 +18,15 @@ fn talos_finds_the_configuration_on_the_line() {
     for (from, key) in [("early", "talos.config.early"), ("inline", "talos.config.inline")] {
         let carried = of_text(&text(from, ", kernel: {args: [console=ttyS0, quiet]}"));
 
-        let line = carried.file("cmdline").text();
+        let line = carried.text("cmdline");
 
         let machine = Machine { talos: carried.node.talos.value.clone(), links: Vec::new() };
-        let inspection = command_line(&line, &machine);
+        let inspection = command_line(line, &machine);
         assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
         assert_eq!((inspection.platform.as_str(), inspection.outcome()), ("metal", Outcome::Maintenance));
         let source = inspection.sources.iter().find(|source| source.name == key).unwrap();
         assert!(matches!(source.verdict, Verdict::Partial(_)), "{:?}", source.verdict);
-        let carried_text = CommandLine::parse(&line).inline(key).unwrap().unwrap();
+        let carried_text = CommandLine::parse(line).inline(key).unwrap().unwrap();
         assert_eq!(carried_text, carried.boot.as_bytes());
         assert!(line.starts_with("talos.platform=metal console=ttyS0 init_on_alloc=1 "), "{line}");
         assert!(line.contains(" quiet talos.config."), "{line}");
@@ -39,11 +39,11 @@ fn a_line_that_a_kernel_would_cut_is_refused_with_its_numbers() {
         let args = format!(", kernel: {{args: [a={}]}}", "x".repeat(length));
         of_text(&text("early", &args))
     };
-    let room = LONGEST - 64 - with(1).file("cmdline").text().trim_end().len() + 1;
+    let room = LONGEST - 64 - with(1).text("cmdline").trim_end().len() + 1;
 
     let (fits, cut) = (with(room), with(room + 1));
 
-    assert_eq!(fits.file("cmdline").text().trim_end().len() + 64, LONGEST);
+    assert_eq!(fits.text("cmdline").trim_end().len() + 64, LONGEST);
     let reason = cut.refusal();
     assert!(
         reason.starts_with("nodes.a.boot.from: early: the command line would have 2048 bytes"),

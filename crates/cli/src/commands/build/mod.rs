@@ -1,0 +1,210 @@
+//! `build`: write what a cluster's machines read.
+
+mod client;
+mod inputs;
+mod render;
+mod secrets;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ichor_core::plan::{CniPlan, NodePlan};
+use ichor_core::render::artifact::Artifact;
+use ichor_core::render::machine::RenderError;
+use ichor_core::render::topology;
+use ichor_core::rules::{self, Finding, Severity};
+
+use self::client::client;
+use self::inputs::{fetched, inputs};
+use self::render::render;
+use crate::project::{self, Project};
+use crate::tree::{Done, Scope, Tree};
+use crate::{report, style};
+
+pub(super) use self::secrets::{Vault, patch_texts, secrets};
+
+/// Write every node's Talos configuration, what is around the nodes, and a talosconfig
+///
+/// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
+/// the whole configuration; boot.yaml, what it can have before Talos is installed; what carries that to the machine, as
+/// `boot.from` says: cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial; schematic.yaml, what the Image Factory
+/// makes its images from; and, where a daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
+/// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
+/// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
+/// list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
+/// changed since the last build, and no file either, nothing is rendered; --check always renders and reads everything.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
+                        ichor build --check")]
+pub(crate) struct Args {
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// Folder to write to; the cluster gets a folder of its own in it
+    #[arg(short, long, value_name = "DIR", default_value = "build")]
+    output: PathBuf,
+    /// Write only the files of this node; may be given more than once
+    #[arg(long, value_name = "NODE")]
+    only: Vec<String>,
+    /// Write nothing; exit 1 if the files are not what a build would give
+    #[arg(long)]
+    check: bool,
+    /// File with age identities that open the secrets, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(refused) => return refused.report(&args.file, out),
+    };
+    let findings = project.findings();
+    if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
+        let hidden = rules::secret_places(&project.cluster);
+        report::findings(out, &project.sources, &findings, &hidden)?;
+        style::say("nothing was written: first mend what is wrong");
+        return Ok(ExitCode::FAILURE);
+    }
+    let nodes = chosen(&project, &args.only)?;
+    let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
+    let root = args.output.join(project.plan.cluster.name.as_str());
+    let tree = Tree::open(root.clone());
+    let vault = Vault::new(project.name());
+    let scope = scope(args);
+    if let (Scope::Whole, false, Some(before)) = (&scope, args.check, &tree.manifest().inputs)
+        && inputs(&project, &vault, before.secrets.clone())? == *before
+        && let Some(done) = tree.untouched()
+    {
+        tell(&project, &findings, &root, &done, Vec::new(), out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut unjudged = Vec::new();
+    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut unjudged)?;
+    let mut artifacts = match rendered {
+        Ok(artifacts) => artifacts,
+        Err(errors) => {
+            for (reason, places) in by_reason(&errors) {
+                let colour = style::ERROR;
+                writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+            }
+            style::say("nothing was written");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    if args.only.is_empty() {
+        artifacts.push(Artifact::private("talosconfig", client(&project, &bundle, &admin)));
+        artifacts.push(Artifact::public("topology.svg", topology::render(&project.cluster, &project.plan)));
+    }
+    let inputs = inputs(&project, &vault, fetched(&project, &vault))?;
+    if args.check {
+        return check(&tree, &artifacts, &scope, &root, out);
+    }
+    let done = tree
+        .write(&artifacts, &scope, Some(inputs))
+        .with_context(|| format!("{} may be half new: mend this, and build again", root.display()))?;
+    tell(&project, &findings, &root, &done, unjudged, out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the artifacts are all there is of.
+fn scope(args: &Args) -> Scope {
+    if args.only.is_empty() {
+        Scope::Whole
+    } else {
+        Scope::Folders(args.only.iter().map(|node| format!("nodes/{node}/")).collect())
+    }
+}
+
+/// Says in what the tree is not what a build would give.
+fn check(
+    tree: &Tree,
+    artifacts: &[Artifact],
+    scope: &Scope,
+    root: &Path,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let differences = tree.compare(artifacts, scope)?;
+    for difference in &differences {
+        writeln!(out, "{}: {}", root.join(&difference.path).display(), difference.what)?;
+    }
+    let count = artifacts.len();
+    style::say(&match differences.len() {
+        0 => format!("{count} files are as they should be"),
+        1 => "1 file is not what a build would give; nothing was written".to_owned(),
+        wrong => format!("{wrong} files are not what a build would give; nothing was written"),
+    });
+    Ok(ExitCode::from(u8::from(!differences.is_empty())))
+}
+
+/// Says what was done, and what is left to do.
+fn tell(
+    project: &Project,
+    findings: &[Finding],
+    root: &Path,
+    done: &Done,
+    unjudged: Vec<String>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    writeln!(out, "{}", root.display())?;
+    style::say(&done.to_string());
+    let warns = |finding: &&Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Warning;
+    match findings.iter().filter(warns).count() {
+        0 => {}
+        1 => style::say("1 warning: `ichor check` tells it"),
+        count => style::say(&format!("{count} warnings: `ichor check` tells them")),
+    }
+    for note in notes(project).into_iter().chain(unjudged) {
+        style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
+    }
+    Ok(())
+}
+
+/// Errors that many nodes have, told once.
+pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for error in errors {
+        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
+            Some((_, places)) => places.push(&error.at),
+            None => reasons.push((&error.reason, vec![&error.at])),
+        }
+    }
+    reasons
+}
+
+/// What the files do not bring, and somebody has to.
+fn notes(project: &Project) -> Vec<String> {
+    let section = project.cluster.section();
+    let attachments = project.attachments();
+    let mentions = |word: &str| attachments.texts.values().flatten().any(|text| text.contains(word));
+    let mut notes = Vec::new();
+    if project.plan.cluster.cni.value == CniPlan::Cilium && !mentions("cilium") {
+        notes.push("nothing here installs Cilium: the nodes are not ready before somebody does, or give `cluster.cilium.manifest`".to_owned());
+    }
+    if section.kube_vip.is_set() && !mentions("kube-vip") {
+        notes.push("nobody has the address of kube-vip before somebody applies manifests/kube-vip.yaml, through the address of a control plane".to_owned());
+    }
+    let mints = |node: &&NodePlan| {
+        let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+        tailscale.is_some_and(|tailscale| tailscale.mint.value() == Some(true))
+    };
+    let minted = project.plan.nodes.iter().filter(mints).count();
+    if minted > 0 {
+        notes.push(format!(
+            "{minted} nodes get a key for the overlay when they are given out; these files have none"
+        ));
+    }
+    notes
+}
+
+fn chosen<'p>(project: &'p Project, only: &[String]) -> anyhow::Result<Vec<&'p NodePlan>> {
+    let names: Vec<&str> = project.plan.nodes.iter().map(|node| node.name.as_str()).collect();
+    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
+        bail!("there is no node `{unknown}`; `ichor show nodes` lists them");
+    }
+    let is_chosen = |node: &&NodePlan| only.is_empty() || only.iter().any(|name| name == node.name.as_str());
+    Ok(project.plan.nodes.iter().filter(is_chosen).collect())
+}

@@ -1,0 +1,107 @@
+//! The secrets that a build needs: the bundle, the administrator's certificate, and what the cluster file refers to.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::load::beside;
+use ichor_core::cluster::value::Secret;
+use ichor_core::render::machine::{PatchTexts, sealed_patches};
+use ichor_core::render::routing::template::hide;
+use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
+
+use crate::commands::secrets::place;
+use crate::project::Project;
+use crate::{sealed, secret, style};
+
+/// The bundle and the administrator's certificate, from beside the cluster file.
+pub(in crate::commands) fn secrets(
+    project: &Project,
+    identity: Option<&Path>,
+) -> anyhow::Result<(Bundle, Pair)> {
+    let path = place::bundle_of(project);
+    if !path.exists() {
+        bail!("there are no secrets at {}: make them with `ichor secrets new`", path.display());
+    }
+    let (bundle, _) = place::open(&path, identity)?;
+    let path = place::admin_file(&path);
+    if !path.exists() {
+        bail!(
+            "there is no administrator's certificate at {}: make one with `ichor secrets renew`",
+            path.display()
+        );
+    }
+    let text = sealed::open(&path, identity)?.text;
+    let admin = read_admin(&text).with_context(|| path.display().to_string())?;
+    judge_admin(&path, &admin, &bundle)?;
+    Ok((bundle, admin))
+}
+
+/// Refuses an administrator's certificate that would not open the cluster, and warns of one that soon will not.
+fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()> {
+    let now = sealed::now();
+    let faults: Vec<_> = admin_faults(admin, &bundle.os, now).iter().map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        bail!(
+            "the administrator's certificate in {} {}; make a new one with `ichor secrets renew`",
+            path.display(),
+            faults.join(" and ")
+        );
+    }
+    for caution in admin_cautions(admin, now) {
+        let (colour, path) = (style::WARNING, path.display());
+        style::say(&format!(
+            "{colour}warning:{colour:#} the administrator's certificate in {path} {caution}; see `ichor secrets renew`"
+        ));
+    }
+    Ok(())
+}
+
+/// Secrets that the file refers to, each fetched once.
+pub(in crate::commands) struct Vault<'p> {
+    from: &'p str,
+    known: Mutex<HashMap<String, Result<String, String>>>,
+}
+
+impl<'p> Vault<'p> {
+    /// For a file whose references are relative to `from`.
+    pub(in crate::commands) fn new(from: &'p str) -> Self {
+        Self { from, known: Mutex::default() }
+    }
+
+    pub(in crate::commands) fn open(&self, reference: &Secret) -> Result<String, String> {
+        let fetch = || secret::resolve(self.from, reference).map_err(|error| error.to_string());
+        self.known().entry(name(reference)).or_insert_with(fetch).clone()
+    }
+
+    /// Whether a secret was fetched.
+    pub(super) fn has(&self, reference: &Secret) -> bool {
+        self.known().contains_key(&name(reference))
+    }
+
+    /// A text without any of the secrets that were fetched.
+    pub(super) fn hide(&self, text: &str) -> String {
+        let known = self.known();
+        let secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
+        hide(text, &secrets)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Result<String, String>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn name(reference: &Secret) -> String {
+    format!("{reference:?}")
+}
+
+/// The patches that are encrypted, opened.
+pub(in crate::commands) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTexts {
+    let mut patches = PatchTexts::new();
+    for path in sealed_patches(&project.cluster) {
+        let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
+        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
+    }
+    patches
+}

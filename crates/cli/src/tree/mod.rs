@@ -1,0 +1,484 @@
+//! A folder of files that ichor makes: written in one step each, left alone where nothing changed, and removed when they no
+//! longer belong there.
+//!
+//! [`Manifest`] lists what was written. Nothing else is ever overwritten or removed. Before the first file is written, the list
+//! has every file of the old build and of the new: whenever a build is interrupted, the next one knows what is whose.
+
+mod manifest;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use ichor_core::render::artifact::Artifact;
+
+use self::manifest::{Entry, Looked, Stamp};
+use crate::disk::reason;
+use crate::progress::Progress;
+use crate::work::shared_out;
+
+pub(crate) use self::manifest::{Inputs, Manifest};
+
+/// Where files are made before they are moved to their places.
+const DRAFTS: &str = ".ichor-new";
+
+/// A folder of files that ichor makes.
+pub(crate) struct Tree {
+    root: PathBuf,
+    manifest: Manifest,
+}
+
+/// What some artifacts are all there is of.
+pub(crate) enum Scope {
+    /// The whole tree.
+    Whole,
+    /// These folders.
+    Folders(Vec<String>),
+}
+
+impl Scope {
+    fn has(&self, path: &str) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Folders(folders) => folders.iter().any(|folder| path.starts_with(folder.as_str())),
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    total: usize,
+    written: usize,
+    removed: usize,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.written, self.total) {
+            (0, total) => write!(f, "nothing to write: {total} files are as they should be")?,
+            (written, total) if written == total => write!(f, "{total} files written")?,
+            (written, total) => write!(f, "{written} of {total} files written, the others did not change")?,
+        }
+        match self.removed {
+            0 => Ok(()),
+            removed => write!(f, "; {removed} of an earlier build removed"),
+        }
+    }
+}
+
+/// A file that is not what a build would give.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) path: String,
+    pub(crate) what: &'static str,
+}
+
+/// An artifact beside what is in its place.
+struct Compared<'a> {
+    artifact: &'a Artifact,
+    entry: Entry,
+    found: Found,
+}
+
+/// What is in the place of an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Same,
+    Nothing,
+    OtherContents,
+    OtherMode,
+}
+
+impl Tree {
+    /// The tree at `root`, which need not be there.
+    pub(crate) fn open(root: PathBuf) -> Self {
+        let manifest = Manifest::read(&root);
+        Self { root, manifest }
+    }
+
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What there is to do, if all files are as an earlier build left them: nothing. Files are not read unless they were
+    /// changed after that build.
+    pub(crate) fn untouched(&self) -> Option<Done> {
+        let path = self.root.join(manifest::NAME);
+        let listed = Stamp::of(&fs::metadata(&path).ok()?);
+        let files = self.manifest.files();
+        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed)).ok()?;
+        let looks = looks.into_iter().collect::<Option<Vec<_>>>()?;
+        if looks.contains(&Looked::Inside) {
+            restamp(&path);
+        }
+        Some(Done { total: files.len(), ..Done::default() })
+    }
+
+    /// Everything in which the tree is not what a build would give, in the order of the paths.
+    pub(crate) fn compare(&self, artifacts: &[Artifact], scope: &Scope) -> anyhow::Result<Vec<Difference>> {
+        let compared = self.compared(artifacts)?;
+        let word = |found: Found| match found {
+            Found::Same => None,
+            Found::Nothing => Some("missing"),
+            Found::OtherContents => Some("differs"),
+            Found::OtherMode => Some("has another mode"),
+        };
+        let mut differences: Vec<Difference> = compared
+            .iter()
+            .filter_map(|one| Some(Difference { path: one.entry.path.clone(), what: word(one.found)? }))
+            .collect();
+        let surplus = self.surplus(&compared, scope).into_iter().filter(|path| self.root.join(path).exists());
+        differences.extend(surplus.map(|path| Difference { path, what: "no longer belongs here" }));
+        differences.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(differences)
+    }
+
+    /// Writes what is not there yet, and removes what an earlier build left in `scope` and this one does not have. The
+    /// artifacts were made from `inputs`, if that is known.
+    pub(crate) fn write(
+        self,
+        artifacts: &[Artifact],
+        scope: &Scope,
+        inputs: Option<Inputs>,
+    ) -> anyhow::Result<Done> {
+        fs::create_dir_all(&self.root)
+            .with_context(|| format!("cannot make the folder {}", self.root.display()))?;
+        let _lock = self.lock()?;
+        let compared = self.compared(artifacts)?;
+        self.refuse_strangers(&compared)?;
+        let surplus = self.surplus(&compared, scope);
+        let pending: Vec<&Compared<'_>> = compared.iter().filter(|one| one.found != Found::Same).collect();
+        let kept: Vec<Entry> =
+            self.manifest.files().iter().filter(|entry| !scope.has(&entry.path)).cloned().collect();
+        let new = || compared.iter().map(|one| one.entry.clone());
+        if !pending.is_empty() || !surplus.is_empty() {
+            let known = self.manifest.by_path();
+            let old = surplus.iter().filter_map(|path| known.get(path.as_str())).map(|&entry| entry.clone());
+            self.list(&Manifest::new(None, kept.iter().cloned().chain(new()).chain(old).collect()))?;
+        }
+        self.put(&pending)?;
+        let removed = surplus.iter().filter(|path| self.remove(path)).count();
+        let inputs = match scope {
+            Scope::Whole => inputs,
+            Scope::Folders(_) => inputs.filter(|inputs| self.manifest.inputs.as_ref() == Some(inputs)),
+        };
+        self.list(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()))?;
+        Ok(Done { total: artifacts.len(), written: pending.len(), removed })
+    }
+
+    /// Keeps others from writing here at the same time.
+    fn lock(&self) -> anyhow::Result<File> {
+        let root = self.root.display();
+        let folder = File::open(&self.root).with_context(|| format!("cannot open {root}"))?;
+        match folder.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!("another run is writing to {root}: wait for it to end"),
+            Err(TryLockError::Error(error)) => bail!("cannot lock {root}: {}", reason(&error)),
+        }
+        let _ = fs::remove_dir_all(self.root.join(DRAFTS));
+        Ok(folder)
+    }
+
+    fn compared<'a>(&self, artifacts: &'a [Artifact]) -> anyhow::Result<Vec<Compared<'a>>> {
+        let progress = Progress::count("comparing", artifacts.len());
+        let compare = |artifact: &'a Artifact| {
+            let bytes = artifact.contents.bytes();
+            let entry = Entry::of(artifact, &bytes);
+            let found = self.found(&entry, &bytes);
+            Compared { artifact, entry, found }
+        };
+        shared_out(artifacts, &progress, compare)
+    }
+
+    fn found(&self, entry: &Entry, bytes: &[u8]) -> Found {
+        let path = self.root.join(&entry.path);
+        let Ok(file) = fs::symlink_metadata(&path) else { return Found::Nothing };
+        if !file.is_file()
+            || file.len() != bytes.len() as u64
+            || !fs::read(&path).is_ok_and(|read| read == bytes)
+        {
+            Found::OtherContents
+        } else if entry.fits(&file) {
+            Found::Same
+        } else {
+            Found::OtherMode
+        }
+    }
+
+    /// Refuses to overwrite what ichor did not write.
+    fn refuse_strangers(&self, compared: &[Compared<'_>]) -> anyhow::Result<()> {
+        let known = self.manifest.by_path();
+        let is_strange = |one: &&Compared<'_>| {
+            matches!(one.found, Found::OtherContents | Found::OtherMode)
+                && !known.contains_key(one.entry.path.as_str())
+        };
+        let strangers: Vec<String> = compared
+            .iter()
+            .filter(is_strange)
+            .map(|one| self.root.join(&one.entry.path).display().to_string())
+            .collect();
+        match strangers.as_slice() {
+            [] => Ok(()),
+            [first, rest @ ..] => {
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                bail!(
+                    "{first}{more} would be overwritten, and {} in {} does not list it as ichor's: move it away",
+                    manifest::NAME,
+                    self.root.display()
+                )
+            }
+        }
+    }
+
+    /// The files of an earlier build in `scope` that are not among the new ones.
+    fn surplus(&self, compared: &[Compared<'_>], scope: &Scope) -> Vec<String> {
+        let new: HashSet<&str> = compared.iter().map(|one| one.entry.path.as_str()).collect();
+        let old = self.manifest.files().iter().map(|entry| &entry.path);
+        old.filter(|path| scope.has(path) && !new.contains(path.as_str())).cloned().collect()
+    }
+
+    /// Writes files, each in one step.
+    fn put(&self, pending: &[&Compared<'_>]) -> anyhow::Result<()> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let drafts = Drafts::new(&self.root)?;
+        let progress = Progress::count("writing", pending.len());
+        let numbered: Vec<_> = pending.iter().enumerate().collect();
+        let write = |&(nth, one): &(usize, &&Compared<'_>)| {
+            let path = self.root.join(&one.entry.path);
+            drafts.put(nth, &path, &one.artifact.contents.bytes(), one.entry.mode())
+        };
+        shared_out(&numbered, &progress, write)?.into_iter().collect()
+    }
+
+    /// Removes a file and the folders that are empty without it, and says whether it was there.
+    fn remove(&self, path: &str) -> bool {
+        let there = fs::remove_file(self.root.join(path)).is_ok();
+        // Folders that still hold something stay.
+        let mut folder = Path::new(path).parent();
+        while let Some(empty) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
+            if fs::remove_dir(self.root.join(empty)).is_err() {
+                break;
+            }
+            folder = empty.parent();
+        }
+        there
+    }
+
+    /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
+    fn list(&self, manifest: &Manifest) -> anyhow::Result<()> {
+        let path = self.root.join(manifest::NAME);
+        let text = manifest.text();
+        if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+            restamp(&path);
+            return Ok(());
+        }
+        Drafts::new(&self.root)?.put(0, &path, text.as_bytes(), 0o644)
+    }
+}
+
+/// The folder where files are made; it goes when nothing more is to be made.
+struct Drafts(PathBuf);
+
+impl Drafts {
+    fn new(root: &Path) -> anyhow::Result<Self> {
+        let folder = root.join(DRAFTS);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+
+    /// Makes a file and moves it to its place in one step. It does not wait for the disk: what a power cut takes has another
+    /// length than the list says, and is written again.
+    fn put(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+        let draft = self.0.join(nth.to_string());
+        let attempt = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(bytes)?;
+            if mode != 0o600 {
+                file.set_permissions(Permissions::from_mode(mode))?;
+            }
+            match fs::rename(&draft, path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                    fs::rename(&draft, path)
+                }
+                done => done,
+            }
+        };
+        attempt().map_err(|error| anyhow!("cannot write {}: {}", path.display(), reason(&error)))
+    }
+}
+
+impl Drop for Drafts {
+    fn drop(&mut self) {
+        // What is left in it is of no use to anybody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Gives a file a new stamp; when it was last written stays. Where that is not allowed, files are read once more next time.
+fn restamp(path: &Path) {
+    if let Ok(file) = fs::metadata(path) {
+        let _ = fs::set_permissions(path, file.permissions());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn inputs() -> Inputs {
+        Inputs { sha256: "1".to_owned(), secrets: Vec::new() }
+    }
+
+    fn write(folder: &TempDir, artifacts: &[Artifact]) -> Done {
+        Tree::open(folder.path().to_owned()).write(artifacts, &Scope::Whole, Some(inputs())).unwrap()
+    }
+
+    fn untouched(folder: &TempDir) -> bool {
+        Tree::open(folder.path().to_owned()).untouched().is_some()
+    }
+
+    fn of(node: &str) -> Artifact {
+        Artifact::public(format!("nodes/{node}/machine.yaml"), "x")
+    }
+
+    #[test]
+    fn what_did_not_change_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let artifacts =
+            |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
+        let stamp = |name: &str| {
+            let file = fs::metadata(folder.path().join(name)).unwrap();
+            (file.ino(), file.mtime_nsec())
+        };
+        let written = |text: &str| write(&folder, &artifacts(text)).written;
+
+        assert_eq!(written("one"), 2);
+        let (before, listed) = (stamp("b"), stamp(manifest::NAME));
+        assert_eq!(written("one"), 0);
+        assert_eq!(stamp(manifest::NAME), listed);
+        assert_eq!(written("two"), 1);
+
+        assert_eq!(stamp("b"), before);
+        let machine = folder.path().join("nodes/a/machine.yaml");
+        assert_eq!(fs::metadata(&machine).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read(&machine).unwrap(), b"two");
+        assert!(!folder.path().join(DRAFTS).exists());
+    }
+
+    #[test]
+    fn what_no_longer_belongs_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        write(&folder, &[of("a"), of("b")]);
+        fs::write(path("nodes/b/mine.txt"), "mine").unwrap();
+
+        let done = write(&folder, &[of("c")]);
+
+        assert_eq!(done.removed, 2);
+        assert!(!path("nodes/a").exists() && !path("nodes/b/machine.yaml").exists());
+        assert!(path("nodes/b/mine.txt").exists() && path("nodes/c/machine.yaml").exists());
+    }
+
+    #[test]
+    fn a_part_is_written_beside_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = |artifacts: &[Artifact], inputs| {
+            let scope = Scope::Folders(vec!["nodes/a/".to_owned()]);
+            Tree::open(folder.path().to_owned()).write(artifacts, &scope, Some(inputs)).unwrap()
+        };
+        let old = Artifact::public("nodes/a/old", "x");
+        write(&folder, &[of("a"), of("b"), old]);
+
+        let done = part(&[of("a")], inputs());
+
+        assert_eq!((done.written, done.removed), (0, 1));
+        let manifest = Tree::open(folder.path().to_owned()).manifest;
+        let paths: Vec<&str> = manifest.files().iter().map(|entry| entry.path.as_str()).collect();
+        assert_eq!(paths, ["nodes/a/machine.yaml", "nodes/b/machine.yaml"]);
+        assert_eq!(manifest.inputs, Some(inputs()));
+        part(&[of("a")], Inputs { sha256: "2".to_owned(), secrets: Vec::new() });
+        assert_eq!(Tree::open(folder.path().to_owned()).manifest.inputs, None, "files of two builds");
+    }
+
+    #[test]
+    fn a_list_that_leads_out_of_the_folder_removes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = folder.path().join("outside");
+        fs::write(&outside, "x").unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let list = r#"{"inputs": null, "files": [{"path": "../outside", "sha256": "", "size": 1, "private": false}]}"#;
+        fs::write(root.join(manifest::NAME), list).unwrap();
+
+        Tree::open(root).write(&[], &Scope::Whole, None).unwrap();
+
+        assert!(outside.exists());
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mine = folder.path().join("nodes/a/machine.yaml");
+        fs::create_dir_all(mine.parent().unwrap()).unwrap();
+        fs::write(&mine, "mine").unwrap();
+
+        let refused =
+            Tree::open(folder.path().to_owned()).write(&[of("a"), of("b")], &Scope::Whole, None).unwrap_err();
+
+        assert!(refused.to_string().contains("nodes/a/machine.yaml would be overwritten"), "{refused}");
+        assert_eq!(fs::read(&mine).unwrap(), b"mine");
+        assert!(!folder.path().join("nodes/b").exists());
+    }
+
+    #[test]
+    fn any_change_to_a_file_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nodes/a/machine.yaml");
+        write(&folder, &[of("a"), of("b")]);
+        assert!(untouched(&folder));
+
+        let changes: [&dyn Fn(); 4] = [
+            &|| fs::write(&path, "y").unwrap(),
+            &|| fs::write(&path, "xy").unwrap(),
+            &|| fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap(),
+            &|| fs::remove_file(&path).unwrap(),
+        ];
+        for (nth, change) in changes.iter().enumerate() {
+            change();
+            assert!(!untouched(&folder), "{nth}");
+            assert_eq!(write(&folder, &[of("a"), of("b")]).written, 1, "{nth}");
+            assert!(untouched(&folder), "{nth}");
+        }
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(&path, "y").unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        assert!(!untouched(&folder), "the same length and the same time");
+        fs::write(&path, "x").unwrap();
+        assert!(untouched(&folder), "changed and changed back");
+    }
+
+    #[test]
+    fn a_second_writer_is_sent_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Tree::open(folder.path().to_owned()).lock().unwrap();
+
+        let refused = Tree::open(folder.path().to_owned()).write(&[], &Scope::Whole, None).unwrap_err();
+
+        assert!(refused.to_string().contains("another run is writing"), "{refused}");
+        drop(lock);
+        write(&folder, &[]);
+    }
+}
