@@ -20,6 +20,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
 	@scripts/tools cc nextest openssl frr bird iso fat
 	@scripts/lab-root
+	@scripts/lab-vm
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked

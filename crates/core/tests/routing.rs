@@ -206,17 +206,17 @@ fn a_drained_node_keeps_its_sessions_and_announces_nothing() {
 }
 
 #[test]
-fn ipv4_service_addresses_over_ipv6_do_not_circle_on_frr_8() {
-    let text = |more: &str| {
-        format!(
+fn bgpd_of_frr_8_alone_keeps_ipv4_service_addresses_over_ipv6_from_zebra() {
+    let file = |version: &str, more: &str| {
+        let text = format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
-             routing: {{backend: frr, neighbors: [{{link: eth0}}], workload: {{speaker: metallb{more}}}}}\n\
+             routing: {{backend: frr, version: {version}, neighbors: [{{link: eth0}}], workload: {{speaker: metallb{more}}}}}\n\
              nodes: [{{name: a, index: 1}}]"
-        )
+        );
+        service_of(&text).unwrap().files[0].text.clone()
     };
 
-    let over_6 = service_of(&text("")).unwrap().files[0].text.clone();
-    let over_4 = service_of(&text(", isolation: netns")).unwrap().files[0].text.clone();
+    let (over_6, over_4, newer) = (file("8.4", ""), file("8.4", ", isolation: netns"), file("10.3", ""));
 
     let map = "bgp as-path access-list SPEAKER seq 5 permit ^4000099999_\n\
                route-map NOT-OF-SPEAKER deny 5\n match as-path SPEAKER\nexit\nroute-map NOT-OF-SPEAKER permit 10\nexit\n";
@@ -224,6 +224,7 @@ fn ipv4_service_addresses_over_ipv6_do_not_circle_on_frr_8() {
     assert!(over_6.contains(" address-family ipv4 unicast\n  table-map NOT-OF-SPEAKER\n"), "{over_6}");
     assert_eq!(over_6.matches("table-map").count(), 1, "the fabric's instance alone: {over_6}");
     assert!(!over_4.contains("NOT-OF-SPEAKER"), "{over_4}");
+    assert!(!newer.contains("NOT-OF-SPEAKER"), "{newer}");
 }
 
 #[test]

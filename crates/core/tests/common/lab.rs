@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Seconds that one command, or one thing that is waited for, may take.
-const PATIENCE: u64 = 60;
+/// Seconds that one command, or one thing that is waited for, may take. Where everything is emulated, all takes longer.
+fn patience() -> u64 {
+    if super::vm::is_here() { 240 } else { 60 }
+}
 
 /// The way to the first process of a machine. What is written lands in memory; the rest of the file system cannot be
 /// changed or, on this machine's own, belongs to others.
@@ -54,8 +56,13 @@ pub enum Root {
 
 /// What `scripts/lab-root` made.
 pub fn made(name: &str) -> PathBuf {
+    made_by("scripts/lab-root", name)
+}
+
+/// What one of the scripts made.
+pub fn made_by(script: &str, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(name);
-    assert!(path.exists(), "{}: not there; make it with `scripts/lab-root`", path.display());
+    assert!(path.exists(), "{}: not there; make it with `{script}`", path.display());
     path.canonicalize().unwrap()
 }
 
@@ -68,7 +75,7 @@ pub fn said(output: &Output) -> String {
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() -> String) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(PATIENCE), "{what}: never seen\n{}", state());
+        assert!(start.elapsed() < Duration::from_secs(patience()), "{what}: never seen\n{}", state());
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -114,7 +121,7 @@ impl Machine {
     pub fn run(&self, script: &str) -> Output {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--net", "--pid", "--target", &self.pid]);
-        command.args(["timeout", &PATIENCE.to_string(), "sh", "-c", script]).stdin(Stdio::null());
+        command.args(["timeout", &patience().to_string(), "sh", "-c", script]).stdin(Stdio::null());
         command.output().unwrap()
     }
 

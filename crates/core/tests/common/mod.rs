@@ -7,6 +7,7 @@ pub mod frr;
 pub mod lab;
 pub mod random;
 pub mod routing;
+pub mod vm;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,14 @@ use crate::cluster::section::{Advertise, Speaker};
 use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Domain, Family, Filter, Model, Term, Workload};
 
-/// The file. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
-pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAddr>) -> String {
+/// The file, for a release. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
+pub fn render(
+    model: &Model,
+    passwords: &[Option<String>],
+    gateway: Option<IpAddr>,
+    version: (u16, u16),
+) -> String {
+    let passing = passes_by(model, version);
     let mut conf = Page::new();
     conf.head(model);
     conf.bfd_profiles(&model.bfd());
@@ -24,11 +30,11 @@ pub fn render(model: &Model, passwords: &[Option<String>], gateway: Option<IpAdd
     if let Some(workload) = &model.workload {
         conf.speaker_policy(workload, gateway);
     }
-    conf.tables(model);
+    conf.tables(model, passing);
     if let Some(workload) = &model.workload {
         conf.workload(model, workload);
     }
-    conf.fabric(model, passwords);
+    conf.fabric(model, passwords, passing.is_some());
     conf.uses_of_tables(model);
     conf.text()
 }
@@ -150,7 +156,7 @@ impl Page {
     /// What of the learnt routes enters the node's own table, and the source address of what the node sends over them. Those
     /// over the link to the speaker are for others. In a namespace their port has a number that another port has here, so
     /// that FRR would send service addresses back to the fabric.
-    fn tables(&mut self, model: &Model) {
+    fn tables(&mut self, model: &Model, passing: Option<&Workload>) {
         for (family, name) in table_maps(model) {
             if let Some(workload) = apart(model) {
                 let lines = [format!("match interface {}", workload.ours.link)];
@@ -159,7 +165,7 @@ impl Page {
             let source = source(model, family).map(|source| format!("set src {source}"));
             self.section(format_args!("route-map {name} permit 10"), source.as_slice());
         }
-        if let Some(workload) = passes_by(model) {
+        if let Some(workload) = passing {
             self.line(format_args!("bgp as-path access-list SPEAKER seq 5 permit ^{}_", workload.theirs.asn));
             self.section(
                 format_args!("route-map {NOT_OF_SPEAKER} deny 5"),
@@ -212,7 +218,7 @@ impl Page {
     }
 
     /// The instance in the node's own table.
-    fn fabric(&mut self, model: &Model, passwords: &[Option<String>]) {
+    fn fabric(&mut self, model: &Model, passwords: &[Option<String>], maps: bool) {
         self.line(format_args!("router bgp {}", model.asn));
         self.instance(model);
         self.line(" bgp bestpath as-path multipath-relax");
@@ -230,6 +236,9 @@ impl Page {
         }
         for family in Family::ALL {
             let mut lines = fabric_lines(model, family, shared.is_some());
+            if maps && family == Family::V4 {
+                lines.insert(0, format!("table-map {NOT_OF_SPEAKER}"));
+            }
             if let Some(workload) = shared.filter(|workload| workload.families.contains(&family)) {
                 lines.extend(speaker_lines(capitals(workload.speaker), workload, family));
             }
@@ -282,9 +291,10 @@ fn apart(model: &Model) -> Option<&Workload> {
 }
 
 /// The speaker whose IPv4 routes have IPv6 next hops. About such routes zebra of FRR 8.4 does not ask its map, and would send
-/// service addresses around between the two ends of the link: bgpd itself has to keep them from it.
-fn passes_by(model: &Model) -> Option<&Workload> {
-    apart(model).filter(|workload| workload.extends_next_hops())
+/// service addresses around between the two ends of the link: bgpd itself has to keep them from it. FRR 10.3 asks, and its
+/// bgpd must not: when its map refuses a new best route, the one before stays in the kernel, and leads to another node.
+fn passes_by(model: &Model, version: (u16, u16)) -> Option<&Workload> {
+    apart(model).filter(|workload| version.0 < 9 && workload.extends_next_hops())
 }
 
 fn source(model: &Model, family: Family) -> Option<IpAddr> {
@@ -320,9 +330,6 @@ fn own_lists(model: &Model, family: Family) -> Vec<(&'static str, Vec<IpNet>)> {
 fn fabric_lines(model: &Model, family: Family, shared: bool) -> Vec<String> {
     let (_, _, suffix) = words(family);
     let mut lines = Vec::new();
-    if family == Family::V4 && passes_by(model).is_some() {
-        lines.push(format!("table-map {NOT_OF_SPEAKER}"));
-    }
     if !own_lists(model, family).is_empty() {
         lines.push(format!("redistribute connected route-map LOOPBACKS-{suffix}"));
     }

@@ -31,7 +31,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
         refusals.push(Refusal::new("routing.workload.isolation", reason));
     }
     let daemons = daemons::render(model, routing, version, refusals);
-    let conf = conf::render(model, passwords, gateway);
+    let conf = conf::render(model, passwords, gateway, version);
     Service {
         name: "frr",
         version,

@@ -1,0 +1,23 @@
+//! What daemons told a kernel.
+
+use std::collections::BTreeMap;
+
+use crate::common::lab::Machine;
+
+/// Each prefix that came by BGP, and the ways to it; in a VRF, where one is named.
+pub fn learnt(machine: &Machine, vrf: Option<&str>) -> BTreeMap<String, String> {
+    let vrf = vrf.map(|vrf| format!("vrf {vrf}")).unwrap_or_default();
+    let of = |family: u8, default: &'static str, length: u8| {
+        let said = machine.ask(&format!("ip -o -{family} route show {vrf}"));
+        let whole = move |net: &str| match net {
+            "default" => default.to_owned(),
+            net if net.contains('/') => net.to_owned(),
+            net => format!("{net}/{length}"),
+        };
+        // FRR calls it bgp, BIRD calls all of its own bird.
+        let learnt = said.lines().filter(|line| line.contains(" proto b"));
+        let pair = |line: &str| line.split_once(' ').map(|(net, ways)| (whole(net), ways.to_owned()));
+        learnt.filter_map(pair).collect::<Vec<_>>()
+    };
+    of(4, "0.0.0.0/0", 32).into_iter().chain(of(6, "::/0", 128)).collect()
+}

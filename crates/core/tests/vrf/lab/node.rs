@@ -1,0 +1,140 @@
+//! A node as the agent would make it: its links, in the order that never flaps, and its daemon.
+
+use std::collections::BTreeMap;
+
+use ichor_core::render::routing::Service;
+use ichor_core::routing::{Domain, Model};
+
+use super::kernel::learnt;
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, Root, said};
+
+/// The metric of the route that ends every search in a VRF's table: the lowest priority there is.
+const LAST: u32 = 4_278_198_272;
+
+/// A link such as kube-proxy's, which has service addresses while nobody announces the link.
+const PROXY: &str = "kube-ipvs0";
+
+/// The source address of a way, and how many next hops it has.
+pub type Way = (String, usize);
+
+pub struct Node {
+    pub machine: Machine,
+    pub model: Model,
+    service: Service,
+    root: Root,
+}
+
+impl Node {
+    /// A node with its links, all but the ports.
+    pub fn new(model: Model, service: Service, root: Root) -> Self {
+        let machine = Machine::new(root);
+        machine.ask(
+            "install -d -o frr -g frr /run/frr && install -d /run/bird && touch /etc/frr/vtysh.conf\n\
+             echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
+        );
+        let node = Self { machine, model, service, root };
+        node.machine.ask(&node.addresses());
+        node.machine.ask(&node.workload());
+        node
+    }
+
+    fn addresses(&self) -> String {
+        let mut script = "set -e\n".to_owned();
+        for announced in &self.model.fabric.announced {
+            let (link, net) = (&announced.link, announced.net);
+            if link.as_str() != "lo" {
+                script += &format!("[ -e /sys/class/net/{link} ] || ip link add {link} type dummy\n");
+            }
+            script += &format!("ip link set {link} up\nip address add {net} dev {link}\n");
+        }
+        script + &format!("ip link add {PROXY} type dummy\nip link set {PROXY} up\n")
+    }
+
+    fn workload(&self) -> String {
+        let workload = self.model.workload.as_ref().unwrap();
+        let Domain::Vrf { name, table } = &workload.domain else { panic!("{:?}", workload.domain) };
+        let (ours, theirs, prefix) = (&workload.ours, &workload.theirs, workload.prefix);
+        format!(
+            "set -e\n\
+             ip link add {name} type vrf table {table}\nip link set {name} up\n\
+             ip -4 route add table {table} unreachable default metric {LAST}\n\
+             ip -6 route add table {table} unreachable default metric {LAST}\n\
+             ip link add {} type veth peer name {}\nip link set {} master {name}\n\
+             ip address add {}/{prefix} dev {} nodad\nip address add {}/{prefix} dev {} nodad\n\
+             ip link set {} up\nip link set {} up\n",
+            ours.link,
+            theirs.link,
+            ours.link,
+            ours.address,
+            ours.link,
+            theirs.address,
+            theirs.link,
+            ours.link,
+            theirs.link
+        )
+    }
+
+    /// Starts the daemon, which finds everything in its place.
+    pub fn start(&self) {
+        let conf = &self.service.files[0].text;
+        if self.service.files[0].name == "bird.conf" {
+            self.machine.write("/tmp/bird.conf", conf);
+            self.machine.start("bird -f -c /tmp/bird.conf -s /run/bird/bird.ctl", "/run/bird/bird.ctl");
+            return;
+        }
+        let frr = if self.root == Root::Own { Frr::V8 } else { Frr::V10 };
+        frr.start(&self.machine, Some(&self.service.files[1].text));
+        let loaded = Frr::load(&self.machine, conf);
+        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+    }
+
+    /// Gives the node service addresses, as kube-proxy would.
+    pub fn serve(&self, addresses: &[&str]) {
+        let add = |address: &&str| format!("ip address add {address} dev {PROXY}\n");
+        self.machine.ask(&format!("set -e\n{}", addresses.iter().map(add).collect::<String>()));
+    }
+
+    /// Those of these addresses that do not answer what comes from this node.
+    pub fn unanswered(&self, addresses: &[String]) -> String {
+        let ping = |net: &String| {
+            let address = net.split('/').next().unwrap();
+            format!("(busybox ping -c 3 -W 5 {address} >/dev/null || echo {address}) &\n")
+        };
+        let beside = Machine::beside(&self.machine, Root::Own);
+        beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
+    }
+
+    /// What the kernel got from the daemon.
+    pub fn ways(&self) -> BTreeMap<String, Way> {
+        let way = |(net, ways): (String, String)| {
+            let source = ways.split_once(" src ").and_then(|(_, rest)| rest.split(' ').next());
+            (net, (source.unwrap_or_default().to_owned(), ways.matches(" via ").count()))
+        };
+        learnt(&self.machine, None).into_iter().map(way).collect()
+    }
+
+    /// Routes of the VRF's table that lead elsewhere than to the speaker.
+    pub fn ways_out_of_the_vrf(&self) -> String {
+        let workload = self.model.workload.as_ref().unwrap();
+        let vrf = workload.domain.name().unwrap();
+        let within = [
+            format!("dev {} ", workload.ours.link),
+            format!("dev {vrf} "),
+            "unreachable default ".to_owned(),
+        ];
+        let routes =
+            self.machine.ask(&format!("ip -o -4 route show vrf {vrf}; ip -o -6 route show vrf {vrf}"));
+        assert_eq!(routes.matches("unreachable default ").count(), 2, "{routes}");
+        routes.lines().filter(|line| !within.iter().any(|part| line.contains(part))).collect()
+    }
+
+    /// What can be said when something never comes.
+    pub fn state(&self) -> String {
+        let said = self.machine.run(
+            "ip -br address; ip route; ip -6 route; vtysh -c 'show bgp vrf all summary'; birdc show protocols all; \
+             tail -n 20 /tmp/log-of-start",
+        );
+        format!("{}:\n{}", self.model.name, String::from_utf8_lossy(&said.stdout))
+    }
+}

@@ -1,0 +1,121 @@
+//! Nodes between their routers, each with a speaker behind a VRF: what a cluster file says, built.
+#![expect(clippy::disallowed_methods, reason = "what is emulated is slow, and there are two processors")]
+
+use std::thread;
+
+use ichor_core::plan::Plan;
+use ichor_core::routing::Network;
+use ichor_core::routing::fabric::Found;
+use ichor_core::routing::network::{End, Session};
+
+use super::node::Node;
+use super::router::Router;
+use super::speaker::Speaker;
+use crate::common::lab::{Root, wait_for};
+use crate::common::routing::{PASSWORD, service_with};
+use crate::common::{fabric, load_text, planned};
+
+/// What speakers say.
+pub struct Spoken {
+    /// What every speaker announces and no node takes.
+    pub refused: &'static [&'static str],
+    /// What every node's speaker announces and every node takes.
+    pub shared: &'static [&'static str],
+    /// What one speaker alone announces and its node takes, in the order of the nodes.
+    pub own: [&'static [&'static str]; 2],
+}
+
+pub struct Scene {
+    pub nodes: Vec<Node>,
+    pub routers: Vec<Router>,
+    pub speakers: Vec<Speaker>,
+    /// Which router knows which node, and by what name.
+    pub sessions: Vec<(usize, usize, String)>,
+    pub spoken: Spoken,
+}
+
+/// The same with each of them, at the same time.
+pub fn each<T: Sync, R: Send>(all: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let act = &act;
+    thread::scope(|scope| {
+        let acts: Vec<_> = all.iter().map(|one| scope.spawn(move || act(one))).collect();
+        acts.into_iter().map(|acted| acted.join().unwrap()).collect()
+    })
+}
+
+impl Scene {
+    /// Builds what a file says of these nodes, of the file systems their daemons are on, and of these routers.
+    pub fn new(text: &str, nodes: [(&str, Root); 2], routers: &[&str], spoken: Spoken) -> Self {
+        let told = planned(load_text(text));
+        let (cluster, plan) = &told;
+        let network = Network::of(cluster, plan).unwrap();
+        let files = fabric::made(&told, &|_| Ok(PASSWORD.to_owned())).unwrap();
+        let node = |(name, root): &(&str, Root)| {
+            let node = plan.node(name).unwrap();
+            let service = service_with(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()));
+            let model = network.nodes.iter().find(|model| model.name.as_str() == *name).unwrap();
+            Node::new(model.clone(), service.unwrap().unwrap(), *root)
+        };
+        let router = |name: &&str| {
+            let file = |file: &str| {
+                let path = format!("fabric/{name}/{file}");
+                files.iter().find(|file| file.path == path).unwrap().text.clone()
+            };
+            let router = network.routers.iter().find(|router| router.name == *name).unwrap();
+            Router::new(router.clone(), file("frr.conf"), file("daemons"))
+        };
+        let (nodes, routers) = (each(&nodes, node), each(routers, router));
+        let mut scene = Self { nodes, routers, speakers: Vec::new(), sessions: Vec::new(), spoken };
+        scene.cable(plan, &network);
+        scene.start();
+        scene
+    }
+
+    fn cable(&mut self, plan: &Plan, network: &Network) {
+        for Session(near, far) in &network.sessions {
+            let (End::Node(..), End::Router(..)) = (near, far) else { continue };
+            let node = self.nodes.iter().position(|it| it.model.name.as_str() == network.name(*near));
+            let router = self.routers.iter().position(|it| it.told.name == network.name(*far));
+            let (Some(node), Some(router)) = (node, router) else { continue };
+            let (ours, theirs) = (&self.nodes[node], &self.routers[router]);
+            let seen_as = match (&network.at(*near).found, &network.at(*far).found) {
+                (Found::Port { name, .. }, Found::Port { name: port, .. }) => {
+                    ours.machine.cable(name.as_str(), &theirs.machine, port.as_str());
+                    port.to_string()
+                }
+                (Found::Address { .. }, Found::Address { address, .. }) => {
+                    let plan = plan.node(ours.model.name.as_str()).unwrap();
+                    let (link, port) = (&plan.link.value, format!("to-{}", plan.name));
+                    ours.machine.cable(link.as_str(), &theirs.machine, &port);
+                    for (net, _) in plan.address.iter() {
+                        ours.machine.ask(&format!("ip address add {net} dev {link}"));
+                    }
+                    theirs.bridge(&port, plan.address.v6.as_ref().unwrap().value.prefix_len());
+                    address.to_string()
+                }
+                ends => panic!("{ends:?}"),
+            };
+            self.sessions.push((router, node, seen_as));
+        }
+    }
+
+    /// Starts daemons, then speakers. What nobody takes is said first: when the rest has arrived, it was refused. What all
+    /// speakers say the first node hears from the fabric before its own speaker says it.
+    fn start(&mut self) {
+        thread::scope(|scope| {
+            self.routers.iter().for_each(|router| drop(scope.spawn(|| router.start())));
+            self.nodes.iter().for_each(|node| drop(scope.spawn(|| node.start())));
+        });
+        let nodes: Vec<_> = self.nodes.iter().zip(self.spoken.own).collect();
+        self.speakers = each(&nodes, |(node, own)| {
+            let speaker = Speaker::new(&node.machine, &node.model);
+            speaker.announce(&[self.spoken.refused, own].concat());
+            speaker
+        });
+        let (shared, first) = (self.spoken.shared, &self.nodes[0]);
+        self.speakers[1].announce(shared);
+        let heard = || shared.iter().all(|net| first.ways().contains_key(*net));
+        wait_for("what the other speaker says", heard, || first.state());
+        self.speakers[0].announce(shared);
+    }
+}
