@@ -92,18 +92,25 @@ impl NodePlan {
         self.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false)
     }
 
-    /// The volume that its platform looks for by itself, and that holds a configuration of any length and for its eyes only.
-    pub fn own_volume(&self) -> Option<BootFrom> {
+    /// A carrier that its platform looks for, that holds what it needs however long that is, and that nobody else reads.
+    pub fn fitting_carrier(&self) -> BootFrom {
         match self.platform.value {
-            Platform::Nocloud => Some(BootFrom::Cidata),
-            Platform::Metal => Some(BootFrom::MetalIso),
-            _ => None,
+            Platform::Nocloud => BootFrom::Cidata,
+            Platform::Metal if self.needs_more_than_documents() => BootFrom::Meta,
+            Platform::Metal => BootFrom::MetalIso,
+            _ => BootFrom::Apply,
         }
+    }
+
+    /// Whether documents alone would leave it without its network: before Talos 1.12 there are none for links, and without
+    /// routing there are none at all.
+    pub fn needs_more_than_documents(&self) -> bool {
+        self.old_links && (self.routing.is_none() || self.boots_with_links())
     }
 
     /// Whether links must be set up before the machine can be reached: it has addresses of its own, or links that somebody
     /// has to make. Loopbacks and dummies are not among them: where there is no configuration for these, the agent makes them.
-    pub fn boots_with_links(&self) -> bool {
+    fn boots_with_links(&self) -> bool {
         self.links(Stage::Boot).iter().any(|link| match link.kind {
             LinkKind::Loopback | LinkKind::Dummy => false,
             LinkKind::Port { .. } => !link.addresses.is_empty(),

@@ -73,7 +73,7 @@ fn path(node: &NodePlan, name: &str) -> String {
 
 /// Why the carrier of a node cannot be made, and which one would do.
 fn refused(node: &NodePlan, why: &str) -> RenderError {
-    let (from, other) = (node.boot.from.value, node.own_volume().unwrap_or(BootFrom::Apply));
+    let (from, other) = (node.boot.from.value, node.fitting_carrier());
     let remedy = if from == other { String::new() } else { format!("; `boot.from: {other}` would do") };
     RenderError { at: node.path("boot.from"), reason: format!("{from}: {why}{remedy}") }
 }

@@ -59,22 +59,9 @@ fn boot_carrier(context: &Context<'_>, found: &mut Found) {
 }
 
 fn carrier_fault(node: &NodePlan) -> Option<String> {
-    let volume = node.own_volume().unwrap_or(BootFrom::Apply);
-    let would_do = |fault: &str, other: BootFrom| format!("{fault}; `boot.from: {other}` would do");
-    if let Some(fault) = unread(node).or_else(|| unpassed(node)) {
-        return Some(would_do(fault, volume));
-    }
-    if lacks_links(node) {
-        let other = if node.platform.value == Platform::Metal { BootFrom::Meta } else { volume };
-        return Some(would_do(
-            "it carries documents, and before Talos 1.12 there are none for links, and none without routing",
-            other,
-        ));
-    }
-    if node.boot.from.value == BootFrom::Meta && is_reached_by_bgp_alone(node) {
-        return Some(would_do("META has no BGP, and the machine is reached by nothing else", volume));
-    }
-    contradicted(node).map(str::to_owned)
+    let fault = unread(node).or_else(|| unpassed(node)).or_else(|| unfitting(node));
+    let would_do = |fault| format!("{fault}; `boot.from: {}` would do", node.fitting_carrier());
+    fault.map(would_do).or_else(|| contradicted(node).map(str::to_owned))
 }
 
 /// Why the image does not look at its carrier.
@@ -100,11 +87,30 @@ fn unread(node: &NodePlan) -> Option<&'static str> {
 /// Why the kernel does not get the command line that is its carrier.
 fn unpassed(node: &NodePlan) -> Option<&'static str> {
     match node.boot.from.value {
-        BootFrom::Early | BootFrom::Inline if node.own_volume().is_none() => {
+        BootFrom::Early | BootFrom::Inline
+            if !matches!(node.platform.value, Platform::Metal | Platform::Nocloud) =>
+        {
             Some("nobody but the image gives a machine of this platform its command line")
         }
         BootFrom::Early | BootFrom::Inline if node.has_secure_boot() => {
             Some("with secure boot the command line is part of the signed image")
+        }
+        _ => None,
+    }
+}
+
+/// Why it cannot hold what the node needs.
+fn unfitting(node: &NodePlan) -> Option<&'static str> {
+    match node.boot.from.value {
+        BootFrom::MetalIso | BootFrom::Embedded | BootFrom::Early | BootFrom::Inline
+            if node.needs_more_than_documents() =>
+        {
+            Some(
+                "it carries documents, and before Talos 1.12 there are none for links, and none without routing",
+            )
+        }
+        BootFrom::Meta if is_reached_by_bgp_alone(node) => {
+            Some("META has no BGP, and the machine is reached by nothing else")
         }
         _ => None,
     }
@@ -139,14 +145,6 @@ fn kernel_args(node: &NodePlan) -> impl Iterator<Item = String> {
     of_schematic.into_iter().chain(kernel.map(|arg| arg.as_str().to_owned()))
 }
 
-/// Whether the carrier has documents alone, and the release has none for what the node needs.
-fn lacks_links(node: &NodePlan) -> bool {
-    let documents = [BootFrom::MetalIso, BootFrom::Embedded, BootFrom::Early, BootFrom::Inline];
-    node.old_links
-        && documents.contains(&node.boot.from.value)
-        && (node.routing.is_none() || node.boots_with_links())
-}
-
 /// Whether nobody reaches the machine while it boots but by what it announces.
 fn is_reached_by_bgp_alone(node: &NodePlan) -> bool {
     let leads = |kind: &LinkKind| !matches!(kind, LinkKind::Loopback | LinkKind::Dummy);
@@ -163,7 +161,7 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
             let message = "the machine configuration would be part of the schematic";
             rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         } else if let Some(who) = node.shows_passwords_to() {
-            let (from, other) = (node.boot.from.value, node.own_volume().unwrap_or(BootFrom::Apply));
+            let (from, other) = (node.boot.from.value, node.fitting_carrier());
             let message = format!(
                 "{from}: the password of a BGP session would be shown to {who}; `boot.from: {other}` would do"
             );

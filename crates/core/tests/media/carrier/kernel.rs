@@ -3,8 +3,8 @@
 use ichor_core::inspect::{Machine, Outcome, Verdict, command_line};
 use ichor_core::talos::command_line::{CommandLine, LONGEST};
 
-use crate::common::findings_of_text;
 use super::rendered::of_text;
+use crate::common::findings_of_text;
 
 fn text(from: &str, more: &str) -> String {
     format!(

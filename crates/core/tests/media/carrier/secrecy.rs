@@ -1,7 +1,7 @@
 //! What a carrier may not hold, and what it cannot.
 
-use crate::common::findings_of_text;
 use super::rendered::of_text;
+use crate::common::findings_of_text;
 
 fn text(talos: &str, platform: &str, boot: &str, more: &str) -> String {
     format!(
@@ -70,7 +70,7 @@ fn a_carrier_that_cannot_do_names_one_that_can() {
             "",
             "only the metal platform looks there; `boot.from: cidata` would do",
         ),
-        ("v1.11.5", "metal", "from: embedded", "", "from 1.12 on; `boot.from: metal-iso` would do"),
+        ("v1.11.5", "metal", "from: embedded", "", "from 1.12 on; `boot.from: meta` would do"),
         ("v1.13.9", "gcp", "from: early", "", "its command line; `boot.from: apply` would do"),
         (
             "v1.13.9",

@@ -5,8 +5,8 @@ use ichor_core::media::FileSystem;
 use ichor_core::render::carrier;
 use ichor_core::talos::nocloud::Link;
 
-use crate::common;
 use super::rendered::{Carried, of_case, of_text};
+use crate::common;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
