@@ -26,11 +26,6 @@ fn extensions(node: &NodePlan) -> Vec<&str> {
     node.boot.extensions.iter().map(|extension| extension.value.as_str()).collect()
 }
 
-/// Where a build puts what carries the first configuration.
-fn carried_by(node: &NodePlan) -> Option<String> {
-    carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name))
-}
-
 fn row(node: &NodePlan) -> Vec<String> {
     let ports = node.ports.iter().map(|port| {
         format!("{} {}", port.name, text(port.mac.as_ref().map(|mac| mac.value))).trim_end().to_owned()
@@ -41,7 +36,7 @@ fn row(node: &NodePlan) -> Vec<String> {
         node.talos.value.to_string(),
         format!("{} {}", node.platform.value, node.arch.value),
         node.boot.image.value.to_string(),
-        lines([node.boot.from.value.to_string(), text(server), text(carried_by(node))]),
+        lines([node.boot.from.value.to_string(), text(server), text(carrier::file(node))]),
         text(node.boot.disk.as_ref().map(|disk| &disk.value)),
         lines(ports),
     ]
@@ -56,7 +51,7 @@ fn object(node: &NodePlan) -> Value {
         "image": node.boot.image.value.to_string(),
         "secure_boot": node.has_secure_boot(),
         "from": node.boot.from.value.word(),
-        "file": carried_by(node),
+        "file": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
         "server": node.settings.boot.get().and_then(|boot| boot.server.get()).map(|server| server.as_str()),
         "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),
