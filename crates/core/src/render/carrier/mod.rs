@@ -3,7 +3,7 @@
 //! [`render`] makes its files, or says why this carrier cannot hold what the node needs: `volume` makes CDs and images for USB
 //! sticks, `nocloud` the files that Talos reads on that platform, `kernel` the command line. The image is the same for all of
 //! them, and a carrier is small; only META and an embedded configuration are part of the schematic, and so of an image of the
-//! node's own. [`file`] names what a person takes in hand.
+//! node's own. [`file()`] names what a person takes in hand.
 //!
 //! Not here: what the first configuration is ([`Renderer::boot`](super::machine::Renderer::boot)), and what is wrong with a carrier
 //! by the file alone (the rule `boot-carrier`).
