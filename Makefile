@@ -35,7 +35,7 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli with genisoimage, and real FRR
+bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli, genisoimage, xorriso and real FRR
 	@scripts/tools cc python-yaml python-venv time nextest frr iso
 	@scripts/lab-root
 	cargo build --release --locked --package ichor
@@ -44,6 +44,7 @@ bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli with ge
 	$(PYTHON) -m venv $(TARGET)/bench-tools
 	$(TARGET)/bench-tools/bin/pip install --quiet jinja2-cli==1.0.0 pyyaml==6.0.3
 	$(PYTHON) scripts/bench-seed --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-seed.json
+	$(PYTHON) scripts/bench-media --out $(TARGET)/bench-media.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 
 install: ## Install the ichor command with cargo

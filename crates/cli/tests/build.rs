@@ -73,7 +73,7 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
     let built = files(&root);
     let names: Vec<&str> = built.keys().map(String::as_str).collect();
     let of = |node: &str| {
-        ["boot.yaml", "machine.yaml", "network-config", "schematic.yaml"]
+        ["boot.yaml", "cidata.img", "cidata.iso", "machine.yaml", "schematic.yaml"]
             .map(|file| format!("nodes/{node}/{file}"))
     };
     let of_all = vec!["manifest.json".to_owned()];
@@ -87,7 +87,9 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
         ]
         .concat()
     );
-    for name in ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "talosconfig"] {
+    for name in
+        ["nodes/solcp01/machine.yaml", "nodes/solcp01/boot.yaml", "nodes/solcp01/cidata.iso", "talosconfig"]
+    {
         assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
     }
     let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
@@ -107,7 +109,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
     let again = ichor(folder.path(), "build");
     assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
 
-    assert!(again.stderr.contains("10 files are as they should be"), "{}", again.stderr);
+    assert!(again.stderr.contains("12 files are as they should be"), "{}", again.stderr);
     assert_eq!((files(&root), inode()), (first.clone(), before));
     assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
 }
@@ -193,6 +195,24 @@ fn secrets_that_are_missing_are_named_and_never_told() {
 }
 
 #[test]
+fn a_carrier_that_cannot_hold_the_configuration_stops_the_build() {
+    let early = |args: usize| {
+        let more =
+            format!("platform: metal, boot: {{from: early}}, kernel: {{args: [a={}]}}", "x".repeat(args));
+        cluster(&[("ichor.yaml", &CLUSTER.replace("platform: nocloud", &more))])
+    };
+    let (short, long) = (early(10), early(1_650));
+
+    let (built, stopped) = (ichor(short.path(), "build"), ichor(long.path(), "build"));
+
+    assert_eq!(built.code, 0, "{}", built.all());
+    let said = ichor(short.path(), "media inspect build/sol/nodes/solwk01/cmdline --talos v1.13.9");
+    assert_eq!(said.code, 0, "{}", said.all());
+    refused(&stopped, &long, 1, "nodes.solcp01.boot.from: early: the command line would have 2");
+    assert!(stopped.stdout.contains("`boot.from: metal-iso` would do"), "{}", stopped.stdout);
+}
+
+#[test]
 fn what_an_earlier_build_left_is_removed() {
     let folder = cluster(&[]);
     assert_eq!(ichor(folder.path(), "build").code, 0);
@@ -204,7 +224,7 @@ fn what_an_earlier_build_left_is_removed() {
     let run = ichor(folder.path(), "build");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(run.stderr.contains("5 of an earlier build removed"), "{}", run.stderr);
+    assert!(run.stderr.contains("6 of an earlier build removed"), "{}", run.stderr);
     let left: Vec<String> = files(&root).into_keys().filter(|name| name.contains("solwk01")).collect();
     assert_eq!(left, ["nodes/solwk01/mine.txt"]);
     assert!(!root.join("nodes/solcp01/boot.yaml").exists(), "1.11 has no documents for this");

@@ -23,6 +23,19 @@ fn every_view_of_every_example_fits_a_hundred_columns_and_has_json() {
 }
 
 #[test]
+fn what_carries_the_first_configuration_is_named() {
+    let text = GOOD.replace("install:", "platform: nocloud, install:");
+    let folder = folder(&[("ichor.yaml", &text), ("metal.yaml", GOOD)]);
+
+    let (cidata, apply) =
+        (ichor(folder.path(), "show boot --json"), ichor(folder.path(), "show boot metal.yaml --json"));
+
+    assert_eq!(cidata.json()[0]["file"], "nodes/solcp01/cidata.iso");
+    assert!(apply.json()[0]["file"].is_null(), "{}", apply.stdout);
+    assert!(ichor(folder.path(), "show boot").stdout.contains("cidata.iso"));
+}
+
+#[test]
 fn the_plan_has_the_numbers_of_the_first_design() {
     let run = ichor(&root(), "show nodes examples/cilium/ichor.yaml --json");
     let node = &run.json()[0];

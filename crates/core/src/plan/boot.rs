@@ -1,7 +1,7 @@
 //! How a node starts: carrier of the first configuration, disk and images.
 
 use super::derive::Rule;
-use super::{BootPlan, Decided, ImagePlan, RoutingPlan, VmPlan};
+use super::{BootPlan, Decided, ImagePlan, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
 use crate::cluster::section::{Backend, BootFrom, Carrier, ImageSource, Platform, Rung};
 use crate::cluster::value::Either;
 use crate::model::Cluster;
@@ -88,4 +88,54 @@ fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<Str
         }
     }
     all
+}
+
+impl NodePlan {
+    /// Whether it boots nothing that is not signed.
+    pub fn has_secure_boot(&self) -> bool {
+        self.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false)
+    }
+
+    /// A carrier that its platform looks for, that holds what it needs however long that is, and that nobody else reads.
+    pub fn fitting_carrier(&self) -> BootFrom {
+        match self.platform.value {
+            Platform::Nocloud => BootFrom::Cidata,
+            Platform::Metal if self.needs_more_than_documents() => BootFrom::Meta,
+            Platform::Metal => BootFrom::MetalIso,
+            _ => BootFrom::Apply,
+        }
+    }
+
+    /// Whether documents alone would leave it without its network: before Talos 1.12 there are none for links, and without
+    /// routing there are none at all.
+    pub fn needs_more_than_documents(&self) -> bool {
+        self.old_links && (self.routing.is_none() || self.boots_with_links())
+    }
+
+    /// Whether links must be set up before the machine can be reached: it has addresses of its own, or links that somebody
+    /// has to make. Loopbacks and dummies are not among them: where there is no configuration for these, the agent makes them.
+    fn boots_with_links(&self) -> bool {
+        self.links(Stage::Boot).iter().any(|link| match link.kind {
+            LinkKind::Loopback | LinkKind::Dummy => false,
+            LinkKind::Port { .. } => !link.addresses.is_empty(),
+            LinkKind::Bond { .. } | LinkKind::Vlan { .. } | LinkKind::Bridge { .. } => true,
+        })
+    }
+
+    /// Who could read the passwords of its BGP sessions in the first configuration, where it has any and its carrier is not
+    /// for its eyes only.
+    pub fn shows_passwords_to(&self) -> Option<&'static str> {
+        let routing = self.routing.as_deref();
+        routing.filter(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))?;
+        match self.boot.from.value {
+            BootFrom::Embedded => Some("everybody who has the image"),
+            BootFrom::Early | BootFrom::Inline => {
+                Some("every program on the node, and everybody who reads its log")
+            }
+            BootFrom::NocloudNet => Some("everybody who asks the server"),
+            BootFrom::Cidata | BootFrom::MetalIso | BootFrom::Meta | BootFrom::Netboot | BootFrom::Apply => {
+                None
+            }
+        }
+    }
 }

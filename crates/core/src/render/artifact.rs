@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::carrier::Image;
+
 /// A file that a build makes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact {
@@ -18,6 +20,8 @@ pub struct Artifact {
 pub enum Contents {
     /// A text.
     Text(String),
+    /// A volume, of which there are too many to have the bytes of all at once.
+    Image(Image),
 }
 
 impl Artifact {
@@ -35,6 +39,7 @@ impl Artifact {
     pub fn text(&self) -> Option<&str> {
         match &self.contents {
             Contents::Text(text) => Some(text),
+            Contents::Image(_) => None,
         }
     }
 }
@@ -50,6 +55,7 @@ impl Contents {
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Text(text) => Cow::Borrowed(text.as_bytes()),
+            Self::Image(image) => Cow::Owned(image.bytes()),
         }
     }
 }
@@ -63,5 +69,11 @@ impl From<String> for Contents {
 impl From<&str> for Contents {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
+    }
+}
+
+impl From<Image> for Contents {
+    fn from(image: Image) -> Self {
+        Self::Image(image)
     }
 }

@@ -1,14 +1,16 @@
 //! The schematic of one node: what the Image Factory makes its images from.
 //!
 //! [`of`] starts from `image.schematic` and adds what the plan decided: extensions, kernel arguments, the overlay of a
-//! single-board computer, META and the embedded configuration, where the machine starts with them. Whoever knows its id can read a
-//! schematic, so one with a secret is refused.
+//! single-board computer, META and the embedded configuration, where the machine starts with them, and the argument by which it
+//! looks for a volume with its configuration. Whoever knows its id can read a schematic, so one with a secret is refused.
+//! [`command_line`] is the kernel command line that its images have.
 //!
 //! Not here: the schematic's text and id ([`talos::schematic`](crate::talos::schematic)).
 
 use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
 use crate::rules;
+use crate::talos::kernel_args::Line;
 use crate::talos::schematic::{Overlay, Schematic, SchematicError};
 use crate::talos::{document, emit, meta, release};
 
@@ -93,6 +95,10 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
     }
     let args = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
     schematic.kernel_args.extend(args.map(|arg| arg.as_str().to_owned()));
+    let looks = schematic.kernel_args.iter().any(|arg| arg.starts_with("talos.config="));
+    if node.boot.from.value == BootFrom::MetalIso && !looks {
+        schematic.kernel_args.push("talos.config=metal-iso".to_owned());
+    }
     if let Some(sbc) = node.settings.sbc.get()
         && schematic.overlay == Overlay::default()
     {
@@ -110,6 +116,22 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
         config.clone_into(&mut schematic.embedded_config);
     }
     refuse_secrets(node, schematic)
+}
+
+/// The command line of images that are made from the schematic of a node. META values are on that of ISOs and of machines that
+/// boot from the network; disk images have them in a partition.
+pub fn command_line(node: &NodePlan, schematic: &Schematic) -> Line {
+    let mut line = Line::of(&node.talos.value, node.platform.value, node.arch.value);
+    if node.has_secure_boot() {
+        line.add("lockdown=confidentiality");
+    }
+    let values: Vec<_> =
+        schematic.meta.iter().map(|(key, value)| meta::Value { key: *key, value: value.clone() }).collect();
+    if !values.is_empty() {
+        line.add(&format!("talos.environment={}={}", meta::VARIABLE, meta::encode(&values, true)));
+    }
+    line.customize(&schematic.kernel_args);
+    line
 }
 
 fn overlay(name: &str) -> Result<Overlay, NodeSchematicError> {

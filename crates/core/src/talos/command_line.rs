@@ -1,7 +1,10 @@
 //! The kernel command line as Talos reads it.
 //!
 //! [`CommandLine::parse`] cuts it at blanks, quotes or not. A parameter that stands several times has several values; where
-//! Talos wants one, it takes the first. [`CommandLine::inline`] unpacks the configurations that travel on it.
+//! Talos wants one, it takes the first. [`CommandLine::inline`] unpacks the configurations that travel on it, [`pack`] is the
+//! way there.
+//!
+//! Not here: what else stands on the line of an image ([`kernel_args`](super::kernel_args)).
 
 use std::io::Read;
 
@@ -14,6 +17,9 @@ pub const LONGEST: usize = 2047;
 
 /// The longest configuration that is unpacked.
 const LONGEST_CONFIG: u64 = 16 << 20;
+
+/// How hard a configuration is pressed: there is little room on the line.
+const LEVEL: i32 = 19;
 
 /// The parameters that carry configurations, in the order they are asked in: before the platform and after it.
 pub const INLINE: [&str; 2] = ["talos.config.early", "talos.config.inline"];
@@ -73,6 +79,11 @@ impl CommandLine {
     }
 }
 
+/// A configuration as the value of a parameter of [`INLINE`].
+pub fn pack(config: &[u8]) -> String {
+    base64::encode(zstd::bulk::compress(config, LEVEL).expect("there is memory for a configuration"))
+}
+
 fn unpack(text: &str) -> Result<Vec<u8>, InlineError> {
     let packed = base64::decode(text).map_err(|_| InlineError::Base64)?;
     let mut unpacked = Vec::new();
@@ -94,13 +105,8 @@ fn unpack(text: &str) -> Result<Vec<u8>, InlineError> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
-
-    fn packed(text: &str) -> String {
-        base64::encode(compress_to_vec(text.as_bytes(), CompressionLevel::Fastest))
-    }
 
     #[test]
     fn the_first_value_of_a_parameter_counts() {
@@ -114,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_configuration_may_be_cut_into_pieces() {
-        let whole = packed("machine: {}\n");
+        let whole = pack(b"machine: {}\n");
         let (one, two) = whole.split_at(8);
         let line = CommandLine::parse(&format!("talos.config.inline={one} x talos.config.inline={two}"));
 
@@ -130,17 +136,14 @@ mod tests {
 
         assert_eq!(inline("hunter2!"), Err(InlineError::Base64));
         assert!(matches!(inline(&base64::encode("hunter2")), Err(InlineError::Zstd(_))));
-        let bomb = base64::encode(compress_to_vec(
-            std::io::repeat(0).take(LONGEST_CONFIG + 2),
-            CompressionLevel::Fastest,
-        ));
-        assert_eq!(inline(&bomb), Err(InlineError::TooLong));
+        let bomb = vec![0; usize::try_from(LONGEST_CONFIG).unwrap() + 2];
+        assert_eq!(inline(&pack(&bomb)), Err(InlineError::TooLong));
     }
 
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(text in "\\PC{0,200}") {
-            let line = CommandLine::parse(&format!("talos.config.inline={}", packed(&text)));
+            let line = CommandLine::parse(&format!("talos.config.inline={}", pack(text.as_bytes())));
 
             prop_assert_eq!(line.inline("talos.config.inline"), Some(Ok(text.into_bytes())));
         }

@@ -20,7 +20,7 @@ use super::go::base64;
 pub const NETWORK: u8 = 10;
 
 /// The variable that carries META values to the installer.
-const VARIABLE: &str = "INSTALLER_META_BASE64";
+pub const VARIABLE: &str = "INSTALLER_META_BASE64";
 
 /// From this length on, values are gzipped.
 const GZIPPED_OVER: usize = 256;

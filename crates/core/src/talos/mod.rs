@@ -8,7 +8,7 @@
 //! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
 //!   of them; [`talosconfig`] is for talosctl.
 //! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`platform_network`].
-//! * Booting: [`nocloud`], [`command_line`], [`config_url`].
+//! * Booting: [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`].
 //! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster. [`go`] is what Go's libraries take.
 //!
 //! Not here: what ichor writes for a node ([`render`](crate::render)), and what it thinks of it ([`rules`](crate::rules)).
@@ -24,6 +24,7 @@ pub mod emit;
 pub mod encode;
 pub mod generate;
 pub mod go;
+pub mod kernel_args;
 pub mod key_path;
 pub mod kind;
 pub mod label;

@@ -1,12 +1,23 @@
-//! Volumes: what is written is read back as it was, by ourselves, and in `lab` by the programs that others use for it. The tests
-//! in `lab` need `scripts/tools iso fat`.
+//! Volumes: what is written is read back as it was, by ourselves, and in `lab` by the programs that others use for it. And what
+//! carries a machine's first configuration: that Talos finds in it what is meant, and when it cannot hold it. The tests in `lab`
+//! need `scripts/tools iso fat` and `scripts/lab-vm`.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod volumes;
 
 mod hostile;
 mod written;
 
+mod carrier {
+    mod kernel;
+    pub mod rendered;
+    mod secrecy;
+    mod volume;
+}
+
 mod lab {
+    mod built;
     mod fat;
     mod iso9660;
     mod others;

@@ -29,9 +29,9 @@ pub(super) use self::secrets::{Vault, patch_texts, secrets};
 /// Write every node's Talos configuration, what is around the nodes, and a talosconfig
 ///
 /// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
-/// the whole configuration; boot.yaml, what it can have before Talos is installed; schematic.yaml, what the Image Factory
-/// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
-/// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
+/// the whole configuration; boot.yaml, what it can have before Talos is installed; what carries that to the machine, as
+/// `boot.from` says: cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial; schematic.yaml, what the Image Factory
+/// makes its images from; and, where a daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
 /// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
 /// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an

@@ -1,14 +1,13 @@
 //! Every file of a cluster.
 
-use ichor_core::cluster::section::{Backend, BootFrom, Platform};
+use ichor_core::cluster::section::Backend;
 use ichor_core::cluster::value::Secret;
-use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::fabric::containerlab;
-use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, RenderError, Renderer};
-use ichor_core::render::{fabric, hypervisor, manifests, platform_network, schematic};
+use ichor_core::render::{carrier, fabric, hypervisor, manifests};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::Bundle;
@@ -136,16 +135,6 @@ fn files(
         let artifact = if file.private { Artifact::private } else { Artifact::public };
         made.push(artifact(at(file.name), file.text));
     }
-    if node.platform.value == Platform::Nocloud {
-        made.push(Artifact::public(at("network-config"), network_config(node, Stage::Boot)));
-    }
-    if node.boot.from.value == BootFrom::Meta {
-        made.push(Artifact::public(at("meta-10.yaml"), platform_network::text(node)));
-    }
-    let embedded = (node.boot.from.value == BootFrom::Embedded).then_some(boot.as_str());
-    match schematic::of(node, embedded) {
-        Ok(schematic) => made.push(Artifact::public(at("schematic.yaml"), schematic.canonical())),
-        Err(error) => return Err(vec![RenderError::of(node, &error)]),
-    }
+    made.extend(carrier::render(node, &boot).map_err(|error| vec![error])?);
     Ok(made)
 }

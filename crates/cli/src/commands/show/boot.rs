@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use ichor_core::plan::NodePlan;
+use ichor_core::render::carrier;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};
@@ -35,22 +36,22 @@ fn row(node: &NodePlan) -> Vec<String> {
         node.talos.value.to_string(),
         format!("{} {}", node.platform.value, node.arch.value),
         node.boot.image.value.to_string(),
-        lines([node.boot.from.value.to_string(), text(server)]),
+        lines([node.boot.from.value.to_string(), text(server), text(carrier::file(node))]),
         text(node.boot.disk.as_ref().map(|disk| &disk.value)),
         lines(ports),
     ]
 }
 
 fn object(node: &NodePlan) -> Value {
-    let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false);
     json!({
         "node": node.name.as_str(),
         "talos": node.talos.value.to_string(),
         "platform": node.platform.value.word(),
         "arch": node.arch.value.word(),
         "image": node.boot.image.value.to_string(),
-        "secure_boot": secure,
+        "secure_boot": node.has_secure_boot(),
         "from": node.boot.from.value.word(),
+        "file": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
         "server": node.settings.boot.get().and_then(|boot| boot.server.get()).map(|server| server.as_str()),
         "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),

@@ -7,12 +7,12 @@ use std::fmt;
 
 use super::medium::{self, Medium};
 use super::uuid::Uuid;
-use crate::cluster::section::{Arch, BootDevice, BootFrom, DiskKey, Firmware};
+use crate::cluster::section::{Arch, BootDevice, DiskKey, Firmware};
 use crate::cluster::value::{Either, Mac};
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan, VmPlan};
-use crate::render::image;
 use crate::render::machine::RenderError;
+use crate::render::{carrier, image};
 
 /// A virtual machine, decided.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl<'p> Guest<'p> {
             disk: vm.disk.value.bytes().div_ceil(1 << 30),
             boot: vm.boot.value.iter().filter(can_boot).copied().collect(),
             macs: node.ports.iter().map(|port| port.mac.as_ref().map(|mac| mac.value)).collect(),
-            serial: serial(node),
+            serial: carrier::serial(node),
             secure_boot,
             tpm: secure_boot || is_sealed_by_tpm(cluster),
             pool: written.and_then(|vm| vm.pool.get()).map(|pool| pool.as_str()),
@@ -108,12 +108,4 @@ fn is_sealed_by_tpm(cluster: &Cluster) -> bool {
     let Some(encryption) = cluster.section().encryption.get() else { return false };
     let tpm = |key: Option<&Either<DiskKey, _>>| matches!(key, Some(Either::Word(DiskKey::Tpm)));
     tpm(encryption.state.get()) || tpm(encryption.ephemeral.get())
-}
-
-/// What Talos' nocloud platform reads from the serial number: where its three files are.
-fn serial(node: &NodePlan) -> Option<String> {
-    let server = node.settings.boot.get()?.server.get()?;
-    let base = server.as_str().trim_end_matches('/');
-    (node.boot.from.value == BootFrom::NocloudNet)
-        .then(|| format!("ds=nocloud-net;s={base}/nodes/{}/", node.name))
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError};
-use crate::cluster::section::{Backend, BootFrom, Carrier, Routing};
+use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::routing::{self, Order, Refusal, Service, Template, native};
 use crate::routing::{Model, Protected};
@@ -100,11 +100,6 @@ pub fn add(
         Ok(None) => return,
         Err(mut found) => return errors.append(&mut found),
     };
-    if stage == Stage::Boot && node.boot.from.value == BootFrom::Embedded && has_password(node) {
-        let reason = "the image carries the configuration, and with it the password of a session to everybody who has the \
-                      image; start the machine another way than `embedded`";
-        return errors.push(RenderError::new(node.path("boot.from"), reason));
-    }
     let named = node.settings.routing.get().and_then(|routing| routing.service.get());
     let files: Vec<_> = service
         .files
@@ -113,9 +108,4 @@ pub fn add(
         .collect();
     let name = named.map_or(service.name, |name| name.as_str());
     draft.document("ExtensionServiceConfig", json!({"name": name, "configFiles": files}));
-}
-
-fn has_password(node: &NodePlan) -> bool {
-    let routing = node.routing.as_deref();
-    routing.is_some_and(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))
 }

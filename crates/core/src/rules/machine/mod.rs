@@ -1,6 +1,6 @@
 //! One machine: the release it runs, its links, and how it starts and is installed.
 
-mod boot;
+mod carrier;
 mod cloud;
 mod dhcp;
 mod hypervisor;
@@ -22,7 +22,7 @@ pub(super) const GROUPS: &[Group] = &[
     ("Ports", port::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),
-    ("Boot", boot::RULES),
+    ("First configuration", carrier::RULES),
     ("Virtual machines", vm::RULES),
     ("Hypervisors", hypervisor::RULES),
     ("Clouds", cloud::RULES),

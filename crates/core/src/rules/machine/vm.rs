@@ -1,6 +1,6 @@
 //! Virtual machines: where they are made, how large they are, and what they boot from.
 
-use super::boot::proxmox;
+use super::hypervisor::proxmox;
 use crate::cluster::nearest::nearest;
 use crate::cluster::section::{BootDevice, BootFrom, Role};
 use crate::cluster::value::Either;

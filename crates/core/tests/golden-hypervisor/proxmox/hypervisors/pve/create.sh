@@ -9,7 +9,7 @@ set -eu
 # local:iso/cp2-cidata.iso from nodes/cp2/cidata.iso
 # local:iso/talos-v1.13.9-ce4c980550dd-nocloud-amd64.iso from https://factory.talos.dev/image/ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515/v1.13.9/nocloud-amd64.iso
 # local:iso/wk1-cidata.iso from nodes/wk1/cidata.iso
-# local:iso/talos-v1.13.9-376567988ad3-metal-amd64.iso from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/metal-amd64.iso
+# local:iso/talos-v1.13.9-d0b273850841-metal-amd64.iso from https://factory.talos.dev/image/d0b273850841b13d0193fbfb0597bac2ca30387b8a0797a43238ecafc72ed329/v1.13.9/metal-amd64.iso
 # local:iso/wk2-metal-iso.iso from nodes/wk2/metal-iso.iso
 # cephfs:iso/talos.iso
 # local:iso/wk3-cidata.iso from nodes/wk3/cidata.iso
@@ -78,7 +78,7 @@ pvesh create /nodes/pve3/qemu -vmid 313 \
     -scsi0 ceph:64,discard=on,iothread=1,ssd=1 \
     -scsihw virtio-scsi-single \
     -serial0 socket \
-    -smbios1 base64=1,serial=ZHM9bm9jbG91ZC1uZXQ7cz1odHRwczovL2Jvb3QudmF1bHQvbm9kZXMvY3AzLw==,uuid=f0ab5bd3-5d75-8fad-8642-a51dc7d490bd \
+    -smbios1 base64=1,serial=ZHM9bm9jbG91ZC1uZXQ7cz1odHRwczovL2Jvb3QudmF1bHQvbm9jbG91ZC9jcDMv,uuid=f0ab5bd3-5d75-8fad-8642-a51dc7d490bd \
     -tags 'k8s;vault' \
     -tpmstate0 ceph:1,version=v2.0
 
@@ -114,7 +114,7 @@ pvesh create /nodes/pve2/qemu -vmid 322 \
     -cores 4 \
     -cpu x86-64-v2-AES \
     -ide0 local:iso/wk2-metal-iso.iso,media=cdrom \
-    -ide2 local:iso/talos-v1.13.9-376567988ad3-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.13.9-d0b273850841-metal-amd64.iso,media=cdrom \
     -machine pc \
     -memory 8192 \
     -name wk2 \

@@ -1,0 +1,216 @@
+//! What carries the first configuration to a machine: whether it looks there, whether it all fits, and who else reads it.
+
+use crate::cluster::Place;
+use crate::cluster::section::{BootFrom, ImageSource, Platform};
+use crate::plan::{ImagePlan, LinkKind, NodePlan, Stage};
+use crate::render::schematic;
+use crate::rules::patch::secret;
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::command_line::LONGEST;
+use crate::talos::kernel_args::LOADER;
+use crate::talos::schematic::Schematic;
+use crate::talos::{document, release};
+
+pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG];
+
+const BOOT_CARRIER: Rule = Rule {
+    id: "boot-carrier",
+    severity: Severity::Error,
+    summary: "the first configuration comes by a way that the machine does not look at, or that cannot hold it",
+    story: "Talos' metal image never looks for a `cidata` volume, and its nocloud image never reads META key 10. The \
+            machine boots into maintenance mode with an address from DHCP, as if nobody had configured anything.",
+    fix: "choose a `boot.from` that the platform and release have, and write `boot.server` where a server is needed",
+    look: boot_carrier,
+};
+
+const BOOT_CARRIER_SECRET: Rule = Rule {
+    id: "boot-carrier-secret",
+    severity: Severity::Error,
+    summary: "secrets would stand where others read them: in a schematic, an image, a command line",
+    story: "The public Image Factory answers GET /schematics/ID to everyone, and an ID is in every installer reference in \
+            every log. A machine configuration embedded there gives away the cluster's keys. A kernel command line is in \
+            the log of every boot, and every program on the node may read it.",
+    fix: "use `image.source: ichor` for embedded configurations, or another `boot.from`; keep secrets out of \
+          `image.schematic` and `kernel.args`",
+    look: boot_carrier_secret,
+};
+
+const COMMAND_LINE_LONG: Rule = Rule {
+    id: "command-line-long",
+    severity: Severity::Error,
+    summary: "the kernel command line is longer than what kernels on x86 keep",
+    story: "A kernel on x86 keeps 2,047 bytes of its command line and drops the rest without a word. What is lost stands at \
+            the end: the argument the image was made for, or half of the META values, which then cannot be unpacked.",
+    fix: "use fewer or shorter `kernel.args`; carry the network on a volume in place of META, or boot a disk image, which has \
+          META in a partition, and silence this",
+    look: command_line_long,
+};
+
+fn boot_carrier(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        if let Some(fault) = carrier_fault(node) {
+            let message = format!("{}: {fault}", node.boot.from.value);
+            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn carrier_fault(node: &NodePlan) -> Option<String> {
+    let fault = unread(node).or_else(|| unpassed(node)).or_else(|| unfitting(node));
+    let would_do = |fault| format!("{fault}; `boot.from: {}` would do", node.fitting_carrier());
+    fault.map(would_do).or_else(|| contradicted(node).map(str::to_owned))
+}
+
+/// Why the image does not look at its carrier.
+fn unread(node: &NodePlan) -> Option<&'static str> {
+    let platform = node.platform.value;
+    match node.boot.from.value {
+        BootFrom::Cidata | BootFrom::NocloudNet if platform != Platform::Nocloud => {
+            Some("only the nocloud platform looks there")
+        }
+        BootFrom::MetalIso | BootFrom::Meta if platform != Platform::Metal => {
+            Some("only the metal platform looks there")
+        }
+        BootFrom::Embedded if !release::at_least(&node.talos.value, 12) => {
+            Some("Talos has embedded configurations from 1.12 on")
+        }
+        BootFrom::Embedded if node.boot.image.value == ImagePlan::Given => {
+            Some("images that are given take no configuration in")
+        }
+        _ => None,
+    }
+}
+
+/// Why the kernel does not get the command line that is its carrier.
+fn unpassed(node: &NodePlan) -> Option<&'static str> {
+    match node.boot.from.value {
+        BootFrom::Early | BootFrom::Inline
+            if !matches!(node.platform.value, Platform::Metal | Platform::Nocloud) =>
+        {
+            Some("nobody but the image gives a machine of this platform its command line")
+        }
+        BootFrom::Early | BootFrom::Inline if node.has_secure_boot() => {
+            Some("with secure boot the command line is part of the signed image")
+        }
+        _ => None,
+    }
+}
+
+/// Why it cannot hold what the node needs.
+fn unfitting(node: &NodePlan) -> Option<&'static str> {
+    match node.boot.from.value {
+        BootFrom::MetalIso | BootFrom::Embedded | BootFrom::Early | BootFrom::Inline
+            if node.needs_more_than_documents() =>
+        {
+            Some(
+                "it carries documents, and before Talos 1.12 there are none for links, and none without routing",
+            )
+        }
+        BootFrom::Meta if is_reached_by_bgp_alone(node) => {
+            Some("META has no BGP, and the machine is reached by nothing else")
+        }
+        _ => None,
+    }
+}
+
+/// What else is written that does not go with it.
+fn contradicted(node: &NodePlan) -> Option<&'static str> {
+    let server = node.settings.boot.get().and_then(|boot| boot.server.get());
+    match (node.boot.from.value, server) {
+        (BootFrom::Netboot | BootFrom::NocloudNet, None) => Some("there is no `boot.server`; write it"),
+        (BootFrom::NocloudNet, Some(server)) if server.as_str().contains(';') => {
+            Some("Talos ends the URL at a `;`; write `boot.server` without")
+        }
+        (BootFrom::MetalIso, _) if kernel_args(node).any(|arg| looks_elsewhere(&arg)) => {
+            Some("`talos.config` among the kernel arguments sends the machine elsewhere; take it out")
+        }
+        _ => None,
+    }
+}
+
+fn looks_elsewhere(arg: &str) -> bool {
+    arg.strip_prefix("talos.config=").is_some_and(|place| place != "metal-iso")
+}
+
+/// The kernel arguments that are written, in both places.
+fn kernel_args(node: &NodePlan) -> impl Iterator<Item = String> {
+    let schematic = node.settings.image.get().and_then(|image| image.schematic.get()).map(document::from_any);
+    let texts =
+        |schematic| document::texts(schematic, "/customization/extraKernelArgs").map(str::to_owned).collect();
+    let of_schematic: Vec<String> = schematic.as_ref().map(texts).unwrap_or_default();
+    let kernel = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
+    of_schematic.into_iter().chain(kernel.map(|arg| arg.as_str().to_owned()))
+}
+
+/// Whether nobody reaches the machine while it boots but by what it announces.
+fn is_reached_by_bgp_alone(node: &NodePlan) -> bool {
+    let leads = |kind: &LinkKind| !matches!(kind, LinkKind::Loopback | LinkKind::Dummy);
+    let links = node.links(Stage::Boot);
+    let mut addressed = links.iter().filter(|link| link.dhcp || !link.addresses.is_empty());
+    node.routing.is_some() && !addressed.any(|link| leads(&link.kind))
+}
+
+fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        let factory = node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
+        if factory && node.boot.from.value == BootFrom::Embedded {
+            let message = "the machine configuration would be part of the schematic";
+            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
+        } else if let Some(who) = node.shows_passwords_to() {
+            let (from, other) = (node.boot.from.value, node.fitting_carrier());
+            let message = format!(
+                "{from}: the password of a BGP session would be shown to {who}; `boot.from: {other}` would do"
+            );
+            rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
+        }
+        let schematic = node.settings.image.get().and_then(|image| image.schematic.at());
+        if let Some(schematic) = schematic {
+            for key in secret::published(&document::from_any(schematic.value)) {
+                let message = format!("a secret in {key}");
+                rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
+            }
+        }
+        let args = node.settings.kernel.get().map(|kernel| &kernel.args);
+        for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
+            if let Some(name) = secret::in_kernel_arg(arg.value.as_str()) {
+                let message =
+                    format!("{name} holds a secret, and kernel arguments are part of the schematic");
+                rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);
+            }
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn command_line_long(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, kind) in context.plan.by_kind() {
+        // What else keeps a node from having a schematic is told by its own rules.
+        let Ok(mut schematic) = schematic::of(node, None) else { continue };
+        let length =
+            |schematic: &Schematic| schematic::command_line(node, schematic).to_string().len() + LOADER;
+        let whole = length(&schematic);
+        if whole <= LONGEST {
+            continue;
+        }
+        let meta = !std::mem::take(&mut schematic.meta).is_empty() && length(&schematic) <= LONGEST;
+        let (key, what) =
+            if meta { ("boot.from", ", with META in it as on an ISO") } else { ("kernel.args", "") };
+        let place = if meta { node.boot.from.place() } else { args_place(node) };
+        let message = format!(
+            "the command line would have {whole} bytes{what}, {LOADER} of them kept for the boot loader; want at most {LONGEST}"
+        );
+        rolls.say(key, place, message, &kind.nodes);
+    }
+    rolls.report(context, found);
+}
+
+fn args_place(node: &NodePlan) -> Option<Place> {
+    let kernel =
+        node.settings.kernel.get().and_then(|kernel| kernel.args.items().next().map(|arg| arg.place));
+    kernel.or_else(|| Some(node.settings.image.get()?.schematic.at()?.place))
+}

@@ -1,0 +1,74 @@
+//! Configurations on the kernel command line.
+
+use ichor_core::inspect::{Machine, Outcome, Verdict, command_line};
+use ichor_core::talos::command_line::{CommandLine, LONGEST};
+
+use super::rendered::of_text;
+use crate::common::findings_of_text;
+
+fn text(from: &str, more: &str) -> String {
+    format!(
+        "cluster: {{name: a, id: 1, talos: v1.13.9}}\nboot: {{from: {from}}}\n\
+         defaults: {{platform: metal, install: {{disk: /dev/sda}}{more}}}\nnodes: [{{name: a, role: controlplane, index: 1}}]"
+    )
+}
+
+#[test]
+fn talos_finds_the_configuration_on_the_line() {
+    for (from, key) in [("early", "talos.config.early"), ("inline", "talos.config.inline")] {
+        let carried = of_text(&text(from, ", kernel: {args: [console=ttyS0, quiet]}"));
+
+        let line = carried.text("cmdline");
+
+        let machine = Machine { talos: carried.node.talos.value.clone(), links: Vec::new() };
+        let inspection = command_line(line, &machine);
+        assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
+        assert_eq!((inspection.platform.as_str(), inspection.outcome()), ("metal", Outcome::Maintenance));
+        let source = inspection.sources.iter().find(|source| source.name == key).unwrap();
+        assert!(matches!(source.verdict, Verdict::Partial(_)), "{:?}", source.verdict);
+        let carried_text = CommandLine::parse(line).inline(key).unwrap().unwrap();
+        assert_eq!(carried_text, carried.boot.as_bytes());
+        assert!(line.starts_with("talos.platform=metal console=ttyS0 init_on_alloc=1 "), "{line}");
+        assert!(line.contains(" quiet talos.config."), "{line}");
+    }
+}
+
+#[test]
+fn a_line_that_a_kernel_would_cut_is_refused_with_its_numbers() {
+    let with = |length: usize| {
+        let args = format!(", kernel: {{args: [a={}]}}", "x".repeat(length));
+        of_text(&text("early", &args))
+    };
+    let room = LONGEST - 64 - with(1).text("cmdline").trim_end().len() + 1;
+
+    let (fits, cut) = (with(room), with(room + 1));
+
+    assert_eq!(fits.text("cmdline").trim_end().len() + 64, LONGEST);
+    let reason = cut.refusal();
+    assert!(
+        reason.starts_with("nodes.a.boot.from: early: the command line would have 2048 bytes"),
+        "{reason}"
+    );
+    assert!(
+        reason.contains("cuts it at 2047") && reason.ends_with("`boot.from: metal-iso` would do"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_without_the_configuration_is_told_by_check() {
+    let args = |length: usize| format!(", kernel: {{args: [a={}]}}", "x".repeat(length));
+    let told = |text: &str| -> Vec<String> {
+        let findings =
+            findings_of_text(text).into_iter().filter(|finding| finding.rule.id == "command-line-long");
+        findings.map(|finding| format!("{}: {}", finding.path, finding.message)).collect()
+    };
+
+    let long = told(&text("apply", &args(1_800)));
+    let short = told(&text("apply", &args(1_500)));
+    let meta = told(&text("meta", &args(1_500)));
+
+    assert!(long[0].contains("kernel.args: ") && long[0].contains(" bytes, 64 of them kept"), "{long:?}");
+    assert_eq!(short, Vec::<String>::new());
+    assert!(meta[0].contains("boot.from: ") && meta[0].contains("with META in it"), "{meta:?}");
+}

@@ -1,0 +1,84 @@
+//! The carriers of a cluster's nodes, by file and by text.
+
+use std::path::Path;
+
+use ichor_core::cluster::load;
+use ichor_core::cluster::load::Files;
+use ichor_core::plan::NodePlan;
+use ichor_core::render::artifact::Artifact;
+use ichor_core::render::carrier;
+use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::secrets::Bundle;
+
+use crate::common;
+
+const SECRETS: &str = include_str!("../../talos/clusters/single-v1.12/secrets.yaml");
+
+/// A node, its first configuration, and its carrier.
+pub struct Carried {
+    pub node: NodePlan,
+    pub boot: String,
+    pub files: Result<Vec<Artifact>, RenderError>,
+}
+
+impl Carried {
+    /// A file of the node.
+    pub fn file(&self, name: &str) -> &Artifact {
+        let path = format!("nodes/{}/{name}", self.node.name);
+        let files = self.files.as_ref().unwrap();
+        files.iter().find(|file| file.path == path).unwrap_or_else(|| panic!("no {path}: {files:?}"))
+    }
+
+    /// The text of a file.
+    pub fn text(&self, name: &str) -> &str {
+        self.file(name).text().unwrap_or_else(|| panic!("{name} is no text"))
+    }
+
+    /// The bytes of a file.
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        self.file(name).contents.bytes().into_owned()
+    }
+
+    /// The names of all files.
+    pub fn names(&self) -> Vec<&str> {
+        let folder = format!("nodes/{}/", self.node.name);
+        self.files.as_ref().unwrap().iter().map(|file| file.path.strip_prefix(&folder).unwrap()).collect()
+    }
+
+    /// Why there is no carrier.
+    pub fn refusal(&self) -> String {
+        self.files.as_ref().unwrap_err().to_string()
+    }
+}
+
+/// The nodes of a folder, for a release.
+pub fn of_case(case: &Path, release: &str) -> Vec<Carried> {
+    all(&mut common::At(common::Below(case.to_owned()), release))
+}
+
+/// The only node of a text.
+pub fn of_text(text: &str) -> Carried {
+    all(&mut common::Alone(text.as_bytes().to_vec())).remove(0)
+}
+
+fn all(files: &mut dyn Files) -> Vec<Carried> {
+    let (cluster, plan) = common::planned(load("ichor.yaml", files));
+    let ground = Ground {
+        cluster: &cluster,
+        plan: &plan,
+        bundle: &Bundle::read(SECRETS).unwrap(),
+        attachments: &Attachments::gather(&cluster, "ichor.yaml", files),
+        patches: &PatchTexts::new(),
+        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
+    };
+    let Ok(renderer) = Renderer::new(ground) else { panic!("what the nodes share cannot be made") };
+    let carried = |node: &NodePlan| {
+        let boot = emit_all(&renderer.boot(node).unwrap().documents);
+        (carrier::render(node, &boot), boot)
+    };
+    let carried: Vec<_> = plan.nodes.iter().map(carried).collect();
+    let all = plan.nodes.into_iter().zip(carried);
+    all.map(|(node, (files, boot))| Carried { node, boot, files }).collect()
+}

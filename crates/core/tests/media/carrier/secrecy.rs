@@ -1,0 +1,106 @@
+//! What a carrier may not hold, and what it cannot.
+
+use super::rendered::of_text;
+use crate::common::findings_of_text;
+
+fn text(talos: &str, platform: &str, boot: &str, more: &str) -> String {
+    format!(
+        "cluster: {{name: a, id: 1, talos: {talos}, endpoint: \"https://10.1.0.1:6443\"}}\nboot: {{{boot}}}\n\
+         defaults: {{platform: {platform}, install: {{disk: /dev/sda}}}}\n{more}\nnodes: [{{name: a, role: controlplane, index: 1}}]"
+    )
+}
+
+const PASSWORD: &str = "image: {source: ichor, registry: ghcr.io/a}\n\
+                        routing: {backend: frr, neighbors: [{link: eth0, asn: 65000, password: {env: PW}}]}";
+
+/// What a rule says, without the nodes it says it of.
+fn told(text: &str, rule: &str) -> Vec<String> {
+    let findings = findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule);
+    findings.map(|finding| finding.message.trim_end_matches(" (a)").to_owned()).collect()
+}
+
+#[test]
+fn a_password_goes_only_where_nobody_else_reads() {
+    for (from, platform, other) in [
+        ("embedded", "metal", "metal-iso"),
+        ("early", "metal", "metal-iso"),
+        ("inline", "nocloud", "cidata"),
+        ("nocloud-net, server: https://boot.sol", "nocloud", "cidata"),
+    ] {
+        let text = text("v1.13.9", platform, &format!("from: {from}"), PASSWORD);
+
+        let (carried, found) = (of_text(&text), told(&text, "boot-carrier-secret"));
+
+        let reason = carried.refusal();
+        assert!(reason.contains("the password of a BGP session would be shown to "), "{from}: {reason}");
+        assert!(reason.ends_with(&format!("`boot.from: {other}` would do")), "{from}: {reason}");
+        assert!(!reason.contains("a-secret-of-the-file"), "{reason}");
+        assert_eq!(found.len(), 1, "{from}: {found:?}");
+        assert!(reason.ends_with(&found[0]), "{reason} and {found:?}");
+    }
+    for (from, platform, file) in
+        [("cidata", "nocloud", "cidata.iso"), ("metal-iso", "metal", "metal-iso.img")]
+    {
+        let text = text("v1.13.9", platform, &format!("from: {from}"), PASSWORD);
+        let carried = of_text(&text);
+
+        assert!(carried.boot.contains("password a-secret-of-the-file"), "{}", carried.boot);
+        assert!(carried.file(file).private);
+        assert_eq!(told(&text, "boot-carrier-secret"), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_carrier_that_cannot_do_names_one_that_can() {
+    let secure = "image: {secure_boot: true}";
+    let alone = "network: {node: {v4: null, v6: null}}\nrouting: {backend: frr, neighbors: [{link: eth0, asn: 65000}]}";
+    let elsewhere = "roles: {controlplane: {kernel: {args: [\"talos.config=https://boot.sol/c\"]}}}";
+    for (talos, platform, boot, more, wants) in [
+        (
+            "v1.13.9",
+            "metal",
+            "from: cidata",
+            "",
+            "only the nocloud platform looks there; `boot.from: metal-iso` would do",
+        ),
+        (
+            "v1.13.9",
+            "nocloud",
+            "from: meta",
+            "",
+            "only the metal platform looks there; `boot.from: cidata` would do",
+        ),
+        ("v1.11.5", "metal", "from: embedded", "", "from 1.12 on; `boot.from: meta` would do"),
+        ("v1.13.9", "gcp", "from: early", "", "its command line; `boot.from: apply` would do"),
+        (
+            "v1.13.9",
+            "metal",
+            "from: inline",
+            secure,
+            "part of the signed image; `boot.from: metal-iso` would do",
+        ),
+        ("v1.11.5", "metal", "from: metal-iso", "", "none without routing; `boot.from: meta` would do"),
+        ("v1.11.5", "nocloud", "from: early", "", "none without routing; `boot.from: cidata` would do"),
+        ("v1.13.9", "metal", "from: meta", alone, "reached by nothing else; `boot.from: metal-iso` would do"),
+        ("v1.13.9", "metal", "from: metal-iso", elsewhere, "sends the machine elsewhere; take it out"),
+        ("v1.13.9", "nocloud", "from: nocloud-net", "", "there is no `boot.server`; write it"),
+        (
+            "v1.13.9",
+            "nocloud",
+            "from: nocloud-net, server: \"https://boot.sol/;a\"",
+            "",
+            "write `boot.server` without",
+        ),
+    ] {
+        let found = told(&text(talos, platform, boot, more), "boot-carrier");
+
+        assert!(found.len() == 1 && found[0].ends_with(wants), "{talos} {platform} {boot} {more}: {found:?}");
+    }
+}
+
+#[test]
+fn an_empty_configuration_is_not_carried() {
+    let carried = of_text(&text("v1.11.5", "metal", "from: metal-iso", ""));
+
+    assert!(carried.refusal().contains("metal-iso: it would be empty"), "{}", carried.refusal());
+}

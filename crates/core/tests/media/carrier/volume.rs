@@ -1,0 +1,112 @@
+//! Volumes, and the files of nocloud.
+
+use ichor_core::inspect::{self, Inspection, Machine, Outcome};
+use ichor_core::media::FileSystem;
+use ichor_core::render::carrier;
+use ichor_core::talos::nocloud::Link;
+
+use super::rendered::{Carried, of_case, of_text};
+use crate::common;
+
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+
+/// What a release makes of an image.
+fn inspected(carried: &Carried, name: &str) -> (inspect::Volume, Inspection) {
+    let image = carried.bytes(name);
+    let found = FileSystem::open(&image).unwrap();
+    let read = |entry| found.read(&image, entry).unwrap();
+    let files = found.files.iter().map(|entry| (entry.name.clone(), read(entry))).collect();
+    let volume = inspect::Volume { label: Some(found.label.clone()), files };
+    let links =
+        carried.node.ports.iter().enumerate().filter_map(|(nth, port)| {
+            Some(Link { name: format!("eth{nth}"), mac: port.mac.as_ref()?.value })
+        });
+    let machine = Machine { talos: carried.node.talos.value.clone(), links: links.collect() };
+    let inspection = inspect::volume(&volume, &machine).unwrap();
+    (volume, inspection)
+}
+
+#[test]
+fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
+    for release in RELEASES {
+        for carried in of_case(&common::folder("../../../examples/cilium"), release) {
+            let (volume, inspection) = inspected(&carried, "cidata.iso");
+
+            let at = format!("{} {release}", carried.node.name);
+            assert_eq!(volume.label.as_deref(), Some("cidata"), "{at}");
+            assert_eq!(volume.files["user-data"], carried.boot.as_bytes(), "{at}");
+            assert!(inspection.mistakes.is_empty(), "{at}: {:?}", inspection.mistakes);
+            assert_eq!(inspection.outcome(), Outcome::Maintenance, "{at}");
+            assert_eq!(inspection.hostname().as_deref(), Some(carried.node.name.as_str()), "{at}");
+            let length = carried.bytes("cidata.iso").len();
+            assert!(carried.file("cidata.iso").private && length <= 200 << 10, "{at}: {length} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
+    let text = |more: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\nboot: {{from: metal-iso}}\n\
+             defaults: {{platform: metal, install: {{disk: /dev/sda}}{more}}}\nnodes: [{{name: a, role: controlplane, index: 1}}]"
+        )
+    };
+    let (real, virtual_one) = (of_text(&text("")), of_text(&text(", vm: {cores: 2}")));
+
+    let volumes = ["metal-iso.iso", "metal-iso.img"].map(|name| inspected(&real, name));
+
+    for (volume, inspection) in volumes {
+        assert_eq!(volume.label.as_deref(), Some("metal-iso"));
+        assert_eq!(volume.files["config.yaml"], real.boot.as_bytes());
+        assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
+        assert_eq!(inspection.outcome(), Outcome::Maintenance);
+    }
+    assert_eq!(real.names(), ["metal-iso.iso", "metal-iso.img", "schematic.yaml"]);
+    assert_eq!(virtual_one.names(), ["metal-iso.iso", "schematic.yaml"]);
+    assert!(real.text("schematic.yaml").contains("- talos.config=metal-iso\n"));
+}
+
+#[test]
+fn a_serial_number_sends_a_machine_to_its_folder_on_the_server() {
+    let carried = of_text(
+        "cluster: {name: a, id: 1, talos: v1.13.9}\nboot: {from: nocloud-net, server: \"https://boot.sol/\"}\n\
+         defaults: {platform: nocloud, install: {disk: /dev/sda}}\nnodes: [{name: one, role: controlplane, index: 1}]",
+    );
+
+    let serial = carried.text("smbios-serial");
+
+    assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol/nocloud/one/\n");
+    assert_eq!(carrier::serial(&carried.node).as_deref(), Some(serial.trim_end()));
+    assert_eq!(carried.text("nocloud/user-data"), carried.boot);
+    assert_eq!(carried.text("nocloud/meta-data"), "instance-id: one\nlocal-hostname: one\n");
+    assert!(carried.text("nocloud/network-config").starts_with("version: 2\n"));
+    assert!(carried.file("nocloud/user-data").private && !carried.file("smbios-serial").private);
+}
+
+#[test]
+fn every_carrier_has_the_file_it_is_named_by() {
+    for (from, platform) in [
+        ("cidata", "nocloud"),
+        ("metal-iso", "metal"),
+        ("meta", "metal"),
+        ("netboot", "metal"),
+        ("nocloud-net", "nocloud"),
+        ("embedded", "metal"),
+        ("early", "metal"),
+        ("inline", "nocloud"),
+        ("apply", "metal"),
+    ] {
+        let carried = of_text(&format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\nboot: {{from: {from}, server: \"https://boot.sol\"}}\n\
+             defaults: {{platform: {platform}}}\nnodes: [{{name: a, role: controlplane, index: 1}}]"
+        ));
+
+        let names = carried.names();
+
+        let named = carrier::file(&carried.node);
+        assert_eq!(named.is_none(), ["netboot", "apply"].contains(&from), "{from}");
+        assert!(named.is_none_or(|name| names.contains(&name)), "{from}: {names:?}");
+        assert!(names.contains(&"schematic.yaml"), "{from}: {names:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The volumes of an example as a build writes them: what others read from them, and what a Linux kernel shows.
+#![expect(clippy::disallowed_methods, reason = "a kernel mounts folders and reads files")]
+
+use std::fs;
+
+use super::tools::{assert_same, bench, run, told};
+use crate::carrier::rendered::{Carried, of_case, of_text};
+use crate::common::{folder, vm};
+use crate::volumes::Case;
+
+/// The nodes of the Cilium example, and what stands on the volume of each.
+fn example() -> Vec<(Carried, Case)> {
+    let nodes = of_case(&folder("../../../examples/cilium"), "v1.13.9");
+    let with_case = |node: Carried| {
+        let name = node.node.name.to_string();
+        let meta_data = format!("instance-id: {name}\nlocal-hostname: {name}\n");
+        let network = "version: 2\nethernets: {}\n".to_owned();
+        let files = [("meta-data", meta_data), ("network-config", network), ("user-data", node.boot.clone())];
+        let files = files.map(|(name, text)| (name.to_owned(), text.into_bytes())).into();
+        (node, Case { label: "cidata", files })
+    };
+    nodes.into_iter().map(with_case).collect()
+}
+
+/// A machine of nobody's, that starts with a CD or a stick.
+fn real() -> (Carried, Case) {
+    let node = of_text(
+        "cluster: {name: a, id: 1, talos: v1.13.9}\nboot: {from: metal-iso}\n\
+         defaults: {platform: metal, install: {disk: /dev/sda}}\nnodes: [{name: a, role: controlplane, index: 1}]",
+    );
+    let files = vec![("config.yaml".to_owned(), node.boot.clone().into_bytes())];
+    (node, Case { label: "metal-iso", files })
+}
+
+#[test]
+fn every_reader_of_cds_finds_what_was_meant() {
+    for (node, case) in example().into_iter().chain([real()]) {
+        let bench = bench(&node.bytes(&format!("{}.iso", case.label)));
+
+        let facts = told("blkid", &["--probe", "--output", "export", bench.image()]);
+        assert!(facts.contains(&format!("\nLABEL={}\n", case.label)), "{facts}");
+        for (name, bytes) in &case.files {
+            for names in ["-R", "-J"] {
+                let (found, _) = run("isoinfo", &[names, "-i", bench.image(), "-x", &format!("/{name}")]);
+                assert!(found == *bytes, "isoinfo {names} {name} of {}", node.node.name);
+            }
+        }
+        let out = bench.out("xorriso");
+        run("xorriso", &["-osirrox", "on", "-indev", bench.image(), "-extract", "/", out.to_str().unwrap()]);
+        assert_same(&case, &out, "xorriso");
+        let out = bench.out("7z");
+        run("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
+        assert_same(&case, &out, "7z");
+    }
+}
+
+#[test]
+fn every_reader_of_sticks_finds_what_was_meant() {
+    let (node, case) = real();
+    let bench = bench(&node.bytes("metal-iso.img"));
+    let out = bench.out("mtools");
+
+    run("fsck.fat", &["-n", bench.image()]);
+    run("mcopy", &["-i", bench.image(), "::*", out.to_str().unwrap()]);
+    let facts = told("blkid", &["--probe", "--output", "export", bench.image()]);
+
+    assert_same(&case, &out, "mtools");
+    assert!(facts.contains("\nLABEL=metal-iso\n"), "{facts}");
+}
+
+#[test]
+fn a_linux_kernel_shows_what_was_meant() {
+    vm::inside(|| {
+        let (cds, (real, on_it)) = (example(), real());
+        // There is nowhere to write but memory, and no program here makes a folder in what cannot be written.
+        run("mount", &["-t", "tmpfs", "tmpfs", "/mnt"]);
+        let at = "/mnt/volume";
+        fs::create_dir(at).unwrap();
+        let mut volumes: Vec<(Vec<u8>, &Case, &[&str])> = Vec::new();
+        for (node, case) in &cds {
+            volumes.push((node.bytes("cidata.iso"), case, &["iso9660", "ro,loop"]));
+            volumes.push((node.bytes("cidata.iso"), case, &["iso9660", "ro,loop,norock"]));
+        }
+        volumes.push((real.bytes("metal-iso.iso"), &on_it, &["iso9660", "ro,loop"]));
+        volumes.push((real.bytes("metal-iso.img"), &on_it, &["vfat", "ro,loop"]));
+
+        for (image, case, how) in volumes {
+            fs::write("/mnt/image", image).unwrap();
+            run("mount", &["-t", how[0], "-o", how[1], "/mnt/image", at]);
+            assert_same(case, at.as_ref(), &how.join(" "));
+            run("umount", &[at]);
+        }
+    });
+}
