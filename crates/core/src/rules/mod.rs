@@ -27,6 +27,7 @@ use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::talos::document;
 use crate::talos::schematic::Schematic;
+use crate::talos::secret_value;
 use attachment::Attachments;
 
 /// How bad it is.
@@ -142,7 +143,7 @@ pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
     let mut places = Vec::new();
     for step in rung::all(cluster) {
         let args = step.rung.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
-        let secret = args.filter(|arg| patch::secret::in_kernel_arg(arg.value.as_str()).is_some());
+        let secret = args.filter(|arg| secret_value::in_kernel_arg(arg.value.as_str()).is_some());
         places.extend(secret.map(|arg| arg.place));
         if let Some(schematic) = step.rung.image.get().and_then(|image| image.schematic.at())
             && !patch::secret::published(&document::from_any(schematic.value)).is_empty()

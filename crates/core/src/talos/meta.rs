@@ -3,7 +3,7 @@
 //! [`encode`] and [`decode`] are the form of `INSTALLER_META_BASE64`: `0xa=VALUE;0xc=VALUE` in base64, gzipped where that
 //! is wanted and it is long. [`Value::parse`] reads one `KEY=VALUE` the way Talos does.
 //!
-//! Not here: the META partition.
+//! Not here: the META partition ([`adv`](super::adv)).
 
 use std::collections::BTreeSet;
 use std::fmt;

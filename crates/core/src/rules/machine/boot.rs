@@ -5,7 +5,7 @@ use crate::plan::{ImagePlan, NodePlan};
 use crate::rules::patch::secret;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::{document, release};
+use crate::talos::{document, release, secret_value};
 
 pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, ARGS_NEED_ROOT];
 
@@ -89,7 +89,7 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
         }
         let args = node.settings.kernel.get().map(|kernel| &kernel.args);
         for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
-            if let Some(name) = secret::in_kernel_arg(arg.value.as_str()) {
+            if let Some(name) = secret_value::in_kernel_arg(arg.value.as_str()) {
                 let message =
                     format!("{name} holds a secret, and kernel arguments are part of the schematic");
                 rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);
