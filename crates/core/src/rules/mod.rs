@@ -13,6 +13,7 @@ pub mod attachment;
 pub mod clash;
 mod identity;
 mod machine;
+pub mod media;
 pub mod patch;
 mod roll;
 mod routing;
@@ -116,7 +117,7 @@ pub struct Finding {
 pub type Group = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
-pub const GROUPS: [&[Group]; 9] = [
+pub const GROUPS: [&[Group]; 10] = [
     identity::GROUPS,
     address::GROUPS,
     api::GROUPS,
@@ -125,6 +126,7 @@ pub const GROUPS: [&[Group]; 9] = [
     patch::GROUPS,
     tunnel::GROUPS,
     clash::GROUPS,
+    media::GROUPS,
     silence::GROUPS,
 ];
 

@@ -60,9 +60,25 @@ impl CommandLine {
         self.parameters.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }
 
+    /// The values that `talos.environment` sets a variable to, in their order.
+    pub fn environment<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c str> {
+        let pairs = self.all("talos.environment").filter_map(|pair| pair.split_once('='));
+        pairs.filter(move |(key, _)| *key == name).map(|(_, value)| value)
+    }
+
     /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// The fields of `ip=`, at each colon that is not inside of brackets.
+    pub fn split_ip(value: &str) -> Vec<&str> {
+        let mut depth = 0_i32;
+        let fields = value.split(|letter| {
+            depth += i32::from(letter == '[') - i32::from(letter == ']');
+            letter == ':' && depth == 0
+        });
+        fields.map(|field| field.trim_matches(['[', ']'])).collect()
     }
 
     /// The configuration that a parameter of [`INLINE`] carries: its values joined, out of base64 and zstd.
@@ -71,6 +87,23 @@ impl CommandLine {
         let joined: String = self.all(key).collect();
         Some(unpack(&joined))
     }
+}
+
+/// The parameters that an image boots with, changed by those of a schematic: `-NAME` takes one away, and some come in the place
+/// of those that were there.
+pub fn customize(mut line: Vec<String>, extra: &[String]) -> Vec<String> {
+    let name = |parameter: &str| parameter.split('=').next().unwrap_or_default().to_owned();
+    for gone in extra.iter().filter_map(|arg| arg.strip_prefix('-')) {
+        line.retain(|parameter| name(parameter) != name(gone));
+    }
+    let added: Vec<&String> = extra.iter().filter(|arg| !arg.starts_with('-')).collect();
+    for replaced in ["console", "talos.platform"] {
+        if added.iter().any(|arg| name(arg) == replaced) {
+            line.retain(|parameter| name(parameter) != replaced);
+        }
+    }
+    line.extend(added.into_iter().cloned());
+    line
 }
 
 fn unpack(text: &str) -> Result<Vec<u8>, InlineError> {
@@ -110,6 +143,25 @@ mod tests {
         assert_eq!(line.all("talos.platform").count(), 2);
         assert_eq!((line.first("quiet"), line.first("a"), line.first("b")), (Some(""), Some("b=c"), None));
         assert_eq!(line.length(), 55);
+    }
+
+    #[test]
+    fn addresses_in_brackets_keep_their_colons() {
+        assert_eq!(
+            CommandLine::split_ip("[2001:db8::1]::[fe80::1]:64::eth0"),
+            ["2001:db8::1", "", "fe80::1", "64", "", "eth0"]
+        );
+        assert_eq!(CommandLine::split_ip("eth0:dhcp"), ["eth0", "dhcp"]);
+    }
+
+    #[test]
+    fn a_schematic_adds_takes_away_and_replaces() {
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let line = texts(&["talos.platform=metal", "console=tty0", "pti=on"]);
+
+        let changed = customize(line, &texts(&["-pti", "console=ttyS1", "a=b", "console=tty1"]));
+
+        assert_eq!(changed, ["talos.platform=metal", "console=ttyS1", "a=b", "console=tty1"]);
     }
 
     #[test]

@@ -19,8 +19,11 @@ use super::go::base64;
 /// The key of the platform's network configuration, on metal.
 pub const NETWORK: u8 = 10;
 
+/// The key of the code in the URL of a configuration.
+pub const CODE: u8 = 11;
+
 /// The variable that carries META values to the installer.
-const VARIABLE: &str = "INSTALLER_META_BASE64";
+pub const VARIABLE: &str = "INSTALLER_META_BASE64";
 
 /// From this length on, values are gzipped.
 const GZIPPED_OVER: usize = 256;
