@@ -18,7 +18,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 	@scripts/demo
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr bird iso fat
+	@scripts/tools cc nextest openssl frr bird iso fat disk
 	@scripts/lab-root
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz

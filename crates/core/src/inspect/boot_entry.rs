@@ -11,8 +11,9 @@ const ENTRIES: &str = "loader/entries";
 /// Where GRUB reads what to boot: on CDs, and on its own partition.
 const GRUB: [&str; 3] = ["boot/grub/grub.cfg", "grub/grub.cfg", "EFI/BOOT/grub.cfg"];
 
-/// The most files of a folder that are looked into.
+/// The most files of a folder that are looked into, and the longest text.
 const MOST: usize = 64;
+const LONGEST: u64 = 64 << 10;
 
 /// The command lines of a volume with the files they are in, the one that is booted first.
 pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, String)>, ReadError> {
@@ -23,18 +24,26 @@ pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(Stri
         }
     }
     for (path, entry) in folder(found, image, ENTRIES, ".conf")? {
-        if let Some(line) = options(&String::from_utf8_lossy(&found.read(image, &entry)?)) {
+        if let Some(line) = text(found, image, &entry)?.as_deref().and_then(options) {
             lines.push((path, line));
         }
     }
     for path in GRUB {
-        if let Some(entry) = found.at(image, path)?.filter(|entry| !entry.folder)
-            && let Some(line) = grub(&String::from_utf8_lossy(&found.read(image, &entry)?))
+        if let Some(entry) = found.at(image, path)?
+            && let Some(line) = text(found, image, &entry)?.as_deref().and_then(grub)
         {
             lines.push((path.to_owned(), line));
         }
     }
     Ok(lines)
+}
+
+/// What a file says; none where it is too long for a menu.
+fn text(found: &FileSystem, image: &dyn Image, entry: &Entry) -> Result<Option<String>, ReadError> {
+    if entry.folder || entry.length > LONGEST {
+        return Ok(None);
+    }
+    Ok(Some(String::from_utf8_lossy(&found.read(image, entry)?).into_owned()))
 }
 
 /// The files of a folder whose names end so, the newest release first, as systemd-boot shows them.

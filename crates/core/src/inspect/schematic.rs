@@ -53,6 +53,7 @@ impl Media {
         let schematic = schematic.or_else(|| (plain.id() == wanted.id).then_some(&plain));
         let mut media = Self::default();
         media.found.push(Found::new(name(wanted.asset.as_ref()), 0, described(wanted)));
+        media.found.push(Found::new("schematic", 0, wanted.id.as_str()));
         let Some(schematic) = schematic else {
             media.command_line = Some(line(wanted, &[]));
             media.embedded =
@@ -126,7 +127,7 @@ fn described(wanted: &Wanted) -> String {
     let platform = wanted.platform.as_deref().unwrap_or("every platform");
     let arch = wanted.arch.map(|arch| format!(", {arch}")).unwrap_or_default();
     let secure = if wanted.secure_boot { ", secure boot" } else { "" };
-    format!("Talos {} for {platform}{arch}{secure}, schematic {}", wanted.talos, wanted.id)
+    format!("Talos {} for {platform}{arch}{secure}", wanted.talos)
 }
 
 /// The command line of an image: the platform's, Talos' own, and those of the schematic.

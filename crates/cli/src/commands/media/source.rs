@@ -85,7 +85,8 @@ impl Source {
         let is_short = bytes.len() as u64 <= LONGEST_TEXT;
         let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
         // A command line ends where the kernel ends it; any other byte of this kind is of an image.
-        if !is_short || text.is_empty() || text.trim_end_matches(['\n', '\0']).contains('\0') {
+        let line = text.trim_end_matches(['\n', '\0']);
+        if !is_short || line.is_empty() || line.contains('\0') {
             return Ok(None);
         }
         let is_schematic = text.lines().any(|line| {

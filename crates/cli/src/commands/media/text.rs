@@ -7,6 +7,9 @@ use ichor_core::inspect::{Inspection, Outcome, Source, Verdict};
 
 use crate::{style, table};
 
+/// Longer lines of a configuration are cut.
+const LONGEST_LINE: usize = 90;
+
 pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVersion) -> io::Result<()> {
     let bold = style::BOLD;
     let platform = if inspection.platform.is_empty() { "none" } else { &inspection.platform };
@@ -21,9 +24,11 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
     rows(out, &["LINK", "ADDRESS", "BY"], addressing(inspection))?;
     rows(out, &["", "CONFIGURATION OF", "WHAT COMES OF IT"], sources(inspection))?;
     if let Some(config) = inspection.shown(talos) {
-        writeln!(out, "\n{bold}The configuration in force, without its secrets:{bold:#}\n")?;
+        let is_sure = inspection.outcome() != Outcome::Depends;
+        let sure = if is_sure { "" } else { ", as far as it is known" };
+        writeln!(out, "\n{bold}The configuration in force{sure}, without its secrets:{bold:#}\n")?;
         for line in config.lines() {
-            writeln!(out, "    {line}")?;
+            writeln!(out, "    {}", cut(line))?;
         }
     }
     for mistake in &inspection.mistakes {
@@ -33,6 +38,13 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
         writeln!(out, "{note}hint:{note:#} {}", mistake.rule.fix)?;
     }
     Ok(())
+}
+
+/// A line of a configuration, without the rest of certificates and the like.
+fn cut(line: &str) -> String {
+    let mut letters = line.chars();
+    let start: String = letters.by_ref().take(LONGEST_LINE).collect();
+    if letters.next().is_none() { start } else { start + "…" }
 }
 
 fn rows(out: &mut dyn Write, heading: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {

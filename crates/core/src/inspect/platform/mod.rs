@@ -27,7 +27,7 @@ impl<'b> Boot<'b> {
         self.media.command_line.is_some()
     }
 
-    /// The carrier that Talos finds by these labels, or else, with a mistake, one that was meant.
+    /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake.
     fn carrier(&self, labels: &[&str], files: &[&str], inspection: &mut Inspection) -> Option<&'b Carrier> {
         let carriers = &self.media.carriers;
         if let Some(found) = carriers.iter().find(|carrier| carrier.is_called(labels)) {
@@ -36,8 +36,7 @@ impl<'b> Boot<'b> {
         let meant = carriers.iter().find(|carrier| carrier.has(files))?;
         let message = format!("{} {}, so that Talos does not find it", meant.place, meant.called());
         inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
-        // Without a command line it is all there is, and worth a look.
-        (!self.has_line()).then_some(meant)
+        None
     }
 
     /// The META value of a key, of the partition or else of the command line.

@@ -14,7 +14,9 @@ const TAKEN_FOR: [&str; 3] = ["the names of the machine", "the network", "the co
 pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
     let Some(carrier) = boot.carrier(&nocloud::LABELS, &NOCLOUD, inspection) else {
         let place = "user-data of a volume with the label cidata, or of the address in the serial number";
-        config_source("platform", "user-data", Verdict::Elsewhere(place.to_owned()), inspection);
+        // Without a command line, the volume is all there is.
+        let verdict = if boot.has_line() { Verdict::Elsewhere(place.to_owned()) } else { Verdict::Nothing };
+        config_source("platform", "user-data", verdict, inspection);
         return;
     };
     let [meta_data, network_config, user_data] = NOCLOUD.map(|name| carrier.file(name));
