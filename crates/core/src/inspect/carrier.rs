@@ -19,9 +19,10 @@ pub(super) const META_NETWORK: &str = "meta-10.yaml";
 pub struct Carrier {
     /// Where it is.
     pub place: String,
-    /// The labels it is found by, of its file system and of its partition; none for a folder, which is taken for one with the
-    /// right label.
-    pub labels: Option<Vec<String>>,
+    /// The label of its file system; none for a folder, which is taken for a volume with the right one.
+    pub label: Option<String>,
+    /// The label of its partition; empty where it has none.
+    pub partition: String,
     /// The files in its root by their names.
     pub files: BTreeMap<String, Vec<u8>>,
 }
@@ -34,7 +35,7 @@ impl Carrier {
 
     /// A folder with these files.
     pub fn folder(files: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { place: "the folder".to_owned(), labels: None, files }
+        Self { place: "the folder".to_owned(), files, ..Self::default() }
     }
 
     /// The files of a file system that are looked for. `image` is the one it was opened from.
@@ -50,14 +51,13 @@ impl Carrier {
                 files.insert(name.to_owned(), found.read(image, entry)?);
             }
         }
-        let labels = [found.label.as_str(), partition].into_iter().filter(|label| !label.is_empty());
-        Ok(Self { place, labels: Some(labels.map(str::to_owned).collect()), files })
+        Ok(Self { place, label: Some(found.label.clone()), partition: partition.to_owned(), files })
     }
 
-    /// Whether it is found by one of these labels.
-    pub(super) fn is_called(&self, wanted: &[&str]) -> bool {
-        let Some(labels) = &self.labels else { return true };
-        labels.iter().any(|label| wanted.contains(&label.as_str()))
+    /// Whether it is found by one of these labels: of its file system, or of its partition where that counts.
+    pub(super) fn is_called(&self, wanted: &[&str], by_partition: bool) -> bool {
+        let Some(label) = &self.label else { return true };
+        wanted.contains(&label.as_str()) || by_partition && wanted.contains(&self.partition.as_str())
     }
 
     pub(super) fn has(&self, names: &[&str]) -> bool {
@@ -70,7 +70,9 @@ impl Carrier {
 
     /// Its labels for people.
     pub(super) fn called(&self) -> String {
-        let labels = self.labels.iter().flatten().map(|label| format!("`{label}`")).collect::<Vec<_>>();
+        let labels = [self.label.as_deref().unwrap_or_default(), &self.partition];
+        let labels: Vec<String> =
+            labels.iter().filter(|label| !label.is_empty()).map(|label| format!("`{label}`")).collect();
         if labels.is_empty() {
             "has no label".to_owned()
         } else {

@@ -58,11 +58,18 @@ fn a_state_partition_without_a_file_system_has_no_configuration() {
 }
 
 #[test]
-fn the_label_of_a_partition_is_as_good_as_that_of_its_file_system() {
-    let found = of_image(&disk::talos("talos.platform=nocloud", &[], b""));
+fn the_label_of_a_partition_is_as_good_as_that_of_its_file_system_since_1_12() {
+    let media = Media::of_image(&disk::talos("talos.platform=nocloud", &[], b"")).unwrap();
 
-    assert!(found.network.is_some(), "{found:?}");
-    assert_eq!(found.outcome(), Outcome::Maintenance);
+    for (talos, outcome) in [("v1.11.5", Outcome::Depends), ("v1.12.4", Outcome::Maintenance)] {
+        let found = inspect(&media, &machine(talos)).unwrap();
+
+        assert_eq!(
+            (found.outcome(), found.network.is_some()),
+            (outcome, outcome == Outcome::Maintenance),
+            "{talos}"
+        );
+    }
 }
 
 #[test]

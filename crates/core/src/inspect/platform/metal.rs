@@ -69,7 +69,7 @@ fn asked(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
 
 /// `config.yaml` of the volume that is called as it should be.
 fn volume(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
-    let Some(carrier) = boot.carrier(&[METAL_LABEL], &[METAL_CONFIG], inspection) else {
+    let Some(carrier) = boot.carrier(&[METAL_LABEL], true, &[METAL_CONFIG], inspection) else {
         return if boot.has_line() {
             Verdict::Elsewhere("config.yaml of the volume with the label metal-iso".to_owned())
         } else {
@@ -82,7 +82,7 @@ fn volume(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
             Verdict::of_platform(bytes, &boot.machine.talos, Mode::Metal)
         }
         // A folder may have the network alone.
-        None if carrier.labels.is_none() => Verdict::Nothing,
+        None if carrier.label.is_none() => Verdict::Nothing,
         None => Verdict::Refused(vec![format!("{} has no {METAL_CONFIG}", carrier.place)]),
     }
 }

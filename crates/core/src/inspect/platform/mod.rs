@@ -28,9 +28,15 @@ impl<'b> Boot<'b> {
     }
 
     /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake.
-    fn carrier(&self, labels: &[&str], files: &[&str], inspection: &mut Inspection) -> Option<&'b Carrier> {
+    fn carrier(
+        &self,
+        labels: &[&str],
+        by_partition: bool,
+        files: &[&str],
+        inspection: &mut Inspection,
+    ) -> Option<&'b Carrier> {
         let carriers = &self.media.carriers;
-        if let Some(found) = carriers.iter().find(|carrier| carrier.is_called(labels)) {
+        if let Some(found) = carriers.iter().find(|carrier| carrier.is_called(labels, by_partition)) {
             return Some(found);
         }
         let meant = carriers.iter().find(|carrier| carrier.has(files))?;

@@ -6,13 +6,16 @@ use crate::inspect::verdict::config_source;
 use crate::inspect::{Inspection, Verdict};
 use crate::rules::media as rules;
 use crate::talos::nocloud::{self, Files, UserData};
+use crate::talos::release;
 use crate::talos::validate::Mode;
 
 /// What each of the files is to Talos.
 const TAKEN_FOR: [&str; 3] = ["the names of the machine", "the network", "the configuration"];
 
 pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
-    let Some(carrier) = boot.carrier(&nocloud::LABELS, &NOCLOUD, inspection) else {
+    // Before 1.12 nocloud looked at file systems alone.
+    let by_partition = release::at_least(&boot.machine.talos, 12);
+    let Some(carrier) = boot.carrier(&nocloud::LABELS, by_partition, &NOCLOUD, inspection) else {
         let place = "user-data of a volume with the label cidata, or of the address in the serial number";
         // Without a command line, the volume is all there is.
         let verdict = if boot.has_line() { Verdict::Elsewhere(place.to_owned()) } else { Verdict::Nothing };
