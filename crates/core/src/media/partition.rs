@@ -11,9 +11,9 @@ const SECTORS: [u64; 2] = [512, 4096];
 const SIGNATURE: &[u8] = b"EFI PART";
 const HEADER: usize = 92;
 
-/// The length of an entry, and how many there may be, as Talos and Linux have them.
+/// The length of an entry, and how many there may be: 128 on disks, more on CDs of xorriso.
 const ENTRY: usize = 128;
-const MOST_ENTRIES: u32 = 128;
+const MOST_ENTRIES: u32 = 1024;
 
 /// Types of an MBR: nothing, the extended ones, and the one that stands for a GPT.
 const NOTHING: u8 = 0;

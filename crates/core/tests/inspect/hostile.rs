@@ -38,8 +38,11 @@ fn look(bytes: &[u8]) -> u64 {
     image.read.load(Ordering::Relaxed)
 }
 
+/// Where something starts, and how long it is.
+type Place = (usize, usize);
+
 /// Images of every kind, each with the places that matter most.
-fn images() -> Vec<(Vec<u8>, Vec<(usize, usize)>)> {
+fn images() -> Vec<(Vec<u8>, Vec<Place>)> {
     let disk = disk::talos("talos.platform=metal", &[(10, "addresses: []")], b"XFSB");
     let files = vec![("user-data", WORKER.as_bytes()), ("network-config", &b"version: 2\n"[..])];
     let cd = iso9660::write(&Volume::new("cidata", files).unwrap());

@@ -21,8 +21,8 @@ pub fn inspected(media: &Media) -> Inspection {
     inspect(media, &machine("v1.13.9")).unwrap()
 }
 
-pub fn of_image(image: &Vec<u8>) -> Inspection {
-    inspected(&Media::of_image(image).unwrap())
+pub fn of_image(image: &[u8]) -> Inspection {
+    inspected(&Media::of_image(&image.to_vec()).unwrap())
 }
 
 const NETWORK: &str =
