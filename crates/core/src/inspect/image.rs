@@ -71,7 +71,8 @@ impl Media {
             && self.carriers.iter().any(|carrier| !carrier.files.is_empty())
             && !on_a_cd
         {
-            let message = "the disk has an MBR, and Talos looks for the partitions of a GPT alone";
+            let message =
+                "the disk has an MBR, and Talos reads the table of a GPT alone: it may not find the files";
             self.mistake(&rules::MBR, message);
         }
         Ok(())

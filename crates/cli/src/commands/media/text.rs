@@ -20,9 +20,9 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
     ] {
         writeln!(out, "{bold}{name:<10}{bold:#} {value}")?;
     }
-    rows(out, &["FOUND", "BYTES", "WHAT IT IS"], found(inspection))?;
-    rows(out, &["LINK", "ADDRESS", "BY"], addressing(inspection))?;
-    rows(out, &["", "CONFIGURATION OF", "WHAT COMES OF IT"], sources(inspection))?;
+    rows(out, &["FOUND", "BYTES", "WHAT IT IS"], &found(inspection))?;
+    rows(out, &["LINK", "ADDRESS", "BY"], &addressing(inspection))?;
+    rows(out, &["", "CONFIGURATION OF", "WHAT COMES OF IT"], &sources(inspection))?;
     if let Some(config) = inspection.shown(talos) {
         let is_sure = inspection.outcome() != Outcome::Depends;
         let sure = if is_sure { "" } else { ", as far as it is known" };
@@ -47,12 +47,12 @@ fn cut(line: &str) -> String {
     if letters.next().is_none() { start } else { start + "…" }
 }
 
-fn rows(out: &mut dyn Write, heading: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
+fn rows(out: &mut dyn Write, heading: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
-    table::print(out, heading, &rows)
+    table::print(out, heading, rows)
 }
 
 fn found(inspection: &Inspection) -> Vec<Vec<String>> {
