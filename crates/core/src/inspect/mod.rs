@@ -1,47 +1,51 @@
 //! What a Talos release makes of boot media, before a machine boots from them.
 //!
-//! A [`Volume`] is the files of a medium, wherever they came from: a folder, an ISO, a disk. [`volume`] and
-//! [`command_line`](mod@command_line) read one on a machine as [`Machine`] says, and give an [`Inspection`]: the platform, the
-//! network, each configuration with Talos' verdict, what the machine will do, and each [`Mistake`].
+//! [`Media`] are what is there when a machine boots: a command line, a configuration in the image, the META partition, and
+//! [`Carrier`]s, which are folders and volumes with files for a platform. They are read out of an image, a folder, a command line
+//! or a schematic. [`inspect`] says what a [`Machine`] does with them, in an [`Inspection`]: the platform, the network, the
+//! [`Source`]s of configurations in the order Talos asks them, each with its [`Verdict`], and each [`Mistake`].
 //!
-//! Not here: opening folders and images (the command), and Talos' formats themselves ([`talos`](crate::talos)).
+//! In the order they are used: `image`, `boot_entry` and `schematic` make the media; `command_line` finds the platform, `platform`
+//! its network and configuration, `verdict` judges configurations, `addressing` and `outcome` say what comes of it all.
+//!
+//! Not here: opening files (the command), and Talos' formats themselves ([`talos`](crate::talos)).
 
-pub mod command_line;
+mod addressing;
+mod boot_entry;
+mod carrier;
+mod command_line;
+mod image;
+mod media;
 mod outcome;
+mod platform;
+mod schematic;
+#[cfg(test)]
+mod tests;
 mod verdict;
-mod volume;
-
-use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::cluster::value::TalosVersion;
+use crate::rules::Rule;
 use crate::talos::nocloud::Link;
 
-pub use self::command_line::command_line;
+pub use self::addressing::{Addressing, By};
+pub use self::carrier::Carrier;
+pub use self::media::{InspectError, Media, inspect};
 pub use self::outcome::Outcome;
+pub use self::schematic::SchematicError;
 pub use self::verdict::{Source, Verdict};
-pub use self::volume::{VolumeError, volume};
-
-/// The files in the root of a medium.
-#[derive(Clone, Debug, Default)]
-pub struct Volume {
-    /// The label of its file system; none for a folder, which is taken for one with the right label.
-    pub label: Option<String>,
-    /// The files by their names.
-    pub files: BTreeMap<String, Vec<u8>>,
-}
 
 /// The machine that is to boot.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The release it runs.
     pub talos: TalosVersion,
-    /// Its physical links.
+    /// Its physical links; none where they are not known.
     pub links: Vec<Link>,
 }
 
-/// What a release makes of a medium.
+/// What a release makes of media.
 #[derive(Clone, Debug, Default)]
 pub struct Inspection {
     /// The platform; empty where there is none.
@@ -58,38 +62,44 @@ pub struct Inspection {
     pub command_line_hostname: Option<String>,
     /// Where configurations may come from, in the order Talos asks.
     pub sources: Vec<Source>,
+    /// The addresses of the machine and where it asks for more.
+    pub addressing: Vec<Addressing>,
     /// What is wrong.
     pub mistakes: Vec<Mistake>,
 }
 
-/// Something found on a medium.
+/// Something found on media.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// A file or a parameter.
+    /// A partition, a file or a parameter.
     pub name: String,
     /// Its length in bytes.
-    pub length: usize,
+    pub length: u64,
     /// What Talos takes it for.
     pub taken_for: String,
 }
 
-/// Something wrong with a medium.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Something wrong with media.
+#[derive(Clone, Debug)]
 pub struct Mistake {
     /// What kind of mistake it is.
-    pub rule: &'static str,
+    pub rule: &'static Rule,
     /// What is wrong, and what comes of it.
     pub message: String,
-    /// What would be right.
-    pub fix: String,
+}
+
+impl Found {
+    fn new(name: impl Into<String>, length: usize, taken_for: impl Into<String>) -> Self {
+        Self { name: name.into(), length: length as u64, taken_for: taken_for.into() }
+    }
 }
 
 impl Inspection {
     fn find(&mut self, name: &str, length: usize, taken_for: impl Into<String>) {
-        self.found.push(Found { name: name.to_owned(), length, taken_for: taken_for.into() });
+        self.found.push(Found::new(name, length, taken_for));
     }
 
-    fn mistake(&mut self, rule: &'static str, message: impl Into<String>, fix: impl Into<String>) {
-        self.mistakes.push(Mistake { rule, message: message.into(), fix: fix.into() });
+    fn mistake(&mut self, rule: &'static Rule, message: impl Into<String>) {
+        self.mistakes.push(Mistake { rule, message: message.into() });
     }
 }

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::{Inspection, Verdict};
+use crate::cluster::value::TalosVersion;
 use crate::talos::config::Config;
+use crate::talos::{emit, encode, secret_value};
 
 /// What becomes of the machine at its first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub enum Outcome {
     Maintenance,
     /// It starts again and again, and never waits for a configuration.
     Loops,
-    /// It depends on what another machine answers.
+    /// It depends on what is elsewhere, or not read.
     Depends,
 }
 
@@ -31,7 +33,7 @@ impl Outcome {
 }
 
 impl Inspection {
-    /// What becomes of a machine that has nothing on its disk.
+    /// What becomes of the machine.
     pub fn outcome(&self) -> Outcome {
         if self.platform.is_empty() {
             return Outcome::Loops;
@@ -41,24 +43,36 @@ impl Inspection {
                 Verdict::Nothing | Verdict::Partial(_) => {}
                 Verdict::Complete(_) => return Outcome::Boots,
                 Verdict::Refused(_) => return Outcome::Loops,
-                Verdict::Elsewhere(_) => return Outcome::Depends,
+                Verdict::Elsewhere(_) | Verdict::Unread(_) => return Outcome::Depends,
             }
         }
         Outcome::Maintenance
     }
 
-    /// The configuration in force in the end: sources are not joined, each replaces the one before.
-    pub fn effective(&self) -> Option<&Config> {
-        let mut effective = None;
-        for source in &self.sources {
-            match &source.verdict {
-                Verdict::Nothing => {}
-                Verdict::Partial(config) => effective = Some(config),
-                Verdict::Complete(config) => return Some(config),
-                Verdict::Refused(_) | Verdict::Elsewhere(_) => return effective,
+    /// Which source is in force in the end: sources are not joined, each replaces the one before.
+    pub fn taken(&self) -> Option<usize> {
+        let mut taken = None;
+        for (nth, source) in self.sources.iter().enumerate() {
+            if source.verdict.config().is_some() {
+                taken = Some(nth);
+            }
+            if source.verdict.ends_the_search() {
+                break;
             }
         }
-        effective
+        taken
+    }
+
+    /// The configuration in force in the end, as far as it is known.
+    pub fn effective(&self) -> Option<&Config> {
+        self.sources[self.taken()?].verdict.config()
+    }
+
+    /// The configuration in force as a release writes it, without its secrets.
+    pub fn shown(&self, talos: &TalosVersion) -> Option<String> {
+        let documents = encode::encode(self.effective()?, talos);
+        let redacted: Vec<Value> = documents.iter().map(secret_value::redacted).collect();
+        Some(emit::emit_all(&redacted))
     }
 
     /// What the machine is called, as far as that is known: by its configuration, its platform or its command line.
@@ -70,22 +84,6 @@ impl Inspection {
             Some(if domain.is_empty() { host.to_owned() } else { format!("{host}.{domain}") })
         };
         configured.or_else(by_platform).or_else(|| self.command_line_hostname.clone())
-    }
-
-    /// The addresses that the platform gives, each with its link.
-    pub fn addresses(&self) -> Vec<(String, String)> {
-        self.listed("addresses", "address")
-    }
-
-    /// DHCP that the platform asks for, each with its link.
-    pub fn dhcp(&self) -> Vec<(String, String)> {
-        self.listed("operators", "operator")
-    }
-
-    fn listed(&self, list: &str, key: &str) -> Vec<(String, String)> {
-        let items = self.network.as_ref().and_then(|network| network[list].as_array()).into_iter().flatten();
-        let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
-        items.map(|item| (text(item, "linkName"), text(item, key))).collect()
     }
 }
 

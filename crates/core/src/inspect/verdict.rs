@@ -4,10 +4,12 @@ use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 
+use super::Inspection;
 use crate::cluster::value::TalosVersion;
+use crate::rules::media as rules;
 use crate::talos::config::{Config, Document};
-use crate::talos::load;
 use crate::talos::validate::{Mode, Report, Weight};
+use crate::talos::{load, secret_value};
 
 /// The longest configuration that is unpacked.
 const LONGEST: u64 = 16 << 20;
@@ -15,7 +17,7 @@ const LONGEST: u64 = 16 << 20;
 /// A source of configurations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// What it is called: `talos.config.early`, `platform`, `talos.config.inline`.
+    /// What it is called: `STATE`, `embedded`, `talos.config.early`, `platform`, `talos.config.inline`.
     pub name: String,
     /// What comes of it.
     pub verdict: Verdict,
@@ -34,6 +36,8 @@ pub enum Verdict {
     Refused(Vec<String>),
     /// Something that is fetched from elsewhere when the machine boots.
     Elsewhere(String),
+    /// Something that ichor does not read; where it is a whole configuration, nothing else is asked.
+    Unread(String),
 }
 
 impl Verdict {
@@ -65,11 +69,27 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a URL, whose secrets are not shown.
+    pub(super) fn fetched(url: &str) -> Self {
+        if secret_value::in_url(url) {
+            return Verdict::Elsewhere("a URL with a secret in it".to_owned());
+        }
+        Verdict::Elsewhere(url.to_owned())
+    }
+
+    /// Whether Talos asks no source after it.
+    pub fn ends_the_search(&self) -> bool {
+        match self {
+            Verdict::Complete(_) | Verdict::Refused(_) | Verdict::Elsewhere(_) => true,
+            Verdict::Nothing | Verdict::Partial(_) | Verdict::Unread(_) => false,
+        }
+    }
+
     /// The configuration that is in force by it.
     pub fn config(&self) -> Option<&Config> {
         match self {
             Verdict::Partial(config) | Verdict::Complete(config) => Some(config),
-            Verdict::Nothing | Verdict::Refused(_) | Verdict::Elsewhere(_) => None,
+            Verdict::Nothing | Verdict::Refused(_) | Verdict::Elsewhere(_) | Verdict::Unread(_) => None,
         }
     }
 
@@ -87,8 +107,21 @@ impl Verdict {
             Verdict::Complete(_) => "complete",
             Verdict::Refused(_) => "refused",
             Verdict::Elsewhere(_) => "elsewhere",
+            Verdict::Unread(_) => "unread",
         }
     }
+}
+
+/// Adds a source, and a mistake where Talos does not take what is in it.
+pub(super) fn config_source(name: &str, written_in: &str, verdict: Verdict, inspection: &mut Inspection) {
+    if let Verdict::Refused(reasons) = &verdict {
+        let message = format!(
+            "Talos does not take the configuration in {written_in} and starts again for ever, without maintenance mode: {}",
+            reasons.join("; ")
+        );
+        inspection.mistake(&rules::CONFIG_REFUSED, message);
+    }
+    inspection.sources.push(Source { name: name.to_owned(), verdict });
 }
 
 /// What was said against it. Messages of the validation name keys, never secrets.

@@ -1,9 +1,10 @@
 //! What stands on a volume that somebody made.
 
-use super::image::{Image, ReadError};
+use super::file::File;
+use super::image::{Image, ReadError, piece};
 use super::{fat, iso9660};
 
-/// The longest file that is read. Configurations are far shorter.
+/// The longest file that is read at once. Configurations are far shorter.
 const LONGEST: u64 = 16 << 20;
 
 /// A file system: its label and root folder.
@@ -18,7 +19,14 @@ pub struct FileSystem {
     pub files: Vec<Entry>,
     /// Whether small and capital letters are the same in names.
     pub folds_case: bool,
-    pub(super) clusters: Option<fat::Clusters>,
+    pub(super) tree: Tree,
+}
+
+/// How files and folders are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Tree {
+    Fat(fat::Clusters),
+    Iso9660(iso9660::Names),
 }
 
 /// What a file system is.
@@ -35,7 +43,19 @@ pub enum Kind {
     Fat32,
 }
 
-/// A file or folder in the root folder.
+impl Kind {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Iso9660 => "ISO 9660",
+            Kind::Fat12 => "FAT12",
+            Kind::Fat16 => "FAT16",
+            Kind::Fat32 => "FAT32",
+        }
+    }
+}
+
+/// A file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -51,30 +71,71 @@ pub struct Entry {
 impl FileSystem {
     /// Reads label and root folder.
     pub fn open(image: &dyn Image) -> Result<Self, ReadError> {
-        if let Some(found) = fat::open(image)? {
-            return Ok(found);
-        }
-        iso9660::open(image)?.ok_or(ReadError::Unknown)
+        Self::find_in(image)?.ok_or(ReadError::Unknown)
     }
 
-    /// The file or folder of this name.
+    /// The same; none where there is no file system that is known.
+    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+        match fat::open(image)? {
+            Some(found) => Ok(Some(found)),
+            None => iso9660::open(image),
+        }
+    }
+
+    /// The file or folder of this name, in the root folder.
     pub fn find(&self, name: &str) -> Option<&Entry> {
+        self.named(&self.files, name)
+    }
+
+    fn named<'e>(&self, files: &'e [Entry], name: &str) -> Option<&'e Entry> {
         let same = |entry: &&Entry| {
             entry.name == name || (self.folds_case && entry.name.to_lowercase() == name.to_lowercase())
         };
-        self.files.iter().find(same)
+        files.iter().find(same)
     }
 
-    /// What a file holds. `image` is the one this was opened from.
-    pub fn read(&self, image: &dyn Image, file: &Entry) -> Result<Vec<u8>, ReadError> {
+    /// The file or folder at a path such as `EFI/Linux`. `image` is the one this was opened from, here and below.
+    pub fn at(&self, image: &dyn Image, path: &str) -> Result<Option<Entry>, ReadError> {
+        let mut names = path.split('/');
+        let mut found = names.next().and_then(|name| self.find(name)).cloned();
+        for name in names {
+            let Some(folder) = found.filter(|entry| entry.folder) else { return Ok(None) };
+            found = self.named(&self.list(image, &folder)?, name).cloned();
+        }
+        Ok(found)
+    }
+
+    /// What is in a folder; nothing where it is a file.
+    pub fn list(&self, image: &dyn Image, folder: &Entry) -> Result<Vec<Entry>, ReadError> {
+        match &self.tree {
+            _ if !folder.folder => Ok(Vec::new()),
+            Tree::Fat(clusters) => fat::list(image, clusters, folder.start),
+            Tree::Iso9660(names) => iso9660::list(image, *names, folder.start, folder.length),
+        }
+    }
+
+    /// A file as an image, of which no more is read than is asked for.
+    pub fn file<'i>(&self, image: &'i dyn Image, file: &Entry) -> Result<File<'i>, ReadError> {
         if file.folder {
             return Err(ReadError::Folder(file.name.clone()));
         }
-        let long = || ReadError::Long { name: file.name.clone(), length: file.length, longest: LONGEST };
-        let length = usize::try_from(file.length).ok().filter(|_| file.length <= LONGEST).ok_or_else(long)?;
-        match &self.clusters {
-            Some(clusters) => clusters.read(image, file.start, length),
-            None => super::image::piece(image, file.start, length, "files"),
+        match &self.tree {
+            Tree::Fat(clusters) => clusters.file(image, file),
+            Tree::Iso9660(_) => {
+                let mut whole = File::empty(image);
+                whole.add(file.start, file.length)?;
+                Ok(whole)
+            }
         }
+    }
+
+    /// What a file holds.
+    pub fn read(&self, image: &dyn Image, file: &Entry) -> Result<Vec<u8>, ReadError> {
+        if file.length > LONGEST && !file.folder {
+            return Err(ReadError::Long { name: file.name.clone(), length: file.length, longest: LONGEST });
+        }
+        let whole = self.file(image, file)?;
+        let length = usize::try_from(whole.size()).unwrap_or(usize::MAX);
+        piece(&whole, 0, length, "files")
     }
 }

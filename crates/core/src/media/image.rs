@@ -35,12 +35,51 @@ impl Image for Vec<u8> {
     }
 }
 
+/// A part of an image, such as a partition of a disk.
+#[derive(Clone, Copy)]
+pub struct Window<'i> {
+    image: &'i dyn Image,
+    start: u64,
+    length: u64,
+}
+
+impl<'i> Window<'i> {
+    /// The part of `length` bytes from `start` on; none where the image ends before it does.
+    pub fn new(image: &'i dyn Image, start: u64, length: u64) -> Option<Self> {
+        let end = start.checked_add(length)?;
+        (end <= image.size()).then_some(Self { image, start, length })
+    }
+}
+
+impl Image for Window<'_> {
+    fn size(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.image.read_at(self.start + offset, buffer)
+    }
+}
+
 /// Why an image could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is something else.
-    #[error("neither an ISO 9660 nor a FAT file system")]
+    #[error("neither an ISO 9660 nor a FAT file system, nor a disk with partitions")]
     Unknown,
+    /// It has to be unpacked first.
+    #[error("it is packed; unpack it first, with `{0}`")]
+    Packed(&'static str),
+    /// A disk image of a kind that is not read.
+    #[error("it is a qcow2 image {0}")]
+    Qcow2(String),
+    /// Two partitions have bytes in common.
+    #[error("partitions {0} and {1} overlap")]
+    Overlap(usize, usize),
     /// It ends before something it should have.
     #[error("the image ends before its {0}: is some of it missing?")]
     Short(&'static str),
@@ -79,6 +118,21 @@ pub(super) fn piece(
     let mut bytes = vec![0; length];
     image.read_at(offset, &mut bytes).map_err(ReadError::Read)?;
     Ok(bytes)
+}
+
+/// The number of eight bytes at `offset`, the lowest first.
+pub(super) fn low64(bytes: &[u8], offset: usize) -> u64 {
+    u64::from(low32(bytes, offset)) | u64::from(low32(bytes, offset + 4)) << 32
+}
+
+/// The number of four bytes at `offset`, the highest first.
+pub(super) fn high32(bytes: &[u8], offset: usize) -> u32 {
+    low32(bytes, offset).swap_bytes()
+}
+
+/// The number of eight bytes at `offset`, the highest first.
+pub(super) fn high64(bytes: &[u8], offset: usize) -> u64 {
+    low64(bytes, offset).swap_bytes()
 }
 
 /// The number of two bytes at `offset`, the low one first.

@@ -2,18 +2,29 @@
 //!
 //! A [`Volume`] is a label and some files. [`iso9660::write`] makes a CD of it, [`fat::write`] an image for a USB stick: the
 //! same volume gives the same bytes, always. The way back is [`FileSystem::open`]: it reads label and root folder of any
-//! [`Image`], as a Linux kernel shows them, and never more of it than is asked for.
+//! [`Image`], as a Linux kernel shows them, and never more of it than is asked for. [`Qcow2`] is the disk inside of an image of
+//! QEMU, [`Partitions`] are those of a disk, and [`uki`] reads what a machine is booted with.
 //!
-//! Not here: partitions, and what Talos makes of the files.
+//! What somebody made may be cut off, broken, or made to hurt: reading it ends, with what is there or with a [`ReadError`], and
+//! needs no more memory than the longest thing that is read at once.
+//!
+//! Not here: what Talos makes of the files.
 
 pub mod fat;
+mod file;
 mod file_system;
 mod image;
 pub mod iso9660;
+mod partition;
+mod qcow2;
+pub mod uki;
 mod volume;
 
+pub use file::File;
 pub use file_system::{Entry, FileSystem, Kind};
-pub use image::{Image, ReadError};
+pub use image::{Image, ReadError, Window};
+pub use partition::{Partition, Partitions, Scheme};
+pub use qcow2::Qcow2;
 pub use volume::{Volume, VolumeError};
 
 /// The smallest image that is written.

@@ -121,7 +121,7 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
 /// The command line of images that are made from the schematic of a node. META values are on that of ISOs and of machines that
 /// boot from the network; disk images have them in a partition.
 pub fn command_line(node: &NodePlan, schematic: &Schematic) -> Line {
-    let mut line = Line::of(&node.talos.value, node.platform.value, node.arch.value);
+    let mut line = Line::of(&node.talos.value, node.platform.value.word(), node.arch.value.word());
     if node.has_secure_boot() {
         line.add("lockdown=confidentiality");
     }

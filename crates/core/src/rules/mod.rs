@@ -13,6 +13,7 @@ pub mod attachment;
 pub mod clash;
 mod identity;
 mod machine;
+pub mod media;
 pub mod patch;
 pub(crate) mod roll;
 mod routing;
@@ -27,6 +28,7 @@ use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::talos::document;
 use crate::talos::schematic::Schematic;
+use crate::talos::secret_value;
 use attachment::Attachments;
 
 /// How bad it is.
@@ -115,7 +117,7 @@ pub struct Finding {
 pub type Group = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
-pub const GROUPS: [&[Group]; 9] = [
+pub const GROUPS: [&[Group]; 10] = [
     identity::GROUPS,
     address::GROUPS,
     api::GROUPS,
@@ -124,6 +126,7 @@ pub const GROUPS: [&[Group]; 9] = [
     patch::GROUPS,
     tunnel::GROUPS,
     clash::GROUPS,
+    media::GROUPS,
     silence::GROUPS,
 ];
 
@@ -142,7 +145,7 @@ pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
     let mut places = Vec::new();
     for step in rung::all(cluster) {
         let args = step.rung.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
-        let secret = args.filter(|arg| patch::secret::in_kernel_arg(arg.value.as_str()).is_some());
+        let secret = args.filter(|arg| secret_value::in_kernel_arg(arg.value.as_str()).is_some());
         places.extend(secret.map(|arg| arg.place));
         if let Some(schematic) = step.rung.image.get().and_then(|image| image.schematic.at())
             && !patch::secret::published(&document::from_any(schematic.value)).is_empty()

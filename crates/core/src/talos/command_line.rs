@@ -66,9 +66,25 @@ impl CommandLine {
         self.parameters.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }
 
+    /// The values that `talos.environment` sets a variable to, in their order.
+    pub fn environment<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c str> {
+        let pairs = self.all("talos.environment").filter_map(|pair| pair.split_once('='));
+        pairs.filter(move |(key, _)| *key == name).map(|(_, value)| value)
+    }
+
     /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// The fields of `ip=`, at each colon that is not inside of brackets.
+    pub fn split_ip(value: &str) -> Vec<&str> {
+        let mut depth = 0_i32;
+        let fields = value.split(|letter| {
+            depth += i32::from(letter == '[') - i32::from(letter == ']');
+            letter == ':' && depth == 0
+        });
+        fields.map(|field| field.trim_matches(['[', ']'])).collect()
     }
 
     /// The configuration that a parameter of [`INLINE`] carries: its values joined, out of base64 and zstd.
@@ -116,6 +132,15 @@ mod tests {
         assert_eq!(line.all("talos.platform").count(), 2);
         assert_eq!((line.first("quiet"), line.first("a"), line.first("b")), (Some(""), Some("b=c"), None));
         assert_eq!(line.length(), 55);
+    }
+
+    #[test]
+    fn addresses_in_brackets_keep_their_colons() {
+        assert_eq!(
+            CommandLine::split_ip("[2001:db8::1]::[fe80::1]:64::eth0"),
+            ["2001:db8::1", "", "fe80::1", "64", "", "eth0"]
+        );
+        assert_eq!(CommandLine::split_ip("eth0:dhcp"), ["eth0", "dhcp"]);
     }
 
     #[test]

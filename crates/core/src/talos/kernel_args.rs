@@ -8,7 +8,6 @@
 use std::fmt;
 
 use super::release;
-use crate::cluster::section::{Arch, Platform};
 use crate::cluster::value::TalosVersion;
 
 /// What boot loaders put on the line beside all this: GRUB its `BOOT_IMAGE=`, iPXE an `initrd=`, an ISO its
@@ -27,7 +26,7 @@ pub struct Line {
 impl Line {
     /// What every image of a release has. Platforms other than metal and nocloud have some more of their own, which are left
     /// out: nobody else passes them a command line.
-    pub fn of(talos: &TalosVersion, platform: Platform, arch: Arch) -> Self {
+    pub fn of(talos: &TalosVersion, platform: &str, arch: &str) -> Self {
         let mut line = Line::default();
         line.add(&format!("talos.platform={platform}"));
         own(platform, arch).iter().chain(&defaults(talos)).for_each(|arg| line.add(arg));
@@ -85,11 +84,11 @@ impl fmt::Display for Line {
 }
 
 /// The arguments of a platform.
-fn own(platform: Platform, arch: Arch) -> &'static [&'static str] {
+fn own(platform: &str, arch: &str) -> &'static [&'static str] {
     match (platform, arch) {
-        (Platform::Metal, Arch::Amd64) => &["console=tty0"],
-        (Platform::Metal, Arch::Arm64) => &["console=ttyAMA0", "console=tty0"],
-        (Platform::Nocloud, _) => &["console=tty1", "console=ttyS0", "net.ifnames=0"],
+        ("metal", "arm64") => &["console=ttyAMA0", "console=tty0"],
+        ("metal", _) => &["console=tty0"],
+        ("nocloud", _) => &["console=tty1", "console=ttyS0", "net.ifnames=0"],
         _ => &[],
     }
 }
@@ -118,8 +117,8 @@ fn defaults(talos: &TalosVersion) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn line(talos: &str, platform: Platform) -> Line {
-        Line::of(&TalosVersion::parse(talos).unwrap(), platform, Arch::Amd64)
+    fn line(talos: &str, platform: &str) -> Line {
+        Line::of(&TalosVersion::parse(talos).unwrap(), platform, "amd64")
     }
 
     #[test]
@@ -128,15 +127,15 @@ mod tests {
         let old = "nvme_core.io_timeout=4294967295 printk.devkmsg=on selinux=1";
 
         assert_eq!(
-            line("v1.11.6", Platform::Metal).to_string(),
+            line("v1.11.6", "metal").to_string(),
             format!("talos.platform=metal console=tty0 init_on_alloc=1 {common} {old}")
         );
         assert_eq!(
-            line("v1.12.4", Platform::Metal).to_string(),
+            line("v1.12.4", "metal").to_string(),
             format!("talos.platform=metal console=tty0 init_on_alloc=1 {common} {old} module.sig_enforce=1")
         );
         assert_eq!(
-            line("v1.14.0-rc.1", Platform::Nocloud).to_string(),
+            line("v1.14.0-rc.1", "nocloud").to_string(),
             format!(
                 "talos.platform=nocloud console=tty1 console=ttyS0 net.ifnames=0 {common} printk.devkmsg=on selinux=1 \
                  module.sig_enforce=1 proc_mem.force_override=never"
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_schematic_adds_replaces_and_takes_away() {
-        let mut line = line("v1.14.0", Platform::Metal);
+        let mut line = line("v1.14.0", "metal");
         let before = line.to_string();
 
         line.customize(&[

@@ -3,7 +3,7 @@
 //! [`encode`] and [`decode`] are the form of `INSTALLER_META_BASE64`: `0xa=VALUE;0xc=VALUE` in base64, gzipped where that
 //! is wanted and it is long. [`Value::parse`] reads one `KEY=VALUE` the way Talos does.
 //!
-//! Not here: the META partition.
+//! Not here: the META partition ([`adv`](super::adv)).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,6 +18,9 @@ use super::go::base64;
 
 /// The key of the platform's network configuration, on metal.
 pub const NETWORK: u8 = 10;
+
+/// The key of the code in the URL of a configuration.
+pub const CODE: u8 = 11;
 
 /// The variable that carries META values to the installer.
 pub const VARIABLE: &str = "INSTALLER_META_BASE64";

@@ -7,12 +7,14 @@
 //! * Judging: [`validate`], with [`cel`] for expressions and [`label`] for Kubernetes' labels.
 //! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
 //!   of them; [`talosconfig`] is for talosctl.
-//! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`platform_network`].
+//! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`adv`], [`platform_network`].
 //! * Booting: [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`].
-//! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster. [`go`] is what Go's libraries take.
+//! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster, [`secret_value`]
+//!   finds secrets in what others wrote. [`go`] is what Go's libraries take.
 //!
 //! Not here: what ichor writes for a node ([`render`](crate::render)), and what it thinks of it ([`rules`](crate::rules)).
 
+pub mod adv;
 pub mod asset;
 pub mod cel;
 pub mod command_line;
@@ -37,6 +39,7 @@ pub mod patch;
 pub mod platform_network;
 pub mod release;
 pub mod schematic;
+pub mod secret_value;
 pub mod secrets;
 pub mod talosconfig;
 mod typed;

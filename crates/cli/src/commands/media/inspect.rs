@@ -1,12 +1,14 @@
 //! `media inspect`: what a Talos release makes of boot media.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ichor_core::cluster::value::{Mac, TalosVersion};
-use ichor_core::inspect::{self, Machine, Outcome};
+use ichor_core::inspect::{self, Machine, Media, Outcome};
 use ichor_core::talos::nocloud::Link;
+use ichor_core::talos::schematic::Schematic;
 
 use super::source::Source;
 use super::{json, text};
@@ -14,22 +16,27 @@ use crate::commands::talos::known_release;
 
 /// Say what Talos makes of boot media, and what a machine will do with them
 ///
-/// Reads a folder with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml,
-/// meta-10.yaml), or a kernel command line, the way the given release does: platform, network, hostname, each configuration
-/// in the order Talos asks for them, and each mistake.
+/// X is an ISO, a disk image (raw or qcow2) or a kernel image; a folder with the files of a nocloud volume (meta-data,
+/// network-config, user-data) or of metal (config.yaml, meta-10.yaml); a kernel command line; a schematic, or the address of what an
+/// Image Factory makes. It is read the way the given release does: platform, network, hostname, each configuration in the order
+/// Talos asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 Talos takes it, 1 it does not, 2 it could not be read.\n\n\
     Examples:\n  \
-    ichor media inspect cidata/ --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
+    ichor media inspect solcp01.iso --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
+    ichor media inspect metal-amd64.qcow2 --talos 1.13 --json\n  \
     ichor media inspect \"talos.platform=metal talos.config=https://a/c?mac=${mac}\" --talos 1.13\n  \
-    ichor media inspect /proc/cmdline --talos 1.13 --json")]
+    ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml")]
 pub(super) struct Args {
-    /// A folder, a file with a kernel command line, the command line itself, or - for standard input
+    /// An image, a folder, a command line or a file with one, a schematic, an address, or - for standard input
     #[arg(value_name = "X")]
     what: String,
-    /// Talos release that is to boot
+    /// Talos release that is to boot; that of the address when left out
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
-    talos: TalosVersion,
+    talos: Option<TalosVersion>,
+    /// Schematic that what the address asks for is made from
+    #[arg(long, value_name = "FILE")]
+    schematic: Option<PathBuf>,
     /// Links of the machine with their MAC addresses, parted by commas
     #[arg(long, value_name = "NAME=MAC,…", value_parser = links, default_value = "", hide_default_value = true)]
     links: Links,
@@ -53,18 +60,43 @@ fn links(text: &str) -> Result<Links, String> {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let machine = Machine { talos: args.talos.clone(), links: args.links.0.clone() };
-    let inspection = match Source::open(&args.what)? {
-        Source::Volume(volume) => {
-            inspect::volume(&volume, &machine).with_context(|| format!("cannot inspect {}", args.what))?
+    let source = Source::open(&args.what)?;
+    let talos = match (&args.talos, &source) {
+        (Some(talos), _) => talos.clone(),
+        (None, Source::Factory(wanted)) => {
+            known_release(&wanted.talos.to_string()).map_err(anyhow::Error::msg)?
         }
-        Source::CommandLine(line) => inspect::command_line(&line, &machine),
+        (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
     };
+    let media = media(source, args.schematic.as_deref(), &talos)?;
+    let machine = Machine { talos, links: args.links.0.clone() };
+    let failed = || format!("cannot inspect {}", args.what);
+    let inspection = inspect::inspect(&media, &machine).with_context(failed)?;
     if args.json {
-        writeln!(out, "{:#}", json::value(&inspection, &args.talos))?;
+        writeln!(out, "{:#}", json::value(&inspection, &machine.talos))?;
     } else {
-        text::tell(out, &inspection)?;
+        text::tell(out, &inspection, &machine.talos)?;
     }
     let refused = inspection.error.is_some() || inspection.outcome() == Outcome::Loops;
     Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn media(source: Source, schematic: Option<&Path>, talos: &TalosVersion) -> anyhow::Result<Media> {
+    match source {
+        Source::Factory(mut wanted) => {
+            wanted.talos = talos.clone();
+            let schematic = schematic.map(read_schematic).transpose()?;
+            Ok(Media::of_factory(&wanted, schematic.as_ref())?)
+        }
+        _ if schematic.is_some() => bail!("--schematic goes with the address of what a factory makes"),
+        Source::Media(media) => Ok(*media),
+        Source::Schematic(schematic) => Ok(Media::of_schematic(&schematic, talos)?),
+    }
+}
+
+fn read_schematic(path: &Path) -> anyhow::Result<Schematic> {
+    match Source::open(path.to_str().context("a path that is not UTF-8")?)? {
+        Source::Schematic(schematic) => Ok(*schematic),
+        _ => bail!("{} is not a schematic, which has `customization`", path.display()),
+    }
 }

@@ -1,7 +1,7 @@
 //! An inspection as JSON.
 
 use ichor_core::cluster::value::TalosVersion;
-use ichor_core::inspect::{Inspection, Source, Verdict};
+use ichor_core::inspect::{Addressing, Inspection, Source, Verdict};
 use serde_json::{Value, json};
 
 pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
@@ -9,34 +9,45 @@ pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
         .found
         .iter()
         .map(|found| json!({"name": found.name, "bytes": found.length, "taken_for": found.taken_for}));
-    let mistakes = inspection
-        .mistakes
-        .iter()
-        .map(|mistake| json!({"rule": mistake.rule, "message": mistake.message, "fix": mistake.fix}));
-    let listed = |list: Vec<(String, String)>, key: &str| {
-        list.into_iter().map(|(link, value)| json!({"link": link, key: value})).collect::<Vec<_>>()
+    let mistakes = inspection.mistakes.iter().map(|mistake| {
+        json!({
+            "rule": mistake.rule.id,
+            "severity": mistake.rule.severity.to_string(),
+            "message": mistake.message,
+            "fix": mistake.rule.fix,
+        })
+    });
+    let listed = |operators: bool, key: &str| {
+        let list = inspection.addressing.iter().filter(|found| found.is_operator() == operators);
+        let item =
+            |found: &Addressing| json!({"link": found.link, key: found.address, "by": found.by.word()});
+        list.map(item).collect::<Vec<_>>()
     };
+    let taken = inspection.taken();
+    let sources = inspection.sources.iter().enumerate();
     json!({
         "talos": talos.to_string(),
         "platform": inspection.platform,
         "outcome": inspection.outcome().word(),
         "hostname": inspection.hostname(),
-        "addresses": listed(inspection.addresses(), "address"),
-        "operators": listed(inspection.dhcp(), "operator"),
+        "addresses": listed(false, "address"),
+        "operators": listed(true, "operator"),
         "network": inspection.network,
         "error": inspection.error,
         "needs_reconcile": inspection.needs_reconcile,
         "found": found.collect::<Vec<_>>(),
-        "sources": inspection.sources.iter().map(source).collect::<Vec<_>>(),
+        "sources": sources.map(|(nth, found)| source(found, taken == Some(nth))).collect::<Vec<_>>(),
+        "config": inspection.shown(talos),
         "mistakes": mistakes.collect::<Vec<_>>(),
     })
 }
 
-fn source(source: &Source) -> Value {
-    let mut value = json!({"name": source.name, "verdict": source.verdict.word()});
+fn source(source: &Source, taken: bool) -> Value {
+    let mut value = json!({"name": source.name, "verdict": source.verdict.word(), "taken": taken});
     match &source.verdict {
         Verdict::Refused(reasons) => value["reasons"] = json!(reasons),
         Verdict::Elsewhere(place) => value["from"] = json!(place),
+        Verdict::Unread(why) => value["unread"] = json!(why),
         Verdict::Nothing | Verdict::Partial(_) | Verdict::Complete(_) => {}
     }
     if let Some(kinds) = source.verdict.kinds() {

@@ -1,5 +1,6 @@
 //! `media`: what machines boot from.
 
+mod image;
 mod inspect;
 mod json;
 mod source;

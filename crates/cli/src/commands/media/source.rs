@@ -1,4 +1,4 @@
-//! What `media inspect` is given: a folder, or a kernel command line as words or in a file.
+//! What `media inspect` is given, told by what it is and not by what it is called.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,57 +6,124 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use ichor_core::inspect::Volume;
+use ichor_core::inspect::{Carrier, Media};
+use ichor_core::media::Image;
+use ichor_core::talos::asset::Wanted;
+use ichor_core::talos::schematic::Schematic;
+
+use super::image::Opened;
 
 /// No file that Talos reads from a volume is longer.
-const LONGEST: u64 = 32 << 20;
+const LONGEST: u64 = 16 << 20;
 
-/// A command line in a file has no more: the kernel's own is far shorter.
-const LONGEST_COMMAND_LINE: u64 = 1 << 20;
+/// The longest text: a command line is far shorter, a schematic with a configuration inside may be longer than one.
+const LONGEST_TEXT: u64 = 4 << 20;
 
 /// Something to inspect.
-#[derive(Debug)]
 pub(super) enum Source {
-    Volume(Volume),
-    CommandLine(String),
+    /// What a machine finds.
+    Media(Box<Media>),
+    /// What a factory makes images from.
+    Schematic(Box<Schematic>),
+    /// What a factory makes.
+    Factory(Wanted),
 }
 
 impl Source {
-    /// A folder, a file with a command line, `-` for standard input, or a command line itself.
+    /// A folder, an image, a schematic or a command line; `-` for standard input.
     pub(super) fn open(given: &str) -> anyhow::Result<Self> {
         let path = Path::new(given);
         if path.is_dir() {
-            return Ok(Self::Volume(folder(path)?));
+            return Ok(Self::media(Media::of_folder(folder(path)?)));
         }
         if given == "-" {
-            return Ok(Self::CommandLine(text(&mut std::io::stdin(), "standard input")?));
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
+            read.context("cannot read standard input")?;
+            return Self::of_text(bytes, "standard input")?
+                .context("standard input is not text; give an image as a file");
         }
         if path.exists() {
-            let mut file = File::open(path).with_context(|| format!("cannot open {given}"))?;
-            return Ok(Self::CommandLine(text(&mut file, given)?));
+            return Self::file(path, given);
+        }
+        if is_address(given) {
+            return Ok(Self::Factory(
+                Wanted::parse(given).with_context(|| format!("cannot inspect {given}"))?,
+            ));
         }
         // No path has a parameter of Talos in it, and no command line is without one.
         if !given.contains(char::is_whitespace) && !given.contains('=') {
             bail!(
-                "{given} does not exist; want a folder, a file with a kernel command line, or the command line itself"
+                "{given} does not exist; want an image, a folder, a schematic, a kernel command line or a file with one, or the \
+                 address of what an Image Factory makes"
             );
         }
-        Ok(Self::CommandLine(given.to_owned()))
+        Ok(Self::media(Media::of_command_line(given)))
+    }
+
+    fn media(media: Media) -> Self {
+        Self::Media(Box::new(media))
+    }
+
+    fn file(path: &Path, given: &str) -> anyhow::Result<Self> {
+        let failed = || format!("cannot read {given}");
+        let mut file = File::open(path).with_context(failed)?;
+        let mut bytes = Vec::new();
+        (&mut file).take(LONGEST_TEXT + 1).read_to_end(&mut bytes).with_context(failed)?;
+        if let Some(source) = Self::of_text(bytes, given)? {
+            return Ok(source);
+        }
+        let image = Opened::new(file).with_context(failed)?;
+        if image.size() == 0 {
+            bail!("{given} is empty");
+        }
+        Ok(Self::media(Media::of_image(&image).with_context(|| format!("cannot inspect {given}"))?))
+    }
+
+    /// A schematic or a command line; none for what is no text.
+    fn of_text(bytes: Vec<u8>, name: &str) -> anyhow::Result<Option<Self>> {
+        let is_short = bytes.len() as u64 <= LONGEST_TEXT;
+        let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
+        // A command line ends where the kernel ends it; any other byte of this kind is of an image.
+        let line = text.trim_end_matches(['\n', '\0']);
+        if !is_short || line.is_empty() || line.contains('\0') {
+            return Ok(None);
+        }
+        let is_schematic = text.lines().any(|line| {
+            let line = line.trim_start_matches(['{', ' ', '"']);
+            ["customization", "overlay"].iter().any(|key| line.starts_with(key))
+        });
+        if is_schematic {
+            let schematic = Schematic::read(&text).with_context(|| format!("{name} is not a schematic"))?;
+            return Ok(Some(Self::Schematic(Box::new(schematic))));
+        }
+        if text.trim_end().contains('\n') {
+            bail!(
+                "{name} is neither a kernel command line, which has one line, nor a schematic, which has `customization`"
+            );
+        }
+        Ok(Some(Self::media(Media::of_command_line(&text))))
     }
 }
 
+/// Whether something leads to a factory: a URL, or the reference of an installer.
+fn is_address(given: &str) -> bool {
+    let is_url = ["http://", "https://"].iter().any(|scheme| given.starts_with(scheme));
+    is_url || given.contains("installer") && given.contains('/') && !given.contains(['=', ' '])
+}
+
 /// The files in the root of a folder; Talos looks no deeper.
-fn folder(path: &Path) -> anyhow::Result<Volume> {
+fn folder(path: &Path) -> anyhow::Result<Carrier> {
     let failed = || format!("cannot read {}", path.display());
     let mut files = BTreeMap::new();
     for entry in path.read_dir().with_context(failed)? {
         let entry = entry.with_context(failed)?;
         let (Ok(name), true) = (entry.file_name().into_string(), entry.path().is_file()) else { continue };
-        if Volume::wants(&name) {
+        if Carrier::wants(&name) {
             files.insert(name, read(&entry.path())?);
         }
     }
-    Ok(Volume { label: None, files })
+    Ok(Carrier::folder(files))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -67,18 +134,4 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         bail!("{} is longer than {} MiB", path.display(), LONGEST >> 20);
     }
     Ok(bytes)
-}
-
-fn text(from: &mut dyn Read, name: &str) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let read = from.take(LONGEST_COMMAND_LINE + 1).read_to_end(&mut bytes);
-    read.with_context(|| format!("cannot read {name}"))?;
-    let is_short = bytes.len() as u64 <= LONGEST_COMMAND_LINE;
-    match String::from_utf8(bytes) {
-        // A command line ends where the kernel ends it; any other byte of this kind is of an image.
-        Ok(text) if is_short && !text.trim_end_matches(['\n', '\0']).contains('\0') => Ok(text),
-        _ => bail!(
-            "{name} is not a kernel command line; `media inspect` reads folders and kernel command lines"
-        ),
-    }
 }

@@ -1,8 +1,15 @@
 //! Where the clusters of a file are.
 
 use super::boot_sector::BootSector;
-use crate::media::Kind;
+use crate::media::file::File;
 use crate::media::image::{Image, ReadError, low16, low32, piece};
+use crate::media::{Entry, Kind};
+
+/// The most clusters of one file that are looked for: 1 GiB where they are smallest.
+const MOST: u64 = 1 << 21;
+
+/// How much of a table is read at once.
+const BLOCK: u64 = 4096;
 
 /// The tables of a FAT file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,48 +32,83 @@ impl Clusters {
         }
     }
 
-    /// Bytes of a file, from its first cluster on.
-    pub(in crate::media) fn read(
-        &self,
-        image: &dyn Image,
-        first: u64,
-        length: usize,
-    ) -> Result<Vec<u8>, ReadError> {
-        let bytes = self.read_up_to(image, first, length)?;
-        if bytes.len() < length { Err(ReadError::Broken("chain of a file's clusters")) } else { Ok(bytes) }
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
-    /// The same, or fewer where the chain ends before.
-    pub(super) fn read_up_to(
+    /// A file, all of whose clusters must be there.
+    pub(in crate::media) fn file<'i>(
         &self,
-        image: &dyn Image,
-        first: u64,
-        length: usize,
-    ) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::new();
-        let mut cluster = first;
-        while bytes.len() < length && self.is_one(cluster) {
-            let left = length - bytes.len();
-            let part = usize::try_from(self.size).unwrap_or(left).min(left);
-            bytes.extend(piece(image, self.data + (cluster - 2) * self.size, part, "clusters")?);
-            cluster = self.next(image, cluster)?;
+        image: &'i dyn Image,
+        file: &Entry,
+    ) -> Result<File<'i>, ReadError> {
+        let longest = self.size * MOST;
+        if file.length > longest {
+            return Err(ReadError::Long { name: file.name.clone(), length: file.length, longest });
         }
-        Ok(bytes)
+        let found = self.up_to(image, file.start, file.length)?;
+        if found.size() < file.length {
+            return Err(ReadError::Broken("chain of a file's clusters"));
+        }
+        Ok(found)
     }
 
-    fn is_one(&self, cluster: u64) -> bool {
-        (2..self.count + 2).contains(&cluster)
+    /// The bytes of a chain of clusters: this many, or fewer where it ends before.
+    pub(super) fn up_to<'i>(
+        &self,
+        image: &'i dyn Image,
+        first: u64,
+        length: u64,
+    ) -> Result<File<'i>, ReadError> {
+        let mut file = File::empty(image);
+        let mut table = Table { image, start: self.table, block: (u64::MAX, Vec::new()) };
+        let mut cluster = first;
+        while file.size() < length && (2..self.count + 2).contains(&cluster) {
+            let part = self.size.min(length - file.size());
+            file.add(self.data + (cluster - 2) * self.size, part)?;
+            cluster = self.next(&mut table, cluster)?;
+        }
+        Ok(file)
     }
 
-    fn next(&self, image: &dyn Image, cluster: u64) -> Result<u64, ReadError> {
-        let at = |offset: u64, length| piece(image, self.table + offset, length, "table of clusters");
+    fn next(&self, table: &mut Table<'_>, cluster: u64) -> Result<u64, ReadError> {
         Ok(match self.kind {
             Kind::Fat12 => {
-                let pair = low16(&at(cluster + cluster / 2, 2)?, 0);
+                let pair = low16(&table.at(cluster + cluster / 2)?, 0);
                 u64::from(if cluster.is_multiple_of(2) { pair & 0xfff } else { pair >> 4 })
             }
-            Kind::Fat16 => low16(&at(cluster * 2, 2)?, 0).into(),
-            _ => u64::from(low32(&at(cluster * 4, 4)?, 0) & 0x0fff_ffff),
+            Kind::Fat16 => low16(&table.at(cluster * 2)?, 0).into(),
+            _ => u64::from(low32(&table.at(cluster * 4)?, 0) & 0x0fff_ffff),
         })
+    }
+}
+
+/// A table, of which the block that was read last is kept.
+struct Table<'i> {
+    image: &'i dyn Image,
+    start: u64,
+    block: (u64, Vec<u8>),
+}
+
+impl Table<'_> {
+    /// Four bytes; zeros where the image ends.
+    fn at(&mut self, offset: u64) -> Result<[u8; 4], ReadError> {
+        let (block, within) = (offset / BLOCK * BLOCK, offset % BLOCK);
+        if self.block.0 != block {
+            let start = self.start + block;
+            // An entry may go over the end of a block.
+            let length = (BLOCK + 3).min(self.image.size().saturating_sub(start));
+            let length = usize::try_from(length).expect("at most a block");
+            self.block = (block, piece(self.image, start, length, "table of clusters")?);
+        }
+        let within = usize::try_from(within).expect("less than a block");
+        let rest = self.block.1.get(within..).unwrap_or_default();
+        if rest.len() < 2 {
+            return Err(ReadError::Short("table of clusters"));
+        }
+        let mut entry = [0; 4];
+        let length = rest.len().min(entry.len());
+        entry[..length].copy_from_slice(&rest[..length]);
+        Ok(entry)
     }
 }

@@ -12,7 +12,7 @@ mod read;
 mod write;
 
 pub(super) use clusters::Clusters;
-pub(super) use read::open;
+pub(super) use read::{list, open};
 pub use write::write;
 
 /// Bytes of a sector, in what is written.

@@ -1,14 +1,15 @@
-//! The root folder of a FAT file system that somebody made.
+//! The folders of a FAT file system that somebody made.
 
 use super::boot_sector::{BootSector, Root};
 use super::folder::{LAST, PLACES};
 use super::name::{Short, sum};
 use super::{Clusters, FOLDER, LABEL, LONG_NAME, RECORD};
+use crate::media::file_system::Tree;
 use crate::media::image::{Image, ReadError, low16, low32, piece};
 use crate::media::{Entry, FileSystem, Kind};
 
-/// The longest root folder that is read.
-const LONGEST_FOLDER: usize = 1 << 20;
+/// The longest folder that is read.
+const LONGEST_FOLDER: u64 = 1 << 20;
 
 /// A record that was removed, and what stands for its first byte where that is a letter.
 const REMOVED: u8 = 0xe5;
@@ -25,14 +26,31 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Re
     let clusters = Clusters::of(&sector);
     let root = match sector.root {
         Root::At(offset, length) => piece(image, offset, length, "root folder")?,
-        Root::From(cluster) => clusters.read_up_to(image, cluster, LONGEST_FOLDER)?,
+        Root::From(cluster) => folder(image, &clusters, cluster)?,
     };
     let (label, files) = records(&root, sector.kind);
     let label = label.unwrap_or_else(|| match text(&sector.label).as_str() {
         "NO NAME" => String::new(),
         written => written.to_owned(),
     });
-    Ok(Some(FileSystem { kind: sector.kind, label, files, folds_case: true, clusters: Some(clusters) }))
+    let tree = Tree::Fat(clusters);
+    Ok(Some(FileSystem { kind: sector.kind, label, files, folds_case: true, tree }))
+}
+
+/// What is in the folder that starts at a cluster, without itself and the one above.
+pub(in crate::media) fn list(
+    image: &dyn Image,
+    clusters: &Clusters,
+    start: u64,
+) -> Result<Vec<Entry>, ReadError> {
+    let (_, mut files) = records(&folder(image, clusters, start)?, clusters.kind());
+    files.retain(|entry| !matches!(entry.name.as_str(), "." | ".."));
+    Ok(files)
+}
+
+fn folder(image: &dyn Image, clusters: &Clusters, start: u64) -> Result<Vec<u8>, ReadError> {
+    let found = clusters.up_to(image, start, LONGEST_FOLDER)?;
+    piece(&found, 0, usize::try_from(found.size()).unwrap_or(usize::MAX), "folder")
 }
 
 fn records(root: &[u8], kind: Kind) -> (Option<String>, Vec<Entry>) {

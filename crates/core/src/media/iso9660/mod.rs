@@ -11,7 +11,7 @@ mod record;
 mod rock_ridge;
 mod write;
 
-pub(super) use read::open;
+pub(super) use read::{Names, list, open};
 pub use write::write;
 
 /// Everything on a CD starts at a multiple of this.

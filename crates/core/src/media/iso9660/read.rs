@@ -1,13 +1,14 @@
-//! The root folder of a CD that somebody made.
+//! The folders of a CD that somebody made.
 
 use super::rock_ridge::ID;
 use super::{FIRST_DESCRIPTOR, SECTOR, record};
+use crate::media::file_system::Tree;
 use crate::media::image::{Image, ReadError, low32, piece};
 use crate::media::{Entry, FileSystem, Kind};
 
 /// How many descriptors are looked at, as many as Talos does.
 const MOST_DESCRIPTORS: usize = 16;
-/// The longest root folder that is read.
+/// The longest folder that is read.
 const LONGEST_FOLDER: u32 = 1 << 20;
 /// How often the entries of a record may go on elsewhere.
 const MOST_PIECES: usize = 16;
@@ -28,25 +29,66 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Re
         }
     }
     let Some(primary) = primary else { return Ok(None) };
-    let plain = folder(image, &primary)?;
+    let root = raw(&primary[156..190]).ok_or(ReadError::Broken("root folder"))?;
+    let plain = records(image, root.start, root.length)?;
     let rock_ridge = plain.first().map(|here| Susp::read(image, &here.more, 0)).filter(Susp::is_rock_ridge);
     let label = match &supplementary {
         Some(supplementary) => wide(&supplementary[40..72]),
         None => latin(&primary[40..72]),
     };
     let label = label.trim_end_matches([' ', '\0']).to_owned();
-    let (files, folds_case) = match (rock_ridge, supplementary.filter(|sector| is_joliet(sector))) {
-        (Some(root), _) => {
-            let named = |record: &Raw| Susp::read(image, &record.more, root.skip).name;
-            (entries(&plain, |record| named(record).unwrap_or_else(|| plain_name(record))), false)
-        }
+    let (names, root) = match (rock_ridge, supplementary.filter(|sector| is_joliet(sector))) {
+        (Some(susp), _) => (Names::RockRidge { skip: susp.skip }, root),
         (None, Some(joliet)) => {
-            let name = |record: &Raw| without_version(&wide(&record.identifier)).to_owned();
-            (entries(&folder(image, &joliet)?, name), true)
+            (Names::Joliet, raw(&joliet[156..190]).ok_or(ReadError::Broken("root folder"))?)
         }
-        (None, None) => (entries(&plain, plain_name), false),
+        (None, None) => (Names::Plain, root),
     };
-    Ok(Some(FileSystem { kind: Kind::Iso9660, label, files, folds_case, clusters: None }))
+    let files = list(image, names, root.start, root.length.into())?;
+    let (folds_case, tree) = (names == Names::Joliet, Tree::Iso9660(names));
+    Ok(Some(FileSystem { kind: Kind::Iso9660, label, files, folds_case, tree }))
+}
+
+/// Which names of a CD are its files' names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Rock Ridge's, after some bytes of every record that are not its.
+    RockRidge {
+        /// How many.
+        skip: usize,
+    },
+    /// Joliet's.
+    Joliet,
+    /// The plain ones.
+    Plain,
+}
+
+/// What is in a folder, without itself and the one above.
+pub(in crate::media) fn list(
+    image: &dyn Image,
+    names: Names,
+    start: u64,
+    length: u64,
+) -> Result<Vec<Entry>, ReadError> {
+    let records = records(image, start, u32::try_from(length).unwrap_or(u32::MAX))?;
+    let name = |record: &Raw| match names {
+        Names::RockRidge { skip } => {
+            Susp::read(image, &record.more, skip).name.unwrap_or_else(|| plain_name(record))
+        }
+        Names::Joliet => without_version(&wide(&record.identifier)).to_owned(),
+        Names::Plain => plain_name(record),
+    };
+    // Linux shows no files that only belong to others.
+    let others = records
+        .iter()
+        .filter(|raw| !raw.associated && !matches!(raw.identifier.as_slice(), record::HERE | record::ABOVE));
+    let entry = |raw: &Raw| Entry {
+        name: name(raw),
+        length: raw.length.into(),
+        folder: raw.folder,
+        start: raw.start,
+    };
+    Ok(others.map(entry).collect())
 }
 
 fn is_joliet(descriptor: &[u8]) -> bool {
@@ -59,19 +101,19 @@ struct Raw {
     start: u64,
     length: u32,
     folder: bool,
+    associated: bool,
     more: Vec<u8>,
 }
 
-/// The records of the root folder that a descriptor names.
-fn folder(image: &dyn Image, descriptor: &[u8]) -> Result<Vec<Raw>, ReadError> {
-    let root = raw(&descriptor[156..190]).ok_or(ReadError::Broken("root folder"))?;
-    let length = usize::try_from(root.length.min(LONGEST_FOLDER)).unwrap_or(usize::MAX);
-    let bytes = piece(image, root.start, length, "root folder")?;
+/// The records of a folder.
+fn records(image: &dyn Image, start: u64, length: u32) -> Result<Vec<Raw>, ReadError> {
+    let length = usize::try_from(length.min(LONGEST_FOLDER)).unwrap_or(usize::MAX);
+    let bytes = piece(image, start, length, "folder")?;
     let mut records = Vec::new();
     for sector in bytes.chunks(SECTOR) {
         let mut rest = sector;
         while let Some(size) = rest.first().map(|size| usize::from(*size)).filter(|size| *size > 0) {
-            let record = rest.get(..size).and_then(raw).ok_or(ReadError::Broken("root folder"))?;
+            let record = rest.get(..size).and_then(raw).ok_or(ReadError::Broken("folder"))?;
             records.push(record);
             rest = &rest[size..];
         }
@@ -89,17 +131,9 @@ fn raw(bytes: &[u8]) -> Option<Raw> {
         start: sector * SECTOR as u64,
         length: low32(bytes, 10),
         folder: bytes[25] & 2 != 0,
+        associated: bytes[25] & 4 != 0,
         more: more.to_owned(),
     })
-}
-
-/// The records as files, without those of the folder itself and the one above.
-fn entries(records: &[Raw], name: impl Fn(&Raw) -> String) -> Vec<Entry> {
-    let others =
-        records.iter().filter(|raw| !matches!(raw.identifier.as_slice(), record::HERE | record::ABOVE));
-    others
-        .map(|raw| Entry { name: name(raw), length: raw.length.into(), folder: raw.folder, start: raw.start })
-        .collect()
 }
 
 /// A plain name as Linux shows it: small letters, no version, no dot at the end.

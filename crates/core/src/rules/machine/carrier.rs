@@ -10,7 +10,7 @@ use crate::rules::{Context, Found, Rule, Severity};
 use crate::talos::command_line::LONGEST;
 use crate::talos::kernel_args::LOADER;
 use crate::talos::schematic::Schematic;
-use crate::talos::{document, release};
+use crate::talos::{document, release, secret_value};
 
 pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG];
 
@@ -176,7 +176,7 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
         }
         let args = node.settings.kernel.get().map(|kernel| &kernel.args);
         for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
-            if let Some(name) = secret::in_kernel_arg(arg.value.as_str()) {
+            if let Some(name) = secret_value::in_kernel_arg(arg.value.as_str()) {
                 let message =
                     format!("{name} holds a secret, and kernel arguments are part of the schematic");
                 rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);

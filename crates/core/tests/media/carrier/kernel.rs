@@ -1,6 +1,6 @@
 //! Configurations on the kernel command line.
 
-use ichor_core::inspect::{Machine, Outcome, Verdict, command_line};
+use ichor_core::inspect::{Machine, Media, Outcome, Verdict, inspect};
 use ichor_core::talos::command_line::{CommandLine, LONGEST};
 
 use super::rendered::of_text;
@@ -21,7 +21,7 @@ fn talos_finds_the_configuration_on_the_line() {
         let line = carried.text("cmdline");
 
         let machine = Machine { talos: carried.node.talos.value.clone(), links: Vec::new() };
-        let inspection = command_line(line, &machine);
+        let inspection = inspect(&Media::of_command_line(line), &machine).unwrap();
         assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
         assert_eq!((inspection.platform.as_str(), inspection.outcome()), ("metal", Outcome::Maintenance));
         let source = inspection.sources.iter().find(|source| source.name == key).unwrap();

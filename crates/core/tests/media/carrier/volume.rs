@@ -1,7 +1,6 @@
 //! Volumes, and the files of nocloud.
 
-use ichor_core::inspect::{self, Inspection, Machine, Outcome};
-use ichor_core::media::FileSystem;
+use ichor_core::inspect::{Carrier, Inspection, Machine, Media, Outcome, inspect};
 use ichor_core::render::carrier;
 use ichor_core::talos::nocloud::Link;
 
@@ -10,20 +9,16 @@ use crate::common;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
-/// What a release makes of an image.
-fn inspected(carried: &Carried, name: &str) -> (inspect::Volume, Inspection) {
-    let image = carried.bytes(name);
-    let found = FileSystem::open(&image).unwrap();
-    let read = |entry| found.read(&image, entry).unwrap();
-    let files = found.files.iter().map(|entry| (entry.name.clone(), read(entry))).collect();
-    let volume = inspect::Volume { label: Some(found.label.clone()), files };
+/// An image as it is found, and what a release makes of it.
+fn inspected(carried: &Carried, name: &str) -> (Carrier, Inspection) {
+    let media = Media::of_image(&carried.bytes(name)).unwrap();
     let links =
         carried.node.ports.iter().enumerate().filter_map(|(nth, port)| {
             Some(Link { name: format!("eth{nth}"), mac: port.mac.as_ref()?.value })
         });
     let machine = Machine { talos: carried.node.talos.value.clone(), links: links.collect() };
-    let inspection = inspect::volume(&volume, &machine).unwrap();
-    (volume, inspection)
+    let inspection = inspect(&media, &machine).unwrap();
+    (media.carriers.into_iter().next().unwrap(), inspection)
 }
 
 #[test]

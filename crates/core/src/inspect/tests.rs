@@ -1,15 +1,15 @@
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::*;
-use crate::cluster::value::{Mac, TalosVersion};
-use crate::inspect::Outcome;
+use crate::cluster::value::Mac;
 use crate::talos::go::base64;
-use crate::talos::nocloud::Link;
+use crate::talos::meta;
 
 fn inspected(text: &str) -> Inspection {
     let mac = Mac::parse("52:54:00:00:01:0b").unwrap();
     let links = vec![Link { name: "eth0".to_owned(), mac }];
-    command_line(text, &Machine { talos: TalosVersion::parse("v1.13.9").unwrap(), links })
+    let machine = Machine { talos: TalosVersion::parse("v1.13.9").unwrap(), links };
+    inspect(&Media::of_command_line(text), &machine).unwrap()
 }
 
 fn packed(text: &str) -> String {
@@ -21,7 +21,7 @@ fn hostname(name: &str) -> String {
 }
 
 fn rules(inspection: &Inspection) -> Vec<&str> {
-    inspection.mistakes.iter().map(|mistake| mistake.rule).collect()
+    inspection.mistakes.iter().map(|mistake| mistake.rule.id).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_url_gets_what_the_machine_has() {
     let inspection = inspected("talos.platform=metal talos.config=http://a/c?m=${mac}&u=${uuid}");
 
     let url = "http://a/c?m=52%3A54%3A00%3A00%3A01%3A0b&u=%24%7Buuid%7D";
-    assert_eq!(inspection.sources[1].verdict, Verdict::Elsewhere(url.to_owned()));
+    assert_eq!(inspection.sources[3].verdict, Verdict::Elsewhere(url.to_owned()));
     assert_eq!(inspection.outcome(), Outcome::Depends);
     assert_eq!(
         rules(&inspected("talos.platform=metal talos.config=http://a/${mac}")),

@@ -1,5 +1,12 @@
-//! Nocloud volumes and configuration URLs, against what Talos itself makes of them.
+//! Boot media: nocloud volumes and configuration URLs against what Talos itself makes of them, images of every kind, each rule,
+//! and images that are broken. The tests in `lab` need `scripts/tools iso fat disk`.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+mod disk;
+mod hostile;
+mod images;
+mod lab;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::fs;

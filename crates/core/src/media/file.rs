@@ -1,0 +1,61 @@
+//! A file of a file system, as an image of its own.
+
+use std::io;
+
+use super::image::{Image, ReadError};
+
+/// A file, wherever its pieces are.
+pub struct File<'i> {
+    image: &'i dyn Image,
+    pieces: Vec<Piece>,
+    size: u64,
+}
+
+/// Bytes that follow each other, in the file and in the image.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Where it is in the file.
+    at: u64,
+    /// Where it is in the image.
+    start: u64,
+    length: u64,
+}
+
+impl<'i> File<'i> {
+    /// A file with nothing in it yet.
+    pub(super) fn empty(image: &'i dyn Image) -> Self {
+        Self { image, pieces: Vec::new(), size: 0 }
+    }
+
+    /// Adds the bytes that stand in the image at `start`.
+    pub(super) fn add(&mut self, start: u64, length: u64) -> Result<(), ReadError> {
+        let end = start.checked_add(length).filter(|end| *end <= self.image.size());
+        end.ok_or(ReadError::Short("files"))?;
+        match self.pieces.last_mut().filter(|last| last.start + last.length == start) {
+            Some(last) => last.length += length,
+            None => self.pieces.push(Piece { at: self.size, start, length }),
+        }
+        self.size += length;
+        Ok(())
+    }
+}
+
+impl Image for File<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+        while !buffer.is_empty() {
+            let nth = self.pieces.partition_point(|piece| piece.at + piece.length <= offset);
+            let piece = self.pieces.get(nth).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let within = offset - piece.at;
+            let length = usize::try_from(piece.length - within).unwrap_or(usize::MAX).min(buffer.len());
+            let (now, later) = buffer.split_at_mut(length);
+            self.image.read_at(piece.start + within, now)?;
+            offset += length as u64;
+            buffer = later;
+        }
+        Ok(())
+    }
+}

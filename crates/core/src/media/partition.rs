@@ -1,0 +1,215 @@
+//! The partitions of a disk.
+
+use flate2::Crc;
+
+use super::image::{Image, ReadError, Window, low32, low64, piece};
+
+/// Sizes of sectors that disks have.
+const SECTORS: [u64; 2] = [512, 4096];
+
+/// What a GPT header begins with, and how much of it there is.
+const SIGNATURE: &[u8] = b"EFI PART";
+const HEADER: usize = 92;
+
+/// The length of an entry, and how many there may be: 128 on disks, more on CDs of xorriso.
+const ENTRY: usize = 128;
+const MOST_ENTRIES: u32 = 1024;
+
+/// Types of an MBR: nothing, the extended ones, and the one that stands for a GPT.
+const NOTHING: u8 = 0;
+const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
+const PROTECTIVE: u8 = 0xee;
+
+/// How many partitions are looked for inside of an extended one.
+const MOST_LOGICAL: usize = 64;
+
+/// How partitions are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// The one that Talos reads and writes.
+    Gpt,
+    /// The one before it.
+    Mbr,
+}
+
+/// A disk's partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitions {
+    /// How they are written down.
+    pub scheme: Scheme,
+    /// The partitions in their order.
+    pub list: Vec<Partition>,
+}
+
+/// One partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its number, from 1 on.
+    pub number: usize,
+    /// Its label; an MBR has none.
+    pub label: String,
+    start: u64,
+    length: u64,
+}
+
+impl Partition {
+    /// Its bytes. `image` is the disk.
+    pub fn window<'i>(&self, image: &'i dyn Image) -> Result<Window<'i>, ReadError> {
+        Window::new(image, self.start, self.length).ok_or(ReadError::Short("partitions"))
+    }
+
+    /// How long it is.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+impl Partitions {
+    /// The partitions of a disk; none where it has no table of them.
+    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+        for sector in SECTORS {
+            if let Some(list) = gpt(image, sector)? {
+                return Ok(Some(Self { scheme: Scheme::Gpt, list }));
+            }
+        }
+        Ok(mbr(image).map(|list| Self { scheme: Scheme::Mbr, list }))
+    }
+
+    /// Refuses a table in which two partitions have bytes in common.
+    pub fn check(&self) -> Result<(), ReadError> {
+        let mut sorted: Vec<&Partition> = self.list.iter().collect();
+        sorted.sort_by_key(|partition| partition.start);
+        for pair in sorted.windows(2) {
+            if pair[0].start + pair[0].length > pair[1].start {
+                let (one, other) = (pair[0].number, pair[1].number);
+                return Err(ReadError::Overlap(one.min(other), one.max(other)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A GPT: the first header, or else the one at the end of the disk.
+fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ReadError> {
+    let Some(last) = (image.size() / sector).checked_sub(1).filter(|last| *last > 1) else { return Ok(None) };
+    match header(image, sector, 1, last)? {
+        Some(list) => Ok(Some(list)),
+        None => header(image, sector, last, last),
+    }
+}
+
+/// The partitions of a header that is right in everything that Talos looks at.
+fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<Vec<Partition>>, ReadError> {
+    let head = piece(image, at * sector, HEADER, "table of partitions")?;
+    let size = low32(&head, 12);
+    let (first_usable, last_usable) = (low64(&head, 40), low64(&head, 48));
+    let mut without_sum = head.clone();
+    without_sum[16..20].fill(0);
+    let right = head.starts_with(SIGNATURE)
+        && u64::from(size) >= HEADER as u64
+        && u64::from(size) <= sector
+        && low32(&head, 16) == sum(&without_sum)
+        && low64(&head, 24) == at
+        && first_usable <= last_usable
+        && last_usable <= last
+        && !(first_usable < at && at < last_usable);
+    let (count, length) = (low32(&head, 80), low32(&head, 84));
+    if !right || length as usize != ENTRY || count == 0 || count > MOST_ENTRIES {
+        return Ok(None);
+    }
+    let start = low64(&head, 72).checked_mul(sector).ok_or(ReadError::Short("table of partitions"))?;
+    let entries = piece(image, start, ENTRY * count as usize, "table of partitions")?;
+    if low32(&head, 88) != sum(&entries) {
+        return Ok(None);
+    }
+    let entries = (1..).zip(entries.chunks_exact(ENTRY));
+    let usable = first_usable..=last_usable;
+    let partition = |(number, entry): (usize, &[u8])| {
+        let (start, end) = (low64(entry, 32), low64(entry, 40));
+        let is_one =
+            entry[..16] != [0; 16] && usable.contains(&start) && usable.contains(&end) && start <= end;
+        is_one.then(|| Partition {
+            number,
+            label: name(&entry[56..]),
+            start: start * sector,
+            length: (end - start + 1) * sector,
+        })
+    };
+    Ok(Some(entries.filter_map(partition).collect()))
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+fn name(bytes: &[u8]) -> String {
+    let letters: Vec<u16> =
+        bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16_lossy(&letters).trim_end_matches('\0').to_owned()
+}
+
+/// An MBR that has partitions of its own.
+fn mbr(image: &dyn Image) -> Option<Vec<Partition>> {
+    let entries = boot_record(image, 0)?;
+    // A boot sector that is none has anything in its place.
+    if entries.iter().any(|entry| !matches!(entry.flags, 0 | 0x80)) {
+        return None;
+    }
+    let mut list = Vec::new();
+    for (number, entry) in (1..).zip(&entries).filter(|(_, entry)| entry.is_one()) {
+        if EXTENDED.contains(&entry.kind) {
+            list.extend(logical(image, entry));
+        } else if entry.kind != PROTECTIVE {
+            list.push(entry.partition(number, 0));
+        }
+    }
+    Some(list).filter(|list| !list.is_empty())
+}
+
+/// The partitions inside of an extended one: each has a record that says where the next is.
+fn logical(image: &dyn Image, extended: &Entry) -> Vec<Partition> {
+    let mut list = Vec::new();
+    let mut at = extended.start;
+    for number in 5..5 + MOST_LOGICAL {
+        let Some([own, next, ..]) = boot_record(image, at) else { break };
+        if own.is_one() {
+            list.push(own.partition(number, at));
+        }
+        if !next.is_one() {
+            break;
+        }
+        at = extended.start + next.start;
+    }
+    list
+}
+
+/// An entry of an MBR; places are in sectors of 512 bytes.
+struct Entry {
+    flags: u8,
+    kind: u8,
+    start: u64,
+    length: u64,
+}
+
+impl Entry {
+    fn is_one(&self) -> bool {
+        self.kind != NOTHING && self.length > 0
+    }
+
+    fn partition(&self, number: usize, after: u64) -> Partition {
+        let (start, length) = ((after + self.start) * SECTORS[0], self.length * SECTORS[0]);
+        Partition { number, label: String::new(), start, length }
+    }
+}
+
+fn boot_record(image: &dyn Image, sector: u64) -> Option<[Entry; 4]> {
+    let bytes = piece(image, sector.checked_mul(SECTORS[0])?, 512, "boot record").ok()?;
+    let entry = |nth: usize| {
+        let bytes = &bytes[446 + nth * 16..];
+        let (start, length) = (low32(bytes, 8).into(), low32(bytes, 12).into());
+        Entry { flags: bytes[0], kind: bytes[4], start, length }
+    };
+    bytes.ends_with(&[0x55, 0xaa]).then(|| [0, 1, 2, 3].map(entry))
+}

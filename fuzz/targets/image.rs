@@ -1,0 +1,23 @@
+//! Any bytes are an image that a machine does something with, or an error, never a panic: CDs, sticks, disks with partitions, disks
+//! inside of qcow2 images, kernel images, and the META partition.
+#![no_main]
+
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::inspect::{Machine, Media, inspect};
+use ichor_core::media::{FileSystem, Partitions, Qcow2, uki};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let image = bytes.to_vec();
+    let machine = Machine { talos: TalosVersion::parse("v1.13.9").expect("a release"), links: Vec::new() };
+    if let Ok(media) = Media::of_image(&image) {
+        let _ = inspect(&media, &machine);
+    }
+    // Each reader by itself as well, wherever the first one stops.
+    let _ = (Qcow2::find_in(&image).is_ok(), Partitions::find_in(&image).is_ok(), uki::command_line(&image).is_ok());
+    if let Ok(found) = FileSystem::open(&image) {
+        for file in &found.files {
+            let _ = found.read(&image, file);
+            let _ = found.list(&image, file);
+        }
+    }
+});
