@@ -28,7 +28,7 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
         let message = if is_link { "a link to no file of the extension" } else { "not a file" };
         return verdict.problem(Remark::of(MANIFEST, message, "put the manifest itself there"));
     };
-    let root = match reader::document(MANIFEST, bytes) {
+    let root = match reader::document(MANIFEST, bytes, talos) {
         Ok(root) => root,
         Err(problem) => return verdict.problem(problem),
     };

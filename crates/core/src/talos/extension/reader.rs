@@ -3,6 +3,7 @@
 use super::verdict::Remark;
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
+use crate::talos::release;
 use crate::talos::typed::{Fault, Typed};
 use crate::talos::types;
 use crate::talos::word::Leniency;
@@ -16,15 +17,15 @@ pub(super) struct Reader<'f> {
 }
 
 /// The first document of a text, or why Talos cannot read it.
-pub(super) fn document(file: &str, bytes: &[u8]) -> Result<Node, Remark> {
+pub(super) fn document(file: &str, bytes: &[u8], talos: &TalosVersion) -> Result<Node, Remark> {
     let fix = "write it as YAML";
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(Remark::of(file, "not UTF-8: Talos reads text", fix));
     };
-    if let Some(line) = text.lines().zip(1..).find_map(|(line, nth)| line.contains(is_control).then_some(nth))
-    {
+    let is_refused = |c: char| is_control(c, talos);
+    if let Some((_, line)) = text.split('\n').zip(1..).find(|(line, _)| line.contains(is_refused)) {
         let fix = "take it away, or write it as an escape in double quotes";
-        return Err(Remark::of(file, "a control character, which YAML does not have", fix).at(line, ""));
+        return Err(Remark::of(file, "a control character, which Talos' reader refuses", fix).at(line, ""));
     }
     match yaml::first(text) {
         Ok(Some(node)) => Ok(node),
@@ -33,9 +34,13 @@ pub(super) fn document(file: &str, bytes: &[u8]) -> Result<Node, Remark> {
     }
 }
 
-/// What go-yaml refuses wherever it stands.
-fn is_control(c: char) -> bool {
-    (c < ' ' && !matches!(c, '\t' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')
+/// What go-yaml refuses wherever it stands. Since Talos 1.13 it takes DEL and what follows it.
+fn is_control(c: char, talos: &TalosVersion) -> bool {
+    match c {
+        '\t' | '\r' | '\u{85}' => false,
+        '\u{7f}'..='\u{9f}' => !release::at_least(talos, 13),
+        _ => c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}'),
+    }
 }
 
 /// What follows the first document is not read.

@@ -68,7 +68,7 @@ impl Definition {
     /// Reads and judges the text of a definition.
     pub(super) fn read(file: &str, bytes: &[u8], talos: &TalosVersion) -> Definition {
         let refused = |problems: Vec<Remark>| Definition { service: None, problems, warnings: Vec::new() };
-        let root = match reader::document(file, bytes) {
+        let root = match reader::document(file, bytes, talos) {
             Ok(root) => root,
             Err(problem) => return refused(vec![problem]),
         };
