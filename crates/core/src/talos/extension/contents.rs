@@ -124,3 +124,74 @@ fn warnings(path: &str, on_node: &str, entry: &Entry) -> Vec<Remark> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(path: &str, entry: Entry, talos: &str) -> Verdict {
+        let mut tree = Tree::default();
+        tree.add(ROOT, Entry { kind: Kind::Folder, mode: 0o755 });
+        tree.add(format!("rootfs{path}"), entry);
+        let mut verdict = Verdict::default();
+        judge(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
+        verdict
+    }
+
+    fn file(mode: u32) -> Entry {
+        Entry { kind: Kind::File, mode }
+    }
+
+    #[test]
+    fn a_path_may_come_with_a_release() {
+        for (path, since) in
+            [("/usr/lib/ld-linux-aarch64.so.1", 12), ("/usr/bin/nvme", 13), ("/etc/ld.so.conf.d/x", 13)]
+        {
+            for minor in 11..=14 {
+                let verdict = judged(path, file(0o644), &format!("1.{minor}"));
+                assert_eq!(verdict.is_valid(), minor >= since, "{path} on 1.{minor}");
+                let says = verdict.problems.iter().all(|it| it.fix.contains(&format!("1.{since} on")));
+                assert!(says, "{:?}", verdict.problems);
+            }
+        }
+    }
+
+    #[test]
+    fn links_are_judged_by_where_they_lie_and_folders_not_at_all() {
+        let link = Entry { kind: Kind::Link("/usr/local/x".to_owned()), mode: 0o777 };
+        assert!(!judged("/bin", link.clone(), "1.12").is_valid());
+        assert_eq!(judged("/usr/local/y", link, "1.12"), Verdict::default());
+        assert_eq!(
+            judged("/var/lib", Entry { kind: Kind::Folder, mode: 0o1777 }, "1.12"),
+            Verdict::default()
+        );
+        for name in ["device", "pipe", "socket"] {
+            let special = Entry { kind: Kind::Special(name), mode: 0o644 };
+            assert!(judged("/usr/local/x", special, "1.12").problems[0].message.contains(name));
+        }
+    }
+
+    #[test]
+    fn what_passes_by_chance_or_for_nothing_is_told() {
+        for (path, mode, said) in [
+            ("/usr/localx", 0o644, "begins like /usr/local"),
+            ("/usr/lib/modules-old/x", 0o644, "begins like /usr/lib/modules"),
+            ("/usr/local/x", 0o646, "everybody"),
+            ("/usr/local/x", 0o4755, "set-user"),
+            ("/usr/local/x", 0o2755, "set-user"),
+            ("/etc/cri/conf.d/20-x.toml", 0o644, ".part"),
+            ("/usr/lib/udev/rules.d/99-x.rule", 0o644, ".rules"),
+            ("/usr/lib/modules/6.1/x.ko.xz", 0o644, "signed"),
+        ] {
+            let verdict = judged(path, file(mode), "1.13");
+            assert!(verdict.is_valid(), "{path}");
+            let warnings = &verdict.warnings;
+            assert!(warnings.len() == 1 && warnings[0].message.contains(said), "{path}: {warnings:?}");
+        }
+        for path in
+            ["/usr/local/x", "/etc/cri/conf.d/20-x.part", "/etc/cri/conf.d/hosts/x", "/usr/bin/ldconfig"]
+        {
+            assert_eq!(judged(path, file(0o755), "1.13"), Verdict::default(), "{path}");
+        }
+    }
+}

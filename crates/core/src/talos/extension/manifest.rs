@@ -91,3 +91,60 @@ impl Manifest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Entry;
+    use super::*;
+
+    fn judged(text: &str, talos: &str) -> Verdict {
+        let mut tree = Tree::default();
+        tree.add(MANIFEST, Entry { kind: Kind::File, mode: 0o644 });
+        tree.fill(MANIFEST, text.as_bytes().to_vec());
+        let mut verdict = Verdict::default();
+        judge(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
+        verdict
+    }
+
+    const GOOD: &str = "version: v1alpha1\nmetadata: {name: a, version: '1', author: b, description: c, compatibility: \
+                        {talos: {version: '>= v1.11.0'}}}\n";
+
+    #[test]
+    fn a_whole_manifest_has_nothing_to_be_said_of() {
+        assert_eq!(judged(GOOD, "1.13"), Verdict::default());
+        assert_eq!(judged(&GOOD.replace("author: b", "author: b, extraInfo: d"), "1.13"), Verdict::default());
+    }
+
+    #[test]
+    fn what_talos_refuses_is_a_problem() {
+        for (text, said) in [
+            (String::new(), "empty"),
+            ("---\n".to_owned(), "missing"),
+            (GOOD.replace("v1alpha1", "v1beta1"), "`v1beta1`"),
+            (GOOD.replace("v1alpha1", "[v1alpha1]"), "takes text"),
+            (GOOD.replace("name: a", "name: {a: b}"), "takes text"),
+            (GOOD.replace("{talos:", "{talos: [], talos:"), "written twice"),
+            (format!("{GOOD}version: v1alpha1\n"), "written twice"),
+            (GOOD.replace(">= v1.11.0", "< v1.13.0"), "leaves out"),
+            ("- a\n".to_owned(), "takes a map"),
+        ] {
+            let problems = judged(&text, "1.13").problems;
+            assert!(problems.iter().any(|it| it.message.contains(said)), "{text}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn what_talos_passes_over_is_a_warning() {
+        for (text, path) in [
+            (GOOD.replace("author", "Author"), "metadata.Author"),
+            (GOOD.replace("compatibility", "compat"), "metadata.compatibility.talos.version"),
+            (GOOD.replace("name: a, ", ""), "metadata.name"),
+            (format!("{GOOD}apiVersion: v1\n"), "apiVersion"),
+            (format!("{GOOD}---\nversion: x\n"), ""),
+        ] {
+            let verdict = judged(&text, "1.13");
+            assert!(verdict.is_valid(), "{text}");
+            assert!(verdict.warnings.iter().any(|it| it.path == path), "{text}: {:?}", verdict.warnings);
+        }
+    }
+}

@@ -33,20 +33,20 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
         }));
         verdict.warn_all(definition.warnings);
         let Some(service) = definition.service else { continue };
-        started.insert(service.name.clone());
-        if is_refused {
-            continue;
-        }
-        if let Some(first) = names.get(&service.name) {
-            let message = format!("a second service `{}`: the node takes the one of {first}", service.name);
-            verdict.warn(Remark::of(path, message, "give it a name of its own"));
-            continue;
-        }
         let file = path.rsplit('/').next().unwrap_or(path);
         verdict.warn_all(name_warning(path, file, &service));
         verdict.warn_all(container(tree, path, &service));
         verdict.warn_all(mounts(tree, path, &service));
-        names.insert(service.name, path);
+        started.insert(service.name.clone());
+        match names.get(&service.name) {
+            _ if is_refused => {}
+            Some(first) => {
+                let message =
+                    format!("a second service `{}`: the node takes the one of {first}", service.name);
+                verdict.warn(Remark::of(path, message, "give it a name of its own"));
+            }
+            None => drop(names.insert(service.name, path)),
+        }
     }
     strays(tree, verdict);
     orphans(tree, &started, verdict);
@@ -67,6 +67,10 @@ pub(super) fn name_warning(path: &str, file: &str, service: &Service) -> Option<
 
 /// Whether there is a container, and a program to start in it.
 fn container(tree: &Tree, path: &str, service: &Service) -> Option<Remark> {
+    // A name that is none leads to no folder, and is a problem of its own.
+    if service.name.is_empty() || service.name.contains('/') {
+        return None;
+    }
     let folder = format!("{CONTAINERS}/{}", service.name);
     let root = tree.resolve(ROOT, folder.strip_prefix("rootfs/")?);
     let is_folder = |path: &String| tree.get(path).is_some_and(|entry| entry.kind == Kind::Folder);
@@ -142,5 +146,85 @@ fn orphans(tree: &Tree, started: &BTreeSet<String>, verdict: &mut Verdict) {
             let fix = format!("put a definition with `name: {name}` into {DEFINITIONS}");
             verdict.warn(Remark::of(path, "a container that no service definition starts", fix));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Entry;
+    use super::*;
+
+    const DEFINITION: &str = "name: frr\ncontainer: {entrypoint: /bin/x}\nrestart: always\n";
+
+    /// The warnings about a root file system with these files, those with a text being definitions.
+    fn warnings(files: &[(&str, u32, &str)]) -> Vec<String> {
+        let mut tree = Tree::default();
+        for (path, mode, text) in files {
+            let path = format!("rootfs/{path}");
+            let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+            folders
+                .into_iter()
+                .for_each(|folder| tree.add(folder, Entry { kind: Kind::Folder, mode: 0o755 }));
+            tree.add(path.clone(), Entry { kind: Kind::File, mode: *mode });
+            tree.fill(path, text.as_bytes().to_vec());
+        }
+        let mut verdict = Verdict::default();
+        judge(&tree, &TalosVersion::parse("1.13").unwrap(), &mut verdict);
+        assert!(verdict.is_valid(), "the validator does not look at services");
+        verdict.warnings.into_iter().map(|it| format!("{}: {}", it.file, it.message)).collect()
+    }
+
+    fn assert_one(files: &[(&str, u32, &str)], file: &str, said: &str) {
+        let warnings = warnings(files);
+        let fits = |it: &String| it.starts_with(&format!("rootfs/{file}: ")) && it.contains(said);
+        assert!(warnings.len() == 1 && fits(&warnings[0]), "{said}: {warnings:?}");
+    }
+
+    const AT: &str = "usr/local/etc/containers/frr.yaml";
+    const PROGRAM: (&str, u32, &str) = ("usr/local/lib/containers/frr/bin/x", 0o755, "");
+
+    #[test]
+    fn a_service_with_all_it_needs_has_no_warning() {
+        assert_eq!(warnings(&[(AT, 0o644, DEFINITION), PROGRAM]), [""; 0]);
+        assert_eq!(warnings(&[("usr/local/bin/x", 0o755, "")]), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_definition_starts_has_to_be_there() {
+        let good = (AT, 0o644, DEFINITION);
+        assert_one(&[good], AT, "no root file system");
+        assert_one(&[good, (PROGRAM.0, 0o644, "")], AT, "may not be executed");
+        assert_one(&[good, ("usr/local/lib/containers/frr/bin/y", 0o755, "")], AT, "is not in its container");
+        assert_one(&[good, ("usr/local/lib/containers/frr/bin/x/y", 0o755, "")], AT, "is not a file");
+        let mount =
+            DEFINITION.replace("/bin/x", "/bin/x, mounts: [{source: /usr/local/no, destination: /no}]");
+        assert_one(&[(AT, 0o644, &mount), PROGRAM], AT, "/usr is read-only");
+    }
+
+    #[test]
+    fn what_the_node_does_not_start_is_told() {
+        let good = (AT, 0o644, DEFINITION);
+        assert_one(
+            &[(AT, 0o644, "x"), good, PROGRAM][..1],
+            AT,
+            "takes a map, not a word; the node does not start",
+        );
+        assert_one(
+            &[good, PROGRAM, ("usr/local/lib/containers/b/x", 0o644, "")],
+            "usr/local/lib/containers/b",
+            "no service",
+        );
+        for path in [
+            "usr/local/etc/containers/b.yml",
+            "usr/local/etc/containers/b.YAML",
+            "usr/local/etc/containers/d/b.yaml",
+            "usr/local/lib/containers/b.yaml",
+            "usr/local/etc/container/b.yaml",
+        ] {
+            assert_one(&[good, PROGRAM, (path, 0o644, DEFINITION)], path, "the node");
+        }
+        let twice = warnings(&[good, PROGRAM, ("usr/local/etc/containers/g.yaml", 0o644, DEFINITION)]);
+        assert!(twice.iter().any(|it| it.contains("a second service `frr`")), "{twice:?}");
+        assert!(twice.iter().any(|it| it.contains("whatever the file is called")), "{twice:?}");
     }
 }
