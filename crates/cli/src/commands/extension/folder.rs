@@ -14,10 +14,10 @@ use ichor_core::talos::extension::{Entry, Kind, Tree};
 const MOST_ENTRIES: usize = 250_000;
 
 /// No manifest or service definition is longer.
-const LONGEST_TEXT: u64 = 1 << 20;
+const LONGEST_TEXT: u64 = 256 << 10;
 
 /// All of them together are not longer.
-const LONGEST_TEXTS: usize = 64 << 20;
+const LONGEST_TEXTS: usize = 4 << 20;
 
 /// Archives begin so: gzip, zstd, and tar, whose mark comes later.
 const ARCHIVES: [(&[u8], usize); 3] = [(&[0x1f, 0x8b], 0), (&[0x28, 0xb5, 0x2f, 0xfd], 0), (b"ustar", 257)];
@@ -113,7 +113,7 @@ fn text(path: &Path) -> anyhow::Result<Vec<u8>> {
     let read = open(path)?.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("cannot read {}", path.display()))?;
     if bytes.len() as u64 > LONGEST_TEXT {
-        bail!("{} is longer than {} MiB, which no definition is", path.display(), LONGEST_TEXT >> 20);
+        bail!("{} is longer than {} KiB, which no definition is", path.display(), LONGEST_TEXT >> 10);
     }
     Ok(bytes)
 }

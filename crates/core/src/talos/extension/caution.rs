@@ -2,6 +2,7 @@
 //! should.
 
 use super::service::{Flaw, Service};
+use super::tree::ending;
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
 use crate::talos::release;
@@ -99,7 +100,7 @@ fn mounts(service: &Service, warnings: &mut Vec<Flaw>) {
                 message,
                 "name a folder of the node, also for a tmpfs, which does not use it: `/tmp`",
             );
-        } else if mount.source.ends_with(".sock") && !service.depends.iter().any(|it| it.path == mount.source)
+        } else if ending(&mount.source) == "sock" && !service.depends.iter().any(|it| it.path == mount.source)
         {
             let message = "a socket that is not there yet is made as a folder, and stays one";
             warn("source", message, &format!("add `- path: {}` to `depends`", mount.source));

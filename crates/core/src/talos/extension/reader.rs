@@ -1,5 +1,7 @@
 //! Reads the YAML of extensions, whose unknown keys Talos passes over.
 
+use std::collections::BTreeMap;
+
 use super::verdict::Remark;
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
@@ -80,19 +82,22 @@ impl<'f> Reader<'f> {
         names: &[&'static str],
     ) -> Vec<(&'static str, String, &'n Node)> {
         let mut fields = Vec::new();
+        let keys = node.entries().into_iter().flatten().filter_map(|(key, _)| Some((key.text()?, key.line)));
+        let lines: BTreeMap<&str, u32> = keys.collect();
         for (name, value) in self.typed.entries(node, path).unwrap_or_default() {
             let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match names.iter().find(|known| **known == name) {
                 Some(known) => fields.push((*known, at, value)),
-                None => self.pass_over(node, value, &name, at, names),
+                None => {
+                    let line = lines.get(name.as_str()).copied().unwrap_or(value.line);
+                    self.pass_over(line, &name, at, names);
+                }
             }
         }
         fields
     }
 
-    fn pass_over(&mut self, map: &Node, value: &Node, name: &str, path: String, names: &[&'static str]) {
-        let key = map.entries().into_iter().flatten().find(|(key, _)| key.text() == Some(name));
-        let line = key.map_or(value.line, |(key, _)| key.line);
+    fn pass_over(&mut self, line: u32, name: &str, path: String, names: &[&'static str]) {
         let fix = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("Talos knows {} here", names.join(", ")),

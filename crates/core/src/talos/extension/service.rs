@@ -56,6 +56,7 @@ pub(super) struct Dependency {
 
 /// A definition, judged.
 pub(super) struct Definition {
+    root: Option<Node>,
     /// What it says, unless it could not be read.
     pub service: Option<Service>,
     /// What Talos refuses.
@@ -67,7 +68,8 @@ pub(super) struct Definition {
 impl Definition {
     /// Reads and judges the text of a definition.
     pub(super) fn read(file: &str, bytes: &[u8], talos: &TalosVersion) -> Definition {
-        let refused = |problems: Vec<Remark>| Definition { service: None, problems, warnings: Vec::new() };
+        let refused =
+            |problems: Vec<Remark>| Definition { root: None, service: None, problems, warnings: Vec::new() };
         let root = match reader::document(file, bytes, talos) {
             Ok(root) => root,
             Err(problem) => return refused(vec![problem]),
@@ -86,7 +88,14 @@ impl Definition {
         warnings.extend(caution::warnings(&service, talos).into_iter().map(place));
         warnings.extend(reader::further_documents(file, bytes));
         warnings.sort_by_key(|warning| warning.line);
-        Definition { service: Some(service), problems, warnings }
+        Definition { root: Some(root), service: Some(service), problems, warnings }
+    }
+
+    /// A remark at the line that its path leads to.
+    pub(super) fn placed(&self, remark: Remark) -> Remark {
+        let line =
+            self.root.as_ref().filter(|_| !remark.path.is_empty()).map(|root| root.line_at(&remark.path));
+        Remark { line: line.unwrap_or(remark.line), ..remark }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::service::{Definition, Service};
-use super::tree::{DEFINITIONS, Kind, ROOT, Tree};
+use super::tree::{DEFINITIONS, Kind, ROOT, Tree, ending};
 use super::verdict::{Remark, Verdict};
 use crate::cluster::value::TalosVersion;
 
@@ -26,26 +26,26 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
             continue;
         };
         let definition = Definition::read(path, bytes, talos);
-        let is_refused = !definition.problems.is_empty();
-        verdict.warn_all(definition.problems.into_iter().map(|problem| Remark {
+        let unused = definition.problems.iter().map(|problem| Remark {
             message: format!("{}; the node does not start this service", problem.message),
-            ..problem
-        }));
-        verdict.warn_all(definition.warnings);
-        let Some(service) = definition.service else { continue };
+            ..problem.clone()
+        });
+        verdict.warn_all(unused);
+        verdict.warn_all(definition.warnings.iter().cloned());
+        let Some(service) = &definition.service else { continue };
         let file = path.rsplit('/').next().unwrap_or(path);
-        verdict.warn_all(name_warning(path, file, &service));
-        verdict.warn_all(container(tree, path, &service));
-        verdict.warn_all(mounts(tree, path, &service));
+        verdict.warn_all(name_warning(path, file, service));
+        verdict.warn_all(container(tree, path, service).map(|remark| definition.placed(remark)));
+        verdict.warn_all(mounts(tree, path, service).into_iter().map(|remark| definition.placed(remark)));
         started.insert(service.name.clone());
         match names.get(&service.name) {
-            _ if is_refused => {}
+            _ if !definition.problems.is_empty() => {}
             Some(first) => {
                 let message =
                     format!("a second service `{}`: the node takes the one of {first}", service.name);
                 verdict.warn(Remark::of(path, message, "give it a name of its own"));
             }
-            None => drop(names.insert(service.name, path)),
+            None => drop(names.insert(service.name.clone(), path)),
         }
     }
     strays(tree, verdict);
@@ -115,17 +115,14 @@ fn mounts(tree: &Tree, path: &str, service: &Service) -> Vec<Remark> {
 
 /// Definitions that the node does not look at.
 fn strays(tree: &Tree, verdict: &mut Verdict) {
-    let is_yaml = |name: &str| {
-        let name = name.to_lowercase();
-        name.ends_with(".yaml") || name.ends_with(".yml")
-    };
+    let is_yaml = |name: &str| ["yaml", "yml"].contains(&ending(name).to_lowercase().as_str());
     let fix = format!("call it NAME.yaml and put it into {DEFINITIONS}");
     for (path, _) in tree.below(ROOT).filter(|(_, entry)| entry.kind != Kind::Folder) {
         let Some((folder, name)) = path.rsplit_once('/') else { continue };
         let in_container = folder.strip_prefix(CONTAINERS).is_some_and(|rest| rest.starts_with('/'));
         let is_near = folder.ends_with("/containers") || folder.ends_with("/container");
         let message = if folder == DEFINITIONS {
-            if name.ends_with(".yaml") {
+            if ending(name) == "yaml" {
                 continue;
             }
             "the node reads the files here that end in .yaml, and passes over this one"
@@ -162,9 +159,9 @@ mod tests {
         for (path, mode, text) in files {
             let path = format!("rootfs/{path}");
             let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
-            folders
-                .into_iter()
-                .for_each(|folder| tree.add(folder, Entry { kind: Kind::Folder, mode: 0o755 }));
+            for folder in folders {
+                tree.add(folder, Entry { kind: Kind::Folder, mode: 0o755 });
+            }
             tree.add(path.clone(), Entry { kind: Kind::File, mode: *mode });
             tree.fill(path, text.as_bytes().to_vec());
         }

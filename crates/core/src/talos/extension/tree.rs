@@ -102,7 +102,7 @@ impl Tree {
 
     /// The paths the node reads service definitions from, in its order.
     pub(super) fn definitions(&self) -> impl Iterator<Item = &str> {
-        self.children(DEFINITIONS).filter(|(name, _)| name.ends_with(".yaml")).map(|(_, path)| path)
+        self.children(DEFINITIONS).filter(|(name, _)| ending(name) == "yaml").map(|(_, path)| path)
     }
 
     /// The file that a definition's path leads to on the node.
@@ -153,6 +153,11 @@ impl Tree {
         }
         Some(join(&at))
     }
+}
+
+/// What follows the last dot of a name. The node reads definitions that end in `yaml`, and not in `YAML`.
+pub(super) fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
 #[cfg(test)]
