@@ -47,9 +47,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let valid = verdict.is_valid();
     let answer = Answer { given, is_folder: meta.is_dir(), talos, verdict };
     if args.json {
-        writeln!(out, "{:#}", answer.json())?
+        writeln!(out, "{:#}", answer.json())?;
     } else {
-        answer.tell(out)?
+        answer.tell(out)?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,7 +5,7 @@
 
 use super::caution;
 use super::reader::{self, Reader};
-use super::verdict::Remark;
+use super::verdict::{MOST, Remark};
 use crate::cluster::nearest::nearest;
 use crate::cluster::value::TalosVersion;
 use crate::talos::yaml::Node;
@@ -80,14 +80,15 @@ impl Definition {
             Ok(read) => read,
             Err(problems) => return refused(problems),
         };
-        let place = |(path, message, fix): Flaw| {
-            let line = root.line_at(&path);
+        // Only so many are ever told: the line of one more is not worth looking for.
+        let place = |(nth, (path, message, fix)): (usize, Flaw)| {
+            let line = if nth < MOST { root.line_at(&path) } else { 0 };
             Remark::of(file, message, fix).at(line, path)
         };
-        let problems = service.flaws().into_iter().map(place).collect();
-        warnings.extend(caution::warnings(&service, talos).into_iter().map(place));
+        let problems = service.flaws().into_iter().enumerate().map(place).collect();
+        warnings.extend(caution::warnings(&service, talos).into_iter().enumerate().map(place));
         warnings.extend(reader::further_documents(file, bytes));
-        warnings.sort_by_key(|warning| warning.line);
+        warnings.sort_by_key(|warning| (warning.line == 0, warning.line));
         Definition { root: Some(root), service: Some(service), problems, warnings }
     }
 

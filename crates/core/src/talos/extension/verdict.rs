@@ -1,7 +1,7 @@
 //! What there is to say of an extension.
 
 /// As many remarks of each sort are kept; the others are counted.
-const MOST: usize = 200;
+pub(super) const MOST: usize = 200;
 
 /// What a release says, and what it should have said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
