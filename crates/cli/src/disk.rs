@@ -43,6 +43,23 @@ impl Files for Disk {
     }
 }
 
+/// Reads only regular files: of what a cluster file names nobody knows who writes into it, and a pipe would be waited for.
+pub(crate) struct Regular;
+
+impl Files for Regular {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let meta = fs::metadata(path).map_err(|error| reason(&error))?;
+        if !meta.is_file() && !meta.is_dir() {
+            return Err("it is not a regular file".to_owned());
+        }
+        Disk.read(path)
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        Disk.find(pattern)
+    }
+}
+
 /// Why a file could not be read, in the words of the system.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();

@@ -12,7 +12,7 @@ use ichor_core::plan::{self, Plan};
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Regular};
 use crate::report;
 
 /// A cluster file that was understood.
@@ -63,7 +63,7 @@ impl Project {
 
     /// Every file that the cluster file names, read once.
     pub(crate) fn attachments(&self) -> &Attachments {
-        self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut Disk))
+        self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut Regular))
     }
 
     /// The cluster file's own name.

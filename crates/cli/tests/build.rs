@@ -415,3 +415,66 @@ fn a_build_that_is_killed_is_completed_by_the_next() {
     assert!(halves > 0, "no build was killed in the middle");
     assert!(files(&root) == want, "{:?}", files(&root).keys().collect::<Vec<_>>());
 }
+
+#[test]
+fn what_makes_the_machines_is_written_too_and_holds_no_secret() {
+    let more = "hypervisors:\n  pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}\n  \
+                edge: {libvirt: {uri: qemu+ssh://edge1/system}}\nnodes:\n  \
+                - {name: solwk02, index: 22, vm: {hypervisor: pve, id: 322}}\n  \
+                - {name: solwk03, index: 23, vm: {hypervisor: edge}}\n  \
+                - {name: solwk04, index: 24, platform: gcp}";
+    let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("nodes:", more))]);
+
+    let run = ichor_with(folder.path(), "build", &[("PVE_TOKEN", "hunter2-hunter2")]);
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let root = folder.path().join("build/sol");
+    let built = files(&root);
+    let made: Vec<&str> = built
+        .keys()
+        .map(String::as_str)
+        .filter(|name| name.starts_with("hypervisors/") || name.starts_with("clouds/"))
+        .collect();
+    assert_eq!(
+        made,
+        [
+            "clouds/gcp/main.tf.json",
+            "hypervisors/edge/create.sh",
+            "hypervisors/edge/domains/solwk03.xml",
+            "hypervisors/edge/volumes/solwk03.xml",
+            "hypervisors/pve/create.sh",
+            "hypervisors/pve/main.tf.json",
+            "hypervisors/pve/solwk02.conf",
+        ]
+    );
+    for name in made {
+        let text = String::from_utf8(built[name].clone()).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains("PRIVATE KEY"), "{name}");
+        // What a module reads has to be there; boot media have not been made yet.
+        for path in text.split("${path.module}/../../").skip(1) {
+            let path = path.split(['"', '\\']).next().unwrap();
+            assert!(built.contains_key(path) || path.contains("cidata"), "{name}: {path}");
+        }
+    }
+}
+
+#[test]
+fn who_is_not_in_the_topology_of_containerlab_is_told() {
+    let frr = include_str!("../../../examples/cilium/ichor.yaml");
+    let notes = |text: &str| {
+        let text = format!("{text}\nsecrets: secrets.yaml\n");
+        let folder = cluster(&[("ichor.yaml", &text)]);
+        let run = ichor(folder.path(), "build");
+        assert_eq!(run.code, 0, "{}", run.all());
+        run.stderr
+    };
+
+    let all = notes(frr);
+    let some = notes(&frr.replace("index: 23,", "index: 23, routing: {backend: bird},"));
+
+    assert!(!all.contains("containerlab"), "{all}");
+    assert!(
+        some.contains("not in fabric/containerlab.clab.yml, because FRR does not run there: solwk03\n"),
+        "{some}"
+    );
+}

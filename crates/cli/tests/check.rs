@@ -234,3 +234,26 @@ fn a_secret_in_a_kernel_argument_is_found_and_not_quoted() {
     assert!(run.stdout.contains("error[boot-carrier-secret]"), "{}", run.stdout);
     assert!(!run.all().contains("hunter2"), "{}", run.all());
 }
+
+#[test]
+fn a_password_that_no_session_can_have_is_refused_as_build_does() {
+    let folder = folder(&[(
+        "ichor.yaml",
+        "cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}\nimage: {registry: example.com/talos}\n\
+         fabric: {routers: [{name: gw, role: gateway, asn: 65001, addresses: [10.101.0.254], password: {env: PW}}]}\n\
+         routing: {backend: frr, neighbors: [{router: gw}, {address: 10.101.0.253, asn: 65002, password: {env: PW}}]}\n\
+         nodes: [{name: solcp01, role: controlplane, index: 11, platform: nocloud, macs: [\"bc:24:11:00:00:11\"], install: {disk: /dev/sda}}]\n",
+    )]);
+
+    let spaced = ichor_with(folder.path(), "check --resolve", &[("PW", "two words")]);
+    let fine = ichor_with(folder.path(), "check --resolve", &[("PW", "one-word")]);
+
+    assert_eq!((spaced.code, fine.code), (1, 0), "{}{}", spaced.all(), fine.all());
+    assert_eq!(
+        spaced.stdout.matches("the password of a session must be 1 to 80").count(),
+        2,
+        "{}",
+        spaced.stdout
+    );
+    assert!(!spaced.all().contains("two words"));
+}

@@ -52,6 +52,7 @@ fn the_way_back_upgrades_first_and_drains() {
         run.all()
     );
     assert!(run.stdout.contains("drain it first"), "{}", run.stdout);
+    assert!(run.stdout.contains("leaf1, leaf2, cp1 and 3 more"), "{}", run.stdout);
     let steps: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(steps[0]["node"], "wk1");
     assert_eq!(steps[0]["add"][0]["kind"].as_str().map(str::is_empty), Some(false));
@@ -70,4 +71,24 @@ fn what_the_new_backend_cannot_do_keeps_the_cluster_where_it_is() {
     assert!(!folder.path().join("patches").exists());
     assert_eq!(nobody.code, 2);
     assert!(nobody.stderr.contains("no node moves from gobgp to bird"), "{}", nobody.stderr);
+}
+
+#[test]
+fn what_keeps_every_node_is_told_once_with_each_of_them() {
+    let folder =
+        cluster(&EXAMPLE.replace("software: frr", "software: frr, password: {env: ICHOR_TEST_NO_SUCH}"));
+    let text = std::fs::read_to_string(folder.path().join("ichor.yaml")).unwrap();
+    let without = text
+        .replace("image: {registry: example.com/talos}", "")
+        .replace(", password: {env: ICHOR_TEST_NO_SUCH}", "");
+
+    let password = ichor(folder.path(), "migrate frr bird");
+    fs::write(folder.path().join("ichor.yaml"), without).unwrap();
+    let image = ichor(folder.path(), "migrate native frr");
+
+    assert_eq!((password.code, image.code), (1, 1), "{}{}", password.all(), image.all());
+    assert_eq!(password.stdout.matches("nodes.wk1.routing.neighbors").count(), 1, "{}", password.stdout);
+    assert!(password.stdout.contains("nodes.cp3.routing.neighbors"), "{}", password.stdout);
+    assert!(image.stdout.contains("wk1, wk2, cp1, cp2, cp3: frr comes with an image"), "{}", image.stdout);
+    assert!(image.stdout.contains("`image.registry`"), "{}", image.stdout);
 }

@@ -151,7 +151,7 @@ fn backends_are_compared_without_a_cluster_file() {
     let line = |start: &str| table.stdout.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
     let words: Vec<String> = line("session passwords").split_whitespace().map(ToOwned::to_owned).collect();
     assert_eq!(words[2..], ["no", "yes", "yes", "yes", "yes", "yes", "yes"]);
-    assert!(table.stdout.contains("  session passwords, native: BGPInstanceConfig has no such field\n"));
-    assert!(table.stdout.lines().take(22).all(|line| line.chars().count() <= 100), "{}", table.stdout);
+    assert_eq!(table.stdout.matches("BGPInstanceConfig has no such field").count(), 1, "{}", table.stdout);
+    assert!(table.stdout.lines().all(|line| line.chars().count() <= 100), "{}", table.stdout);
     assert_eq!(json[0]["ways"][5]["can"], false);
 }

@@ -262,3 +262,30 @@ mod lab {
         refused(&not_taken, &bad, "the gobgpd of this machine refuses what my.conf.j2 gives");
     }
 }
+
+#[test]
+fn a_pipe_for_a_template_is_refused_and_not_waited_for() {
+    let folder = cluster("frr", None);
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("my.conf.j2")).status().unwrap();
+    assert!(made.success());
+
+    let run = run(&folder, "check");
+
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("my.conf.j2 cannot be read: it is not a regular file"), "{}", run.all());
+}
+
+#[test]
+fn a_template_that_is_not_text_is_not_said_to_be_missing() {
+    let folder = cluster("frr", Some(""));
+    fs::write(folder.path().join("my.conf.j2"), b"\xff\xfeh\0i\0").unwrap();
+
+    let run = run(&folder, "check");
+
+    assert!(
+        run.stdout.contains("error[file-not-text]") && run.stdout.contains("my.conf.j2 is not UTF-8"),
+        "{}",
+        run.all()
+    );
+    assert!(!run.stdout.contains("file-missing"), "{}", run.all());
+}

@@ -144,20 +144,8 @@ fn a_node_that_runs_frr_is_given_its_files_before_and_after_the_installation() {
 /// What the only node of a text has before the installation, or why not.
 fn boot_of(text: &str) -> String {
     let (cluster, plan) = common::planned(common::load_text(text));
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
-    let ground = Ground {
-        cluster: &cluster,
-        plan: &plan,
-        bundle: &Bundle::read(SECRETS).unwrap(),
-        attachments: &attachments,
-        patches: &PatchTexts::new(),
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
-    };
-    let Ok(renderer) = Renderer::new(ground) else { panic!("what the nodes share cannot be made") };
-    match renderer.boot(&plan.nodes[0]) {
-        Ok(rendered) => emit_all(&rendered.documents),
-        Err(errors) => errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
-    }
+    let boot = common::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));
+    boot.map_or_else(|errors| errors, |rendered| emit_all(&rendered.documents))
 }
 
 #[test]

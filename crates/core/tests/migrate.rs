@@ -3,29 +3,18 @@
 mod common;
 
 use ichor_core::cluster::section::{Backend, Role};
-use ichor_core::migrate::{DocumentId, Side, Sides, Step, When, sides};
+use ichor_core::migrate::{DocumentId, Side, Sides, Step, When, losses, sides};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
-use ichor_core::render::machine::{Ground, PatchTexts, Renderer};
-use ichor_core::rules::attachment::Attachments;
-use ichor_core::talos::secrets::Bundle;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
 const EXAMPLE: &str = include_str!("../../../examples/native/ichor.yaml");
 
 fn documents(cluster: &Cluster, plan: &Plan, nodes: &[usize]) -> Vec<Vec<Value>> {
-    let attachments = Attachments::gather(cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
-    let ground = Ground {
-        cluster,
-        plan,
-        bundle: &Bundle::read(SECRETS).unwrap(),
-        attachments: &attachments,
-        patches: &PatchTexts::new(),
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
-    };
-    let Ok(renderer) = Renderer::new(ground) else { panic!("what the nodes share cannot be made") };
-    nodes.iter().map(|&nth| renderer.machine(&plan.nodes[nth]).unwrap().documents).collect()
+    let rendered = common::machine::rendered(cluster, plan, |renderer| {
+        nodes.iter().map(|&nth| Ok(renderer.machine(&plan.nodes[nth])?.documents)).collect()
+    });
+    rendered.unwrap()
 }
 
 /// The steps between two sides, each proven as it is made.
@@ -139,20 +128,71 @@ fn nodes_of_other_backends_stay() {
 }
 
 #[test]
-fn what_merging_cannot_do_is_refused() {
+fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
     let (cluster, plan) = common::planned(common::load_text(EXAMPLE));
     let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
     let (before, after) = (plan::plan(&from), plan::plan(&to));
     let (old, new) = (documents(&from, &before, &nodes), documents(&to, &after, &nodes));
 
-    // Nobody said where the installer with the extension is, and an empty value takes no other's place.
     let step = Step::between(
         Side { node: &before.nodes[nodes[0]], documents: &old[0] },
         Side { node: &after.nodes[nodes[0]], documents: &new[0] },
         &after.cluster.contract.value,
     );
 
-    assert!(step.unwrap_err().to_string().contains("`UnattendedInstallConfig` would be another"));
+    let error = step.unwrap_err().to_string();
+    assert!(
+        error.contains("wk1 cannot move: frr comes with an image") && error.contains("`image.registry`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_merging_cannot_do_is_refused() {
+    let (_, plan) = common::planned(common::load_text(EXAMPLE));
+    let side =
+        |name: &str| [json!({"version": "v1alpha1", "machine": {"type": "worker", "certSANs": [name]}})];
+    let (one, other) = (side("a"), side("b"));
+
+    let step = Step::between(
+        Side { node: &plan.nodes[0], documents: &one },
+        Side { node: &plan.nodes[0], documents: &other },
+        &plan.cluster.contract.value,
+    );
+
+    // Names of a list are added to, and none of them can be taken away.
+    let error = step.unwrap_err().to_string();
+    assert!(
+        error.contains("would make another `machine and cluster` of it") && error.contains("apply-config"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_machine_loses_is_deleted_by_the_patch() {
+    let text = include_str!("../../../examples/cilium/ichor.yaml");
+    let (cluster, plan) = common::planned(common::load_text(text));
+
+    let there = steps(&sides(&cluster, &plan, Backend::Frr, Backend::Gobgp).unwrap());
+
+    // Talos 1.11 has modules of the kernel in `machine`, and gobgp needs none.
+    assert!(
+        there[0].patch().contains("machine:\n    kernel:\n        $patch: delete\n"),
+        "{}",
+        there[0].patch()
+    );
+}
+
+#[test]
+fn what_a_node_alone_announces_is_missed_by_all_who_reach_it() {
+    let (cluster, plan) = common::planned(common::load_text(EXAMPLE));
+    let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
+
+    let losses = losses((&from, &plan::plan(&from)), (&to, &plan::plan(&to)), &nodes).unwrap();
+
+    let own: Vec<_> = losses[0].own.iter().map(ToString::to_string).collect();
+    assert_eq!(own, ["10.0.0.11/32", "fd00:1:fe::11/128", "10.0.1.11/32"]);
+    assert_eq!(losses[0].missed_by, ["leaf1", "leaf2", "cp1", "cp2", "cp3", "wk2"]);
 }
 
 #[test]

@@ -9,19 +9,14 @@ use ichor_core::cluster::value::TalosVersion;
 use ichor_core::model::Cluster;
 use ichor_core::plan::backend::{Ask, lacks};
 use ichor_core::plan::{NodePlan, Plan, Stage};
-use ichor_core::render::machine::{Ground, PatchTexts, Renderer};
 use ichor_core::render::routing::native;
 use ichor_core::render::routing::native::selectors::selectors;
 use ichor_core::routing::{Family, Filter, Term};
-use ichor_core::rules::attachment::Attachments;
 use ichor_core::talos::load;
-use ichor_core::talos::secrets::Bundle;
 use ichor_core::talos::validate::{Mode, Setting, validate};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
 
 /// The documents of the first node of a text, before and after the installation, or why there are none.
 fn rendered(text: &str) -> Result<[Vec<Value>; 2], String> {
@@ -30,18 +25,9 @@ fn rendered(text: &str) -> Result<[Vec<Value>; 2], String> {
 }
 
 fn rendered_node(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Result<[Vec<Value>; 2], String> {
-    let attachments = Attachments::gather(cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
-    let ground = Ground {
-        cluster,
-        plan,
-        bundle: &Bundle::read(SECRETS).unwrap(),
-        attachments: &attachments,
-        patches: &PatchTexts::new(),
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
-    };
-    let all = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let renderer = Renderer::new(ground).map_err(all)?;
-    Ok([renderer.boot(node).map_err(all)?.documents, renderer.machine(node).map_err(all)?.documents])
+    common::machine::rendered(cluster, plan, |renderer| {
+        Ok([renderer.boot(node)?.documents, renderer.machine(node)?.documents])
+    })
 }
 
 fn of_kind<'d>(documents: &'d [Value], kind: &str) -> Vec<&'d Value> {

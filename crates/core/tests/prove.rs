@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ichor_core::prove::destination::Source;
 use ichor_core::prove::spread::Spread;
-use ichor_core::prove::{Proof, Scope, Subject};
+use ichor_core::prove::{Proof, Scope, Subject, way};
 use ipnet::IpNet;
 
 /// The proof of a cluster, with every single failure.
@@ -36,14 +36,19 @@ fn told(proof: &Proof) -> Vec<String> {
 }
 
 /// Rules whose incident BGP decides, and what the proof says of the file that trips them.
-const INCIDENTS: [(&str, &str); 24] = [
+const INCIDENTS: [(&str, &str); 27] = [
     ("aggregate-with-specifics", "delivered: 10.101.254.11/32: announced only as part of 10.101.254.0/24"),
     ("allow-misses-pool", "reached: 10.101.251.1/32: nobody announces it"),
     (
         "asn-behind-reflector",
-        "together: solwk01 reaches 10.101.254.11/32 and 1 more by its default route alone: its own AS",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: its own AS",
     ),
-    ("backend-cannot", "sessions: solcp01: native cannot have"),
+    (
+        "asn-of-router",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: leaf1 has it from within AS 65101",
+    ),
+    ("allow-fabric", "guarded: solcp01 would take 10.101.0.11/32 from the speaker"),
+    ("backend-cannot", "sessions: solcp01, solwk01 and solwk02: native cannot have"),
     ("backend-too-old", "sessions: solwk03 and the router on eth0: solwk03 has Talos"),
     (
         "bfd-listen-range",
@@ -73,6 +78,10 @@ const INCIDENTS: [(&str, &str); 24] = [
     ("neighbor-without-address", "sessions: solcp01 has nobody to speak with"),
     ("password-unsupported", "sessions: solcp01 and gw1: gw1 wants a password, and Talos' own BGP has none"),
     ("routing-without-neighbors", "sessions: solcp01 has nobody to speak with"),
+    (
+        "speaker-asn-of-router",
+        "reached: leaf1 does not reach 10.101.250.1/32: its own AS 65101 is in the path",
+    ),
     (
         "speaker-link-broken",
         "speakers: solcp01: fda1:b2c3:d4e5:1::1 and fda1:b2c3:d4e5:1::2 are not in one network",
@@ -110,7 +119,7 @@ fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
 
 #[test]
 fn a_prefix_of_the_fabric_is_not_taken_even_where_the_file_allows_it() {
-    let (case, file) = rule_case("allow-fabric", "trips.yaml");
+    let (case, file) = rule_case("allow-around-fabric", "trips.yaml");
 
     let proof = proved(&common::planned_case(&case, &file));
 
@@ -183,7 +192,7 @@ fn talos_itself_makes_a_node_transit_between_leafs_of_different_as_numbers() {
     let single = text.replacen("\"02:00:00:00:00:02\"", "", 1).replacen(", ]", "]", 1);
     let said = told(&proof(&single));
     assert!(
-        said.iter().any(|said| said.contains("leaf2 reaches 10.1.254.1/32 and 1 more through b")),
+        said.iter().any(|said| said.contains("leaf2 reaches 10.1.254.1/32 and fd00:1:fe::1/128 through b")),
         "{said:#?}"
     );
 }
@@ -206,9 +215,8 @@ fn routes_that_may_not_leave_the_next_router_are_missed_behind_it() {
     let said = told(&proof);
 
     assert!(
-        said.iter().any(
-            |said| said.contains("spine does not reach 10.1.254.1/32 and 1 more: a community keeps leaf")
-        ),
+        said.iter().any(|said| said
+            .contains("spine does not reach 10.1.254.1/32 and fd00:1:fe::1/128: a community keeps leaf")),
         "{said:#?}"
     );
 }
@@ -415,11 +423,9 @@ fn one_as_number_for_all_nodes_lives_on_default_routes_until_a_link_fails() {
 
     let (proof, subject) = (proof(&text), subject(&text));
 
-    assert!(
-        told(&proof)
-            .iter()
-            .any(|said| said.contains("b reaches 10.1.254.1/32 and 1 more by its default route alone"))
-    );
+    assert!(told(&proof).iter().any(|said| {
+        said.contains("b reaches 10.1.254.1/32 and fd00:1:fe::1/128 by its default route alone")
+    }));
     let (broken, _) = outcome_of(&proof, &subject, "a:fab0").unwrap();
     assert!(broken > 0, "leaf1 still gives b a default route, and no longer knows a");
 }
@@ -481,7 +487,10 @@ fn a_speaker_whose_port_is_taken_is_not_heard() {
 
     let said = told(&proof(&taken));
 
-    assert!(said.iter().any(|said| said.contains("a: the extension bird2 has taken port 179")), "{said:#?}");
+    assert!(
+        said.iter().any(|said| said.contains("a and b: the extension bird2 has taken port 179")),
+        "{said:#?}"
+    );
 }
 
 #[test]
@@ -532,4 +541,162 @@ fn a_name_of_a_link_is_known_by_both_ends() {
 
     assert!(same("a:fab0", "leaf1:swp1") && same("a:leaf1", "leaf1:a") && same("a:fab0", "a:leaf1"));
     assert!(subject.failure("a:metallb").is_some() && subject.failure("nobody").is_none());
+}
+
+#[test]
+fn a_session_that_is_down_is_named_also_by_those_behind_it() {
+    let cables = "\n  cables: [[\"b:fab0\", \"leaf9:swp1\"], [\"b:fab1\", \"leaf9:swp2\"]]";
+    let text =
+        rack("", ", {name: leaf9, asn: 65109}").replace("]}\nrouting", &format!("],{cables}}}\nrouting"));
+
+    let said = told(&proof(&text.replace(
+        "backend: frr",
+        "backend: frr, neighbors: [{router: leaf1, link: fab0}, {router: leaf2, link: fab1}]",
+    )));
+
+    for expected in [
+        "reached: leaf1 does not reach 10.1.254.2/32 and fd00:1:fe::2/128: its session with b does not come up",
+        "together: a does not reach 10.1.254.2/32 and fd00:1:fe::2/128: the session of leaf1 with b does not come up",
+    ] {
+        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_family_that_is_not_spoken_is_named_also_by_those_behind_it() {
+    let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+                fabric: {routers: [{name: gw, role: gateway, asn: 65001, extended_nexthop: false, addresses: [10.1.0.254, \"fd00:1::fffe\"]}]}\n\
+                routing: {backend: frr, neighbors: [{router: gw, address: 10.1.0.254}]}\n\
+                nodes: [{name: a, index: 1}, {name: b, index: 2}, {name: c, index: 3, routing: {neighbors: [{router: gw, address: \"fd00:1::fffe\"}]}}]";
+
+    let said = told(&proof(text));
+
+    let expected =
+        "together: a and b do not reach 10.1.254.3/32: the session of gw with c does not carry IPv4";
+    assert!(said.iter().any(|said| said == expected), "{said:#?}");
+}
+
+#[test]
+fn what_many_nodes_share_is_said_once_of_all_of_them() {
+    let many: Vec<_> = (3..=6).map(|nth| format!("- {{name: n{nth}, index: {nth}, macs: [\"02:00:00:00:{nth:02}:01\", \"02:00:00:00:{nth:02}:02\"]}}\n")).collect();
+    let text = rack("", "") + &many.concat();
+    let text = text.replace("index: ", "routing: {asn: 4210001001}, index: ");
+    let text = text
+        .replace("backend: frr", "backend: native, policy: {out: {communities: [\"65000:1\"]}}")
+        .replace("v1.13.9", "v1.14.0-rc.1");
+
+    let proof = proof(&text);
+
+    let said = told(&proof);
+    let lacks =
+        "sessions: a, b, n3 and 3 more: native cannot have communities: BGPInstanceConfig has no such field";
+    assert!(said.iter().any(|said| said == lacks), "{said:#?}");
+    let led = "together: b, n3, n4 and 2 more reach 10.1.254.1/32 and fd00:1:fe::1/128 by their default routes alone: \
+               their own AS 4210001001 is in the path from leaf1";
+    assert!(said.iter().any(|said| said == led), "{said:#?}");
+    let together = proof.intents.iter().find(|intent| intent.id == "together").unwrap();
+    assert_eq!((together.remarks.count, together.remarks.untold()), (30, 0));
+}
+
+#[test]
+fn where_nothing_is_announced_nothing_is_said_to_be_reached() {
+    let proof = proof(&rack(", advertise: []", ""));
+
+    let ids: Vec<_> = proof.intents.iter().map(|intent| intent.id).collect();
+
+    assert_eq!(ids, ["sessions", "announced"]);
+    assert!(told(&proof)[0].starts_with("announced: nothing is announced"));
+    assert!(proof.holds() && proof.has_warnings());
+}
+
+#[test]
+fn the_hurdle_that_no_service_address_takes_is_named() {
+    let services = ", workload: {speaker: metallb}";
+    let filtered = rack(", workload: {speaker: metallb, allow: [192.0.2.0/24]}", "");
+    let unheard =
+        rack(services, "").replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
+
+    for (text, expected) in [
+        (filtered, "nobody announces it: no node's filter takes it from a speaker"),
+        (unheard, "nobody announces it: no speaker that may announce it is heard"),
+    ] {
+        let said = told(&proof(&text));
+        assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:#?}");
+    }
+}
+
+/// Two nodes on a network with two gateways, each with a session to both over one port.
+const GATEWAYS: &str = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+    fabric: {routers: [{name: gw1, role: gateway, asn: 65001, addresses: [10.1.0.254]}, {name: gw2, role: gateway, asn: 65002, addresses: [10.1.0.253]}]}\n\
+    routing: {backend: frr, neighbors: [{router: gw1}, {router: gw2}]}\n\
+    network: {loopback: {v6: null}, services: {pools: {default: [198.51.100.0/24]}}}\n\
+    nodes: [{name: a, index: 1, ports: [eth0, eth1]}, {name: b, index: 2, ports: [eth0, eth1]}]";
+
+#[test]
+fn sessions_over_one_port_fail_together() {
+    let subject = subject(GATEWAYS);
+
+    let names: Vec<_> = subject.failures().into_iter().map(|failure| subject.name(failure)).collect();
+
+    assert_eq!(names, ["gw1", "gw2", "a", "b", "a:eth0", "b:eth0"]);
+    assert_eq!(subject.failure("a:eth0").unwrap().edges(&subject.graph).len(), 2);
+    assert_eq!(subject.failure("a:gw1").unwrap().edges(&subject.graph).len(), 1);
+    assert_eq!(subject.name(subject.failure("gw2:a").unwrap()), "gw2:a");
+    let (broken, alone) = outcome_of(&proof(GATEWAYS), &subject, "a:eth0").unwrap();
+    assert_eq!((broken, alone), (0, 4), "both gateways and b lose a, and a loses b");
+}
+
+#[test]
+fn a_session_on_a_vlan_fails_with_the_port_below() {
+    let vlan = "links: [{name: v7, vlan: {id: 7, link: eth0}, addresses: [192.0.2.1/24]}], routing: {neighbors: [{router: gw1}, {address: 192.0.2.9, asn: 65009}]}";
+    let subject = subject(&GATEWAYS.replace("name: a, index: 1", &format!("name: a, index: 1, {vlan}")));
+
+    assert_eq!(subject.failure("a:eth0").unwrap().edges(&subject.graph).len(), 2);
+}
+
+/// Everyone's next hop to an address, in words.
+fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
+    let (cluster, plan) = common::planned(common::load_text(text));
+    let subject = Subject::of(&cluster, &plan).unwrap();
+    let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
+    let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);
+    let name = |vertex: u32| subject.graph.vertices[vertex as usize].name.clone();
+    let told = |way: &way::Way| match &way.next {
+        way::Next::Neighbors(next) => next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" "),
+        other => format!("{other:?}"),
+    };
+    ways.iter().map(|way| (name(way.vertex), told(way))).collect()
+}
+
+#[test]
+fn a_way_by_bgp_goes_before_a_default_route_and_one_on_the_own_link_before_both() {
+    let outside = ways(GATEWAYS, "192.0.2.7", &[]);
+    let cut = ways(GATEWAYS, "192.0.2.7", &["a:gw1"]);
+    let beside = ways(GATEWAYS, "10.1.0.2", &[]);
+    let announced = ways(GATEWAYS, "10.1.254.2", &[]);
+
+    assert_eq!((outside["a"].as_str(), outside["gw1"].as_str()), ("gw1 gw2", "Unknown"));
+    assert_eq!(cut["a"], "gw2");
+    assert!(
+        beside["a"].starts_with("Link(Some(") && beside["gw1"] == "Link(None)" && beside["b"] == "Itself"
+    );
+    assert_eq!((announced["a"].as_str(), announced["gw1"].as_str()), ("gw1 gw2", "b"));
+}
+
+#[test]
+fn a_link_that_is_taken_away_leads_to_no_network() {
+    let beside = ways(GATEWAYS, "10.1.0.2", &["a:eth0"]);
+
+    assert_eq!((beside["a"].as_str(), beside["b"].as_str()), ("Nowhere", "Itself"));
+}
+
+#[test]
+fn an_aggregate_leads_to_parts_that_are_not_announced_and_one_of_a_pool_to_all() {
+    let text = rack(", workload: {speaker: metallb}", "")
+        .replace("index: 2", "index: 2, routing: {aggregates: [10.1.254.0/24]}");
+
+    let (hidden, service) = (ways(&text, "10.1.254.2", &[]), ways(&text, "198.51.100.77", &["a:metallb"]));
+
+    assert_eq!((hidden["leaf1"].as_str(), hidden["b"].as_str()), ("b", "Itself"));
+    assert_eq!((service["leaf1"].as_str(), service["b"].as_str()), ("b", "Itself"));
 }

@@ -240,12 +240,16 @@ fn nodes_that_route_alike_but_for_one_are_told_apart() {
 }
 
 #[test]
-fn the_speaker_of_cilium_may_not_announce_a_default_route() {
+fn the_speaker_of_cilium_is_not_believed_a_default_route_even_where_the_file_allows_it() {
     let text = format!(
         "routing: {{neighbors: [{{link: eth0}}], workload: {{speaker: cilium, allow: [0.0.0.0/0]}}}}\n{NODE}"
     );
 
-    assert_eq!(told("allow-fabric", &text)[0].1, "0.0.0.0/0 lets the speaker announce a default route");
+    assert_eq!(
+        told("allow-around-fabric", &text)[0].1,
+        "0.0.0.0/0 is everything, but no default route and no prefix of the cluster is taken"
+    );
+    assert_eq!(told("allow-fabric", &text), []);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ichor_core::cluster::value::Secret;
 use ichor_core::cluster::{Place, Problem, Sources};
+use ichor_core::render::routing::password;
 use ichor_core::rules::{self, Finding, Severity, clash};
 use serde_json::json;
 
@@ -109,11 +111,17 @@ struct Unresolved {
     reason: String,
 }
 
-/// The references that give nothing, with the reason.
+/// The references that give nothing, or what a session cannot have, with the reason.
 fn unresolved(project: &Project) -> Vec<Unresolved> {
+    let name = project.name();
+    let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(|error| error.to_string());
     let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
-        let reason = secret::resolve(project.name(), reference.secret).err()?.to_string();
-        Some(Unresolved { path: reference.path, place: reference.place, reason })
+        let tried = if reference.is_session_password() {
+            password(&fetch, reference.secret)
+        } else {
+            fetch(reference.secret)
+        };
+        Some(Unresolved { path: reference.path, place: reference.place, reason: tried.err()? })
     });
     tries.collect()
 }

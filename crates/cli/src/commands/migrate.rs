@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::{Backend, Role};
 use ichor_core::cluster::value::Secret;
-use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, When};
+use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, StepError, When};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
+use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
 use ichor_core::rules::attachment::Attachments;
@@ -142,10 +143,7 @@ impl Work<'_> {
         let (from, to) = match (from, to) {
             (Ok(from), Ok(to)) => (from, to),
             (Err(errors), _) | (_, Err(errors)) => {
-                for (reason, places) in build::by_reason(&errors) {
-                    let colour = style::ERROR;
-                    writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
-                }
+                tell(&errors, out)?;
                 return Ok(None);
             }
         };
@@ -155,7 +153,15 @@ impl Work<'_> {
             let to = Side { node: &after.nodes[nth], documents: to };
             Step::between(from, to, &after.cluster.contract.value)
         });
-        Ok(Some(steps.collect::<Result<_, _>>()?))
+        let (mut done, mut errors) = (Vec::new(), Vec::new());
+        for step in steps {
+            match step {
+                Ok(step) => done.push(step),
+                Err(StepError { node, reason }) => errors.push(RenderError { at: node.to_string(), reason }),
+            }
+        }
+        tell(&errors, out)?;
+        Ok(errors.is_empty().then_some(done))
     }
 
     /// Whether no rule finds an error; errors are told.
@@ -187,8 +193,23 @@ impl Work<'_> {
             patches: &self.patches,
             secret: &fetch,
         })?;
-        nodes.iter().map(|&nth| Ok(renderer.machine(&plan.nodes[nth])?.documents)).collect()
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
+        for &nth in nodes {
+            match renderer.machine(&plan.nodes[nth]) {
+                Ok(machine) => all.push(machine.documents),
+                Err(wrong) => errors.extend(wrong),
+            }
+        }
+        if errors.is_empty() { Ok(all) } else { Err(errors) }
     }
+}
+
+fn tell(errors: &[RenderError], out: &mut dyn Write) -> anyhow::Result<()> {
+    let colour = style::ERROR;
+    for (reason, places) in build::by_reason(errors) {
+        writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+    }
+    Ok(())
 }
 
 fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {
@@ -229,11 +250,7 @@ fn print_table(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::
             )?;
         }
     }
-    let kept = match steps.iter().filter_map(|step| step.kept).min() {
-        Some(time) => format!("the routers keep a node's routes for {time} s while its daemon changes"),
-        None => "the routers drop a node's routes until its sessions are up again: drain it first".to_owned(),
-    };
-    writeln!(out, "\n{kept}")?;
+    writeln!(out)?;
     print_losses(steps, losses, out)
 }
 
@@ -254,6 +271,39 @@ fn print_losses(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow:
             writeln!(out, "        {said}")?;
         }
     }
+    print_own(steps, losses, out)
+}
+
+/// What only the node that moves announces, and who misses it meanwhile.
+fn print_own(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::Result<()> {
+    let rows = steps.iter().zip(losses).filter(|(_, loss)| !loss.own.is_empty()).map(|(_, loss)| {
+        let nets: Vec<_> = loss.own.iter().map(ToString::to_string).collect();
+        let missed = match &loss.missed_by[..] {
+            [] => "nobody".to_owned(),
+            names => crowd(names.iter().map(String::as_str)),
+        };
+        vec![loss.node.to_string(), nets.join("\n"), missed]
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let (good, warning) = (style::GOOD, style::WARNING);
+    match steps.iter().map(|step| step.kept).min().flatten() {
+        Some(time) => writeln!(
+            out,
+            "{good}kept{good:#}    what a node alone announces: the routers keep its routes for {time} s while its daemon changes"
+        )?,
+        None => writeln!(
+            out,
+            "{warning}away{warning:#}    what a node alone announces, until its sessions are up again: drain it first"
+        )?,
+    }
+    if steps.iter().any(|step| step.upgrade.is_some()) {
+        writeln!(out, "        while it is upgraded it reboots, and all of this is away")?;
+    }
+    writeln!(out)?;
+    table::print(out, &["NODE", "ALONE ANNOUNCES", "MISSED BY"], &rows)?;
     Ok(())
 }
 
@@ -275,6 +325,7 @@ fn print_json(steps: &[Step], losses: &[Loss], out: &mut dyn Write) -> anyhow::R
             "upgrade": step.upgrade.as_ref().map(|it| json!({"image": it.image, "when": word(it.when)})),
             "sessions": step.sessions,
             "routes_kept_seconds": step.kept,
+            "missed_by": loss.missed_by,
             "only_here": loss.own.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "lost": {"count": loss.lost.count, "examples": loss.lost.examples},
             "broken": {"count": loss.broken.count, "examples": loss.broken.examples},

@@ -177,6 +177,14 @@ pub struct Reference<'s> {
     pub secret: &'s Secret,
 }
 
+impl Reference<'_> {
+    /// Whether it is the password of a BGP session, which not every text can be.
+    pub fn is_session_password(&self) -> bool {
+        let of_session = self.path.starts_with("fabric.routers") || self.path.contains("routing.neighbors[");
+        of_session && self.path.ends_with(".password")
+    }
+}
+
 /// A value that is written as one word.
 pub trait Scalar: Sized + Clone + PartialEq {
     /// Why `text` is not one, in a few words.

@@ -64,11 +64,18 @@ pub fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Value>) {
     (gone, coming.collect())
 }
 
-/// The keys of a map whose values are new or others.
+/// What a patch must say of a value: keys and items that are new or others, and the deletion of those that go.
 fn changed(old: &Value, new: &Value) -> Option<Value> {
-    let (Value::Object(old), Value::Object(new)) = (old, new) else {
-        return (old != new).then(|| new.clone());
+    let part = match (old, new) {
+        (Value::Object(old), Value::Object(new)) => Value::Object(keys(old, new)),
+        (Value::Array(old), Value::Array(new)) => Value::Array(items(old, new)),
+        _ => return (old != new).then(|| new.clone()),
     };
+    let empty = part.as_object().is_some_and(Map::is_empty) || part.as_array().is_some_and(Vec::is_empty);
+    (!empty).then_some(part)
+}
+
+fn keys(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
     let mut map = Map::new();
     for (key, value) in new {
         let part = match old.get(key) {
@@ -77,5 +84,43 @@ fn changed(old: &Value, new: &Value) -> Option<Value> {
         };
         map.extend(part.map(|part| (key.clone(), part)));
     }
-    (!map.is_empty()).then_some(Value::Object(map))
+    let gone = old.keys().filter(|key| !new.contains_key(*key));
+    map.extend(gone.map(|key| (key.clone(), json!({"$patch": "delete"}))));
+    map
+}
+
+/// Talos adds items to those there are, and knows one that goes by its first key.
+fn items(old: &[Value], new: &[Value]) -> Vec<Value> {
+    let gone = old.iter().filter(|item| !new.contains(item)).filter_map(|item| {
+        let (key, value) = item.as_object()?.iter().next()?;
+        Some(json!({key: value, "$patch": "delete"}))
+    });
+    gone.chain(new.iter().filter(|item| !old.contains(item)).cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_is_deleted_and_what_stays_is_not_said() {
+        let old = json!({"machine": {"kernel": {"modules": [{"name": "vrf"}]}, "sysctls": {"a": "1", "b": "2"}, "type": "worker"}});
+        let new = json!({"machine": {"sysctls": {"a": "1", "b": "3"}, "type": "worker"}});
+
+        let old = [old];
+        let (_, coming) = between(&old, &[new]);
+        let (_, nothing) = between(&old, &old);
+
+        let expected = json!({"machine": {"sysctls": {"b": "3"}, "kernel": {"$patch": "delete"}}});
+        assert_eq!((coming, nothing), (vec![expected], Vec::new()));
+    }
+
+    #[test]
+    fn items_of_lists_go_and_come_one_by_one() {
+        let list = |names: &[&str]| json!({"modules": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()});
+
+        let (_, coming) = between(&[list(&["vrf", "dummy"])], &[list(&["dummy", "veth"])]);
+
+        assert_eq!(coming, [json!({"modules": [{"name": "vrf", "$patch": "delete"}, {"name": "veth"}]})]);
+    }
 }

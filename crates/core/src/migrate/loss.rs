@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use crate::cluster::value::NodeName;
 use crate::model::Cluster;
 use crate::plan::Plan;
+use crate::prove::destination::Destination;
 use crate::prove::failure::Failure;
+use crate::prove::spread::Spread;
 use crate::prove::tally::Tally;
 use crate::prove::{Scope, Subject};
 use crate::routing::ModelError;
@@ -19,6 +21,8 @@ pub struct Loss {
     pub node: NodeName,
     /// Prefixes that nobody else announces: they are away with it, unless the routers keep them.
     pub own: Vec<IpNet>,
+    /// Who else reaches one of those, routers first.
+    pub missed_by: Vec<String>,
     /// What others announce, and somebody no longer reaches while the node is away.
     pub lost: Tally,
     /// What does not hold once the node has moved, though all nodes together may be fine again.
@@ -55,12 +59,28 @@ fn away(subject: &Subject, place: usize) -> Loss {
         lost.join(outcome.broken);
         lost.join(outcome.alone);
     }
+    let own: Vec<&Destination> = own.collect();
     Loss {
         node: subject.network.nodes[place].name.clone(),
-        own: own.flat_map(|it| it.nets.iter().copied()).collect(),
+        missed_by: reached_by(subject, &own, vertex),
+        own: own.into_iter().flat_map(|it| it.nets.iter().copied()).collect(),
         lost,
         broken: Tally::default(),
     }
+}
+
+/// Everyone but the node itself who has a route to one of its prefixes.
+fn reached_by(subject: &Subject, own: &[&Destination], node: u32) -> Vec<String> {
+    let graph = &subject.graph;
+    let mut reached = vec![false; graph.vertices.len()];
+    let mut spread = Spread::new(graph);
+    for target in own {
+        spread.settle(target);
+        (0..).zip(&mut reached).for_each(|(vertex, reached)| *reached |= spread.has(vertex));
+    }
+    let everyone = graph.routers().chain((0..).take(graph.nodes));
+    let others = everyone.filter(|vertex| *vertex != node && reached[*vertex as usize]);
+    others.map(|vertex| graph.vertices[vertex as usize].name.clone()).collect()
 }
 
 /// What does not hold with everything up.

@@ -57,9 +57,9 @@ pub enum When {
     After,
 }
 
-/// A patch that would not make one configuration of the other.
+/// No step leads from one configuration to the other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{node}: no patch leads from one configuration to the other: {reason}")]
+#[error("{node} cannot move: {reason}")]
 pub struct StepError {
     /// The node.
     pub node: NodeName,
@@ -80,6 +80,9 @@ impl Step {
     /// What leads from one side to the other, tried with Talos' own way of merging. `talos` is the release configurations are
     /// written for.
     pub fn between(from: Side<'_>, to: Side<'_>, talos: &TalosVersion) -> Result<Self, StepError> {
+        if installer(from.documents).is_some() && installer(to.documents).is_none() {
+            return Err(StepError { node: to.node.name.clone(), reason: no_image(to.node) });
+        }
         let (remove, add) = difference::between(from.documents, to.documents);
         let step = Self {
             node: to.node.name.clone(),
@@ -112,13 +115,29 @@ impl Step {
         let made = encode::encode(&config, talos);
         let (made, meant) = (difference::by_id(&made), difference::by_id(to));
         match meant.iter().find(|(id, document)| made.get(id) != Some(document)) {
-            Some((id, _)) => Err(format!("`{id}` would be another")),
+            Some((id, _)) => Err(unmergeable(&format!("would make another `{id}` of it"))),
             None => match made.keys().find(|id| !meant.contains_key(id)) {
-                Some(id) => Err(format!("`{id}` would stay")),
+                Some(id) => Err(unmergeable(&format!("would leave `{id}`"))),
                 None => Ok(()),
             },
         }
     }
+}
+
+/// Why the new backend cannot come, and what would let it.
+fn no_image(node: &NodePlan) -> String {
+    let backend = node.routing.as_ref().map(|routing| routing.backend.value.to_string()).unwrap_or_default();
+    format!(
+        "{backend} comes with an image, and nobody says where it is: name the registry in `image.registry`, \
+         or the installer in `image.source.installer`"
+    )
+}
+
+/// What merging cannot do, and what can be done instead.
+fn unmergeable(what: &str) -> String {
+    format!(
+        "a patch {what}, as Talos merges; give the node its new configuration as a whole, with `talosctl apply-config`"
+    )
 }
 
 fn upgrade(from: Side<'_>, to: Side<'_>) -> Option<Upgrade> {

@@ -6,21 +6,25 @@ use crate::cluster::section::{Backend, BootFrom, Carrier, ImageSource, Platform,
 use crate::cluster::value::Either;
 use crate::model::Cluster;
 
-/// Decides how a node starts.
-pub fn plan(
-    cluster: &Cluster,
-    settings: &Rung,
-    platform: Platform,
-    routing: Option<&RoutingPlan>,
-    vm: Option<&VmPlan>,
-) -> BootPlan {
-    let from = match settings.boot.get().and_then(|boot| boot.from.at()) {
+/// Decides what carries a node's first configuration.
+pub fn from(settings: &Rung, platform: Platform) -> Decided<BootFrom> {
+    match settings.boot.get().and_then(|boot| boot.from.at()) {
         Some(from) => Decided::written(*from.value, from.place),
         None => {
             let from = if platform == Platform::Nocloud { BootFrom::Cidata } else { BootFrom::Apply };
             Decided::derived(from, Rule::ByPlatform, settings.platform.place())
         }
-    };
+    }
+}
+
+/// Decides how a node starts.
+pub fn plan(
+    cluster: &Cluster,
+    settings: &Rung,
+    from: Decided<BootFrom>,
+    routing: Option<&RoutingPlan>,
+    vm: Option<&VmPlan>,
+) -> BootPlan {
     BootPlan {
         from,
         disk: disk(cluster, settings, vm),

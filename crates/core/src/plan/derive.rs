@@ -63,6 +63,8 @@ pub enum Rule {
     FirstBackend,
     /// The only hypervisor there is.
     OnlyHypervisor,
+    /// The hosts of a hypervisor, in turn.
+    HostsInTurn,
     /// The disk a virtual machine has.
     VmDisk,
     /// An extension that something else in the file needs.
@@ -103,6 +105,7 @@ impl Rule {
             Self::CiliumLink => "fd00:ID:cc::/127, the id's digits",
             Self::FirstBackend => "the first of native, frr that can do all this file asks",
             Self::OnlyHypervisor => "the only hypervisor there is",
+            Self::HostsInTurn => "machines of one role take the hypervisor's hosts in turn",
             Self::VmDisk => "the first disk of the hypervisor's machines",
             Self::NeededExtension => {
                 "siderolabs/tailscale for the overlay, siderolabs/qemu-guest-agent for `vm.guest_agent`, siderolabs/bird2 for \

@@ -161,6 +161,32 @@ impl NodePlan {
 }
 
 impl NodePlan {
+    /// The link over which the node reaches a neighbour with this address, below all VLANs.
+    pub fn link_toward(&self, address: IpAddr) -> &LinkName {
+        let beside = |link: &&Link| link.addresses.values().any(|own| own.0.contains(&address));
+        let routed = |link: &&Link| {
+            link.routes.values().any(|route| route.to.get().is_some_and(|to| to.0.contains(&address)))
+        };
+        let main = self.address.iter().any(|(net, _)| net.contains(&address));
+        let listed = || {
+            let links = || self.settings.links.values();
+            links().find(beside).or_else(|| links().find(routed))?.name.get()
+        };
+        let own = if main { None } else { listed() };
+        self.below_vlans(own.unwrap_or(&self.link.value))
+    }
+
+    /// The link that a VLAN stands on, or the link itself where it is none.
+    pub fn below_vlans<'n>(&'n self, name: &'n LinkName) -> &'n LinkName {
+        let below = |name: &LinkName| {
+            let mut links = self.settings.links.values();
+            links.find(|link| link.name.get() == Some(name))?.vlan.get()?.link.get()
+        };
+        (0..DEEPEST).try_fold(name, |name, _| below(name).ok_or(name)).unwrap_or_else(|last| last)
+    }
+}
+
+impl NodePlan {
     /// The links of the node: loopback, ports, bonds, VLANs, bridges, dummies.
     pub fn links(&self, stage: Stage) -> Vec<LinkPlan> {
         let mut gather = Gather { node: self, stage, links: Vec::new() };

@@ -41,6 +41,7 @@ use derive::Rule;
 pub use kind::Kind;
 pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
 pub use route::RoutedNodes;
+pub use vm::DEFAULT_BRIDGE;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -445,10 +446,18 @@ pub struct VmPlan {
     pub host: Option<Decided<Word>>,
     /// CPU cores.
     pub cores: Decided<u16>,
+    /// CPU type.
+    pub cpu: Decided<String>,
     /// Memory.
     pub memory: Decided<Size>,
     /// Size of the disk.
     pub disk: Decided<Size>,
+    /// Where the disk is.
+    pub storage: Decided<String>,
+    /// Where ISO images are.
+    pub iso: Decided<String>,
+    /// Model of its ports.
+    pub nic: Decided<String>,
     /// Bridge of its ports.
     pub bridge: Decided<String>,
     /// VLAN of its ports.
@@ -459,6 +468,10 @@ pub struct VmPlan {
     pub firmware: Decided<Firmware>,
     /// What it boots from.
     pub boot: Decided<Vec<BootDevice>>,
+    /// Whether it starts with the host.
+    pub on_boot: Decided<bool>,
+    /// Whether the guest agent is used.
+    pub guest_agent: Decided<bool>,
 }
 
 /// Decides everything about `cluster`.
@@ -470,7 +483,9 @@ pub fn plan(cluster: &Cluster) -> Plan {
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
     let kinds = kind::kinds(&nodes);
+    let file = &cluster.file;
     let cluster = cluster::plan(cluster, prefixes, &nodes);
+    vm::spread(file, &mut nodes);
     for node in &mut nodes {
         node.old_links = !release::at_least(&cluster.contract.value, 12);
     }

@@ -108,12 +108,11 @@ pub fn plan(
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     };
     let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
-    let arch = match settings.arch.at() {
-        Some(arch) => Decided::written(*arch.value, arch.place),
-        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
-    };
-    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(cluster, vm.value, arch.value, index, &mut gaps)));
-    let boot = boot::plan(cluster, &settings, platform.value, routing.as_deref(), vm.as_deref());
+    let arch = arch(&settings);
+    let from = boot::from(&settings, platform.value);
+    let ground = vm::Ground { cluster, arch: arch.value, from: from.value, index };
+    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(&ground, vm.value, &mut gaps)));
+    let boot = boot::plan(cluster, &settings, from, routing.as_deref(), vm.as_deref());
     NodePlan {
         nth,
         name: node.name.get().expect("checked: required").clone(),
@@ -139,6 +138,13 @@ pub fn plan(
         boot,
         vm,
         settings,
+    }
+}
+
+fn arch(settings: &Rung) -> Decided<Arch> {
+    match settings.arch.at() {
+        Some(arch) => Decided::written(*arch.value, arch.place),
+        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
     }
 }
 

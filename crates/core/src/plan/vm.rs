@@ -1,12 +1,18 @@
 //! A node's virtual machine.
 
+use std::collections::BTreeMap;
+
 use super::derive::Rule;
 use super::node::Gaps;
-use super::{Decided, GapReason, VmPlan};
+use super::{Decided, GapReason, NodePlan, VmPlan};
+use crate::cluster::File;
 use crate::cluster::key::Key;
-use crate::cluster::section::{Arch, BootDevice, Firmware, Machine, Vm};
-use crate::cluster::value::{Size, Word};
+use crate::cluster::section::{Arch, BootDevice, BootFrom, Firmware, Hypervisor, Machine, Role, Vm};
+use crate::cluster::value::{Size, Text, Word};
 use crate::model::Cluster;
+
+/// The bridge of libvirt's own network, `default`.
+pub const DEFAULT_BRIDGE: &str = "virbr0";
 
 /// Whether the hypervisor `name` is a Proxmox cluster.
 pub fn kind_is_proxmox(cluster: &Cluster, name: &str) -> bool {
@@ -34,56 +40,167 @@ fn or<T: Clone>(key: &Key<T>, default: T, reason: &'static str) -> Decided<T> {
     }
 }
 
-/// Decides everything about a virtual machine.
-pub fn plan(cluster: &Cluster, vm: &Vm, arch: Arch, index: Option<u32>, gaps: &mut Gaps<'_>) -> VmPlan {
-    let size = |text: &str| Size::parse(text).expect("a size");
-    let hypervisor = hypervisor(cluster, vm);
-    let id = match (vm.id.at(), vm.first_id.at()) {
-        (Some(id), _) => Some(Decided::written(*id.value, id.place)),
-        (None, Some(first)) => {
-            let sum = index.ok_or(GapReason::NoIndex).and_then(|index| {
-                first.value.checked_add(index).ok_or(GapReason::IndexOver(u32::MAX - first.value))
-            });
-            gaps.note("vm.id", Rule::VmId, sum).map(|id| Decided::derived(id, Rule::VmId, Some(first.place)))
-        }
-        (None, None) => None,
-    };
-    let bridge = match vm.bridge.at() {
+fn word(key: &Key<Text>, default: &str, reason: &'static str) -> Decided<String> {
+    match key.at() {
         Some(at) => Decided::written(at.value.to_string(), at.place),
-        None => {
-            let hypervisors = cluster.file.hypervisors.get();
-            let at = hypervisor.as_ref().and_then(|name| hypervisors?.get(name.value.as_str()));
-            let bridge = at.and_then(|at| at.value.libvirt.get()?.network.get()?.bridge.at());
-            match bridge {
-                Some(bridge) => Decided::written(bridge.value.to_string(), bridge.place),
-                None if is_proxmox(cluster, vm) => {
-                    Decided::default("vmbr0".to_owned(), "Proxmox' first bridge")
-                }
-                None => Decided::default("virbr0".to_owned(), "libvirt's first bridge"),
-            }
-        }
-    };
-    let at = |key: &Key<Word>| key.at().map(|at| Decided::written(at.value.clone(), at.place));
+        None => Decided::default(default.to_owned(), reason),
+    }
+}
+
+/// What a virtual machine is decided from, besides its own section.
+pub struct Ground<'c> {
+    /// The cluster.
+    pub cluster: &'c Cluster,
+    /// Architecture of the node.
+    pub arch: Arch,
+    /// What carries the node's first configuration.
+    pub from: BootFrom,
+    /// The node's number.
+    pub index: Option<u32>,
+}
+
+impl Ground<'_> {
+    fn hypervisor(&self, name: Option<&Decided<Word>>) -> Option<&Hypervisor> {
+        self.cluster.file.hypervisors.get()?.get(name?.value.as_str()).map(|at| at.value)
+    }
+}
+
+/// Decides everything about a virtual machine but its host, which [`spread`] does.
+pub fn plan(ground: &Ground<'_>, vm: &Vm, gaps: &mut Gaps<'_>) -> VmPlan {
+    let size = |text: &str| Size::parse(text).expect("a size");
+    let hypervisor = hypervisor(ground.cluster, vm);
+    let host = vm.host.at().map(|at| Decided::written(at.value.clone(), at.place));
+    let (storage, iso) = storages(vm, ground.hypervisor(hypervisor.as_ref()));
     VmPlan {
-        hypervisor,
-        id,
-        host: at(&vm.host),
+        id: id(vm, ground.index, gaps),
+        host,
         cores: or(&vm.cores, 2, "the least Talos asks for"),
+        cpu: word(&vm.cpu, "host", "all that the host's own can do"),
         memory: or(&vm.memory, size("4GiB"), "the least for a control plane"),
         disk: or(&vm.disk, size("32GiB"), "room for Talos and its workloads"),
-        bridge,
+        storage,
+        iso,
+        nic: word(&vm.nic, "virtio", "the fastest"),
+        bridge: bridge(vm, is_proxmox(ground.cluster, vm), ground.hypervisor(hypervisor.as_ref())),
         vlan: vm.vlan.at().map(|at| Decided::written(*at.value, at.place)),
-        machine: match arch {
+        machine: match ground.arch {
             Arch::Amd64 => or(&vm.machine, Machine::Q35, "with PCI Express"),
             Arch::Arm64 => or(&vm.machine, Machine::Virt, "the only one for arm64"),
         },
         firmware: or(&vm.firmware, Firmware::Ovmf, "UEFI"),
-        boot: match vm.boot.at() {
-            Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
-            None => Decided::default(
-                vec![BootDevice::Disk, BootDevice::Cdrom],
-                "the CD-ROM only while the disk is empty",
-            ),
-        },
+        boot: boot(vm, ground.from),
+        on_boot: or(&vm.on_boot, true, "a cluster that comes back with its host"),
+        guest_agent: or(&vm.guest_agent, false, "Talos has it as an extension"),
+        hypervisor,
+    }
+}
+
+fn id(vm: &Vm, index: Option<u32>, gaps: &mut Gaps<'_>) -> Option<Decided<u32>> {
+    if let Some(id) = vm.id.at() {
+        return Some(Decided::written(*id.value, id.place));
+    }
+    let first = vm.first_id.at()?;
+    let sum = index
+        .ok_or(GapReason::NoIndex)
+        .and_then(|index| first.value.checked_add(index).ok_or(GapReason::IndexOver(u32::MAX - first.value)));
+    gaps.note("vm.id", Rule::VmId, sum).map(|id| Decided::derived(id, Rule::VmId, Some(first.place)))
+}
+
+fn bridge(vm: &Vm, is_proxmox: bool, hypervisor: Option<&Hypervisor>) -> Decided<String> {
+    let of_hypervisor = || hypervisor?.libvirt.get()?.network.get()?.bridge.at();
+    match vm.bridge.at().or_else(of_hypervisor) {
+        Some(at) => Decided::written(at.value.to_string(), at.place),
+        None if is_proxmox => Decided::default("vmbr0".to_owned(), "Proxmox' first bridge"),
+        None => Decided::default(DEFAULT_BRIDGE.to_owned(), "libvirt's first bridge"),
+    }
+}
+
+/// Where the disk and ISO images are.
+fn storages(vm: &Vm, hypervisor: Option<&Hypervisor>) -> (Decided<String>, Decided<String>) {
+    let (disks, iso) = match hypervisor.and_then(|hypervisor| hypervisor.libvirt.get()) {
+        Some(libvirt) => (
+            word(&libvirt.pool, "default", "libvirt's first pool"),
+            word(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's first pool"),
+        ),
+        None => {
+            let proxmox = hypervisor.and_then(|hypervisor| hypervisor.proxmox.get());
+            let unset = Key::default();
+            (
+                word(proxmox.map_or(&unset, |it| &it.disks), "local-lvm", "Proxmox' own for disks"),
+                word(proxmox.map_or(&unset, |it| &it.iso), "local", "Proxmox' own for ISO images"),
+            )
+        }
+    };
+    (vm.storage.at().map_or(disks, |at| Decided::written(at.value.to_string(), at.place)), iso)
+}
+
+fn boot(vm: &Vm, from: BootFrom) -> Decided<Vec<BootDevice>> {
+    match vm.boot.at() {
+        Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
+        None if from == BootFrom::Netboot => Decided::default(
+            vec![BootDevice::Disk, BootDevice::Net],
+            "the network only while the disk is empty",
+        ),
+        None => Decided::default(
+            vec![BootDevice::Disk, BootDevice::Cdrom],
+            "the CD-ROM only while the disk is empty",
+        ),
+    }
+}
+
+/// Gives every machine a host whose hypervisor lists its hosts: those of one role take them in turn.
+pub fn spread(file: &File, nodes: &mut [NodePlan]) {
+    let mut turns: BTreeMap<(Word, bool), usize> = BTreeMap::new();
+    for node in nodes {
+        let Some(vm) = node.vm.as_deref_mut() else { continue };
+        let Some(name) = &vm.hypervisor else { continue };
+        let hosts = || file.hypervisors.get()?.get(name.value.as_str())?.value.proxmox.get()?.hosts.get();
+        let Some(hosts) = hosts().filter(|hosts| !hosts.0.is_empty()) else { continue };
+        let turn = turns.entry((name.value.clone(), node.role == Role::Controlplane)).or_default();
+        if vm.host.is_none() {
+            let host = &hosts.0[*turn % hosts.0.len()];
+            vm.host = Some(Decided::derived(host.value.clone(), Rule::HostsInTurn, Some(host.place)));
+        }
+        *turn += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::tests::planned;
+
+    #[test]
+    fn machines_of_one_role_take_the_hosts_in_turn() {
+        let plan = planned(
+            "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+             hypervisors: {pve: {proxmox: {url: 'https://pve', token: {env: T}, hosts: [h1, h2]}}}\n\
+             defaults: {vm: {first_id: 300}}\n\
+             nodes:\n\
+             - {name: c1, role: controlplane, index: 1}\n- {name: w1, index: 2}\n\
+             - {name: c2, role: controlplane, index: 3}\n- {name: w2, index: 4, vm: {host: h1}}\n\
+             - {name: c3, role: controlplane, index: 5}\n- {name: w3, index: 6}\n",
+        );
+
+        let hosts: Vec<_> = plan
+            .nodes
+            .iter()
+            .map(|node| node.vm.as_ref().unwrap().host.as_ref().unwrap().value.to_string())
+            .collect();
+
+        assert_eq!(hosts, ["h1", "h1", "h2", "h1", "h1", "h1"]);
+    }
+
+    #[test]
+    fn a_machine_that_netboots_has_the_network_after_its_disk() {
+        let plan = planned(
+            "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+             hypervisors: {edge: {libvirt: {}}}\nboot: {from: netboot, server: 'https://boot'}\n\
+             nodes: [{name: b, index: 1, vm: {}}]\n",
+        );
+
+        let words: Vec<_> =
+            plan.nodes[0].vm.as_ref().unwrap().boot.value.iter().map(|device| device.word()).collect();
+
+        assert_eq!(words, ["disk", "net"]);
     }
 }

@@ -320,13 +320,18 @@ fn vm_rows(rows: &mut Rows, vm: &VmPlan) {
     rows.some("vm.id", vm.id.as_ref());
     rows.some("vm.host", vm.host.as_ref());
     rows.put("vm.cores", &vm.cores);
+    rows.put("vm.cpu", &vm.cpu);
     rows.put("vm.memory", &vm.memory);
     rows.put("vm.disk", &vm.disk);
+    rows.put("vm.storage", &vm.storage);
+    rows.put("vm.nic", &vm.nic);
     rows.put("vm.bridge", &vm.bridge);
     rows.some("vm.vlan", vm.vlan.as_ref());
     rows.put("vm.machine", &vm.machine);
     rows.put("vm.firmware", &vm.firmware);
     rows.list("vm.boot", &vm.boot);
+    rows.put("vm.on_boot", &vm.on_boot);
+    rows.put("vm.guest_agent", &vm.guest_agent);
 }
 
 impl std::fmt::Display for ImagePlan {

@@ -80,5 +80,5 @@ fn own_source(parts: &[&Destination], node: u32) -> Option<Source> {
 fn alone(graph: &Graph, net: IpNet, origins: Vec<Origin>) -> Destination {
     let passes = graph.gates.iter().map(|gate| gate.admits(net)).collect();
     let family = crate::routing::Family::of(net);
-    Destination { kind: Kind::Aggregate, nets: vec![net], family, origins, passes }
+    Destination { kind: Kind::Aggregate, nets: vec![net], family, origins, absence: None, passes }
 }

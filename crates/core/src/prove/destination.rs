@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::graph::Graph;
 use crate::cluster::section::Advertise;
 use crate::plan::Plan;
-use crate::routing::{Family, Model, Network};
+use crate::routing::{Family, Network, Workload};
 
 /// What kind of address it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,17 @@ pub enum Source {
     OthersParts,
 }
 
+/// Why nobody has a service address to give, from the first hurdle to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Absence {
+    /// No speaker is heard.
+    Unheard,
+    /// No session with a speaker that is heard carries the family.
+    Family,
+    /// No filter takes it.
+    Filter,
+}
+
 /// Who has a destination to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
@@ -81,6 +92,8 @@ pub struct Destination {
     pub family: Family,
     /// Who has them to give.
     pub origins: Vec<Origin>,
+    /// Why nobody has, where that is so.
+    pub absence: Option<Absence>,
     /// Which of the graph's gates let them through.
     pub passes: Vec<bool>,
 }
@@ -99,7 +112,7 @@ impl Destination {
     /// Whether a failure can matter to it.
     pub fn notices(&self, failure: Failure) -> bool {
         match failure {
-            Failure::Vertex(_) | Failure::Edge(_) => true,
+            Failure::Vertex(_) | Failure::Link(_) | Failure::Between(..) => true,
             Failure::Speaker(node) => {
                 self.origins.iter().any(|origin| origin.needs_speaker() && origin.vertex == node)
             }
@@ -140,11 +153,18 @@ pub fn all(
 
 /// Who has them to give, by kind and prefix.
 #[derive(Default)]
-struct Found(BTreeMap<(Kind, IpNet), Vec<Origin>>);
+struct Found(BTreeMap<(Kind, IpNet), Givers>);
+
+/// Who has a prefix to give, and what keeps others from it.
+#[derive(Default)]
+struct Givers {
+    origins: Vec<Origin>,
+    absence: Option<Absence>,
+}
 
 impl Found {
     fn add(&mut self, kind: Kind, net: IpNet, origin: Origin) {
-        self.0.entry((kind, net)).or_default().push(origin);
+        self.0.entry((kind, net)).or_default().origins.push(origin);
     }
 
     /// One address of each pool, from every node whose speaker may announce it.
@@ -154,11 +174,17 @@ impl Found {
         }
         for (pool, prefixes) in &plan.cluster.pools {
             for net in prefixes.iter().map(|prefix| one_of(prefix.value)) {
-                let given = network.nodes.iter().zip(0..).filter_map(|(model, vertex)| {
-                    let source = Source::Speaker(given(model, net).filter(|_| serves(vertex as usize))?);
-                    Some(Origin { vertex, source, silent: aggregate::is_covered(model, net) })
-                });
-                self.0.entry((Kind::Service(pool.to_string()), net)).or_default().extend(given);
+                let found = self.0.entry((Kind::Service(pool.to_string()), net)).or_default();
+                for (model, vertex) in network.nodes.iter().zip(0..) {
+                    let heard = model.workload.as_ref().filter(|_| serves(vertex as usize));
+                    match heard.ok_or(Absence::Unheard).and_then(|workload| given(workload, net)) {
+                        Ok(asn) => {
+                            let silent = aggregate::is_covered(model, net);
+                            found.origins.push(Origin { vertex, source: Source::Speaker(asn), silent });
+                        }
+                        Err(absence) => found.absence = found.absence.max(Some(absence)),
+                    }
+                }
             }
         }
     }
@@ -168,14 +194,15 @@ impl Found {
         let same = graph.is_alike_for_both_families();
         let mut known: BTreeMap<_, usize> = BTreeMap::new();
         let mut all: Vec<Destination> = Vec::new();
-        for ((kind, net), origins) in &self.0 {
+        for ((kind, net), Givers { origins, absence }) in &self.0 {
+            let absence = absence.filter(|_| origins.is_empty());
             let family = if same { Family::V4 } else { Family::of(*net) };
             let passes: Vec<bool> = graph.gates.iter().map(|gate| gate.admits(*net)).collect();
-            let key = (kind, origins, passes.clone(), family);
+            let key = (kind, origins, absence, passes.clone(), family);
             let nth = *known.entry(key).or_insert(all.len());
             if nth == all.len() {
                 let (kind, origins) = (kind.clone(), origins.clone());
-                all.push(Destination { kind, nets: Vec::new(), family, origins, passes });
+                all.push(Destination { kind, nets: Vec::new(), family, origins, absence, passes });
             }
             all[nth].nets.push(*net);
         }
@@ -183,15 +210,19 @@ impl Found {
     }
 }
 
-/// AS number of the speaker, if the node takes this prefix from it.
-fn given(model: &Model, net: IpNet) -> Option<u32> {
-    let workload = model.workload.as_ref()?;
-    let taken = workload.families.contains(&Family::of(net)) && workload.filter.admits(net);
-    taken.then_some(workload.theirs.asn.0)
+/// AS number of a speaker, if the node takes this prefix from it.
+fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
+    if !workload.families.contains(&Family::of(net)) {
+        return Err(Absence::Family);
+    }
+    if !workload.filter.admits(net) {
+        return Err(Absence::Filter);
+    }
+    Ok(workload.theirs.asn.0)
 }
 
 /// The address that stands for a pool: its first, or of IPv6 the one behind it, which is an ordinary one.
-fn one_of(pool: IpNet) -> IpNet {
+pub fn one_of(pool: IpNet) -> IpNet {
     let mut hosts = pool.hosts();
     let first = hosts.next();
     let second = if pool.addr().is_ipv6() { hosts.next() } else { None };

@@ -1,6 +1,8 @@
-//! What can be taken away: a node, a router, a session's link, a speaker.
+//! What can be taken away: a node, a router, a link with the sessions over it, a speaker.
 
-use super::graph::Graph;
+use std::borrow::Cow;
+
+use super::graph::{Graph, Link};
 use crate::routing::Network;
 use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
@@ -10,8 +12,10 @@ use crate::routing::network::{End, Session};
 pub enum Failure {
     /// A node or router.
     Vertex(u32),
-    /// The link of a session.
-    Edge(u32),
+    /// A link, with every session over it.
+    Link(u32),
+    /// Every session between two, whatever else goes over their links.
+    Between(u32, u32),
     /// The speaker on a node.
     Speaker(u32),
 }
@@ -19,26 +23,51 @@ pub enum Failure {
 /// Everything that can fail: routers, nodes, links, speakers.
 pub fn all(graph: &Graph, network: &Network) -> Vec<Failure> {
     let nodes = (0..).take(graph.nodes);
-    let edges = (0..).take(graph.edges.len());
+    let links = (0..).take(graph.links.len());
     let speakers = (0..).zip(&network.nodes).filter(|(_, model)| model.workload.is_some());
     graph
         .routers()
         .chain(nodes)
         .map(Failure::Vertex)
-        .chain(edges.map(Failure::Edge))
+        .chain(links.map(Failure::Link))
         .chain(speakers.map(|(nth, _)| Failure::Speaker(nth)))
         .collect()
 }
 
 impl Failure {
-    /// What it is called: `leaf1`, `cp1:fab0`, `cp1:metallb`.
-    pub fn name(self, graph: &Graph, network: &Network) -> String {
+    /// All sessions between two, by their names: `cp1:leaf1`. Where one link has just these, it is that link.
+    pub fn between(name: &str, graph: &Graph) -> Option<Self> {
+        let (one, other) = name.split_once(':')?;
+        let called = |name: &str| {
+            let named = graph.vertices.iter().zip(0..).filter(move |(vertex, _)| vertex.name == name);
+            named.map(|(_, nth)| nth).next()
+        };
+        let between = Self::Between(called(one)?, called(other)?);
+        let edges = between.edges(graph);
+        let link = graph.edges[*edges.first()? as usize].link;
+        let whole = graph.links[link as usize].edges == *edges;
+        Some(if whole { Self::Link(link) } else { between })
+    }
+
+    /// The sessions that it takes away, if it takes nothing else.
+    pub fn edges(self, graph: &Graph) -> Cow<'_, [u32]> {
         match self {
-            Self::Vertex(vertex) => graph.vertices[vertex as usize].name.clone(),
-            Self::Edge(edge) => {
-                let Session(one, other) = network.sessions[graph.edges[edge as usize].session];
-                end_name(network, one, other)
+            Self::Link(link) => Cow::Borrowed(&graph.links[link as usize].edges),
+            Self::Between(one, other) => {
+                let edges = graph.vertices[one as usize].edges.iter();
+                edges.filter(|(_, far)| *far == other).map(|(edge, _)| *edge).collect()
             }
+            Self::Vertex(_) | Self::Speaker(_) => Cow::default(),
+        }
+    }
+
+    /// What it is called: `leaf1`, `cp1:fab0`, `cp1:leaf1`, `cp1:metallb`.
+    pub fn name(self, graph: &Graph, network: &Network) -> String {
+        let named = |vertex: u32| graph.vertices[vertex as usize].name.as_str();
+        match self {
+            Self::Vertex(vertex) => named(vertex).to_owned(),
+            Self::Link(link) => link_name(&graph.links[link as usize], graph, network),
+            Self::Between(one, other) => format!("{}:{}", named(one), named(other)),
             Self::Speaker(node) => {
                 let model = &network.nodes[node as usize];
                 let speaker = model.workload.as_ref().map(|workload| workload.speaker.to_string());
@@ -47,30 +76,22 @@ impl Failure {
         }
     }
 
-    /// Whether it is known by this name too: a link by either of its ends, with the port or the far end's name.
+    /// Whether it is known by this name too: a link by the port at either of its ends.
     pub fn is_called(self, name: &str, graph: &Graph, network: &Network) -> bool {
-        match self {
-            Self::Edge(edge) => {
-                let Session(one, other) = network.sessions[graph.edges[edge as usize].session];
-                let between = |one, other| format!("{}:{}", network.name(one), network.name(other));
-                [
-                    end_name(network, one, other),
-                    end_name(network, other, one),
-                    between(one, other),
-                    between(other, one),
-                ]
-                .iter()
-                .any(|known| known == name)
-            }
-            Self::Vertex(_) | Self::Speaker(_) => self.name(graph, network) == name,
-        }
+        let at_an_end = |edge: u32| {
+            let Session(one, other) = network.sessions[graph.edges[edge as usize].session];
+            [one, other].into_iter().any(|end| end_name(network, end).is_some_and(|known| known == name))
+        };
+        self.name(graph, network) == name
+            || matches!(self, Self::Link(_)) && self.edges(graph).iter().copied().any(at_an_end)
     }
 
     /// The node it is of, if it is of one.
     pub fn node(self, graph: &Graph) -> Option<u32> {
         let node = match self {
             Self::Vertex(vertex) => vertex,
-            Self::Edge(edge) => graph.edges[edge as usize].ends.0,
+            Self::Link(link) => graph.edges[graph.links[link as usize].edges[0] as usize].ends.0,
+            Self::Between(one, other) => one.min(other),
             Self::Speaker(node) => node,
         };
         ((node as usize) < graph.nodes).then_some(node)
@@ -81,15 +102,25 @@ impl Failure {
         match self {
             Self::Vertex(vertex) if graph.vertices[vertex as usize].node => "node",
             Self::Vertex(_) => "router",
-            Self::Edge(_) => "link",
+            Self::Link(_) | Self::Between(..) => "link",
             Self::Speaker(_) => "speaker",
         }
     }
 }
 
-fn end_name(network: &Network, near: End, far: End) -> String {
-    match &network.at(near).found {
-        Found::Port { name, .. } => format!("{}:{name}", network.name(near)),
-        Found::Address { .. } => format!("{}:{}", network.name(near), network.name(far)),
+fn link_name(link: &Link, graph: &Graph, network: &Network) -> String {
+    let edge = &graph.edges[link.edges[0] as usize];
+    let Session(one, _) = network.sessions[edge.session];
+    match &link.port {
+        Some(port) => format!("{}:{port}", network.name(one)),
+        None => end_name(network, one).unwrap_or_default(),
+    }
+}
+
+/// An end of a session by its port; none where that is found by its address.
+fn end_name(network: &Network, end: End) -> Option<String> {
+    match &network.at(end).found {
+        Found::Port { name, .. } => Some(format!("{}:{name}", network.name(end))),
+        Found::Address { .. } => None,
     }
 }

@@ -3,6 +3,9 @@
 //! Nodes come first, in the order of the [`Network`], then its routers.
 
 use crate::cluster::section::Software;
+use crate::cluster::value::LinkName;
+use crate::plan::Plan;
+use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
 use crate::routing::{Family, Filter, Model, Network};
 
@@ -78,6 +81,8 @@ pub struct Vertex {
     pub edges: Vec<(u32, u32)>,
     /// Those of them with somebody who passes on what others say.
     pub trunks: Vec<(u32, u32)>,
+    /// Who is at the other end of its sessions that do not come up.
+    pub cut: Vec<u32>,
 }
 
 /// A session that comes up.
@@ -89,6 +94,8 @@ pub struct Edge {
     pub carries: [bool; 2],
     /// Which of the network's sessions it is.
     pub session: usize,
+    /// Which of [`Graph::links`] it goes over.
+    pub link: u32,
 }
 
 impl Edge {
@@ -103,6 +110,15 @@ impl Edge {
     }
 }
 
+/// What sessions go over, and fail with: the link of a node, or a cable between routers.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The node's own name for it; none between routers.
+    pub port: Option<LinkName>,
+    /// Its sessions.
+    pub edges: Vec<u32>,
+}
+
 /// Everyone, and the sessions that come up.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -112,13 +128,15 @@ pub struct Graph {
     pub nodes: usize,
     /// Sessions.
     pub edges: Vec<Edge>,
+    /// What they go over.
+    pub links: Vec<Link>,
     /// The different filters there are on what comes in.
     pub gates: Vec<Filter>,
 }
 
 impl Graph {
     /// The graph of a network, with the sessions of which `up` says so.
-    pub fn of(network: &Network, up: impl Fn(usize) -> bool) -> Self {
+    pub fn of(network: &Network, plan: &Plan, up: impl Fn(usize) -> bool) -> Self {
         let mut gates = vec![Filter::allowing(&[])];
         let mut gate = |filter: &Filter| {
             gates.iter().position(|known| known == filter).unwrap_or_else(|| {
@@ -146,22 +164,30 @@ impl Graph {
                 meant: router.peers.len(),
                 edges: Vec::new(),
                 trunks: Vec::new(),
+                cut: Vec::new(),
             });
         }
-        let mut graph = Self { vertices, nodes, edges: Vec::new(), gates };
-        for (session, ends) in network.sessions.iter().enumerate().filter(|(session, _)| up(*session)) {
-            graph.connect(network, session, *ends);
+        let mut graph = Self { vertices, nodes, edges: Vec::new(), links: Vec::new(), gates };
+        for (session, ends) in network.sessions.iter().enumerate() {
+            if up(session) {
+                graph.connect(network, plan, session, *ends);
+            } else {
+                let (one, other) = (graph.vertex(ends.0), graph.vertex(ends.1));
+                graph.vertices[one as usize].cut.push(other);
+                graph.vertices[other as usize].cut.push(one);
+            }
         }
         graph
     }
 
-    fn connect(&mut self, network: &Network, session: usize, Session(one, other): Session) {
+    fn connect(&mut self, network: &Network, plan: &Plan, session: usize, Session(one, other): Session) {
         let (first, second) = (self.vertex(one), self.vertex(other));
         let both = |family| {
             network.at(one).families.contains(&family) && network.at(other).families.contains(&family)
         };
         let edge = u32::try_from(self.edges.len()).expect("fewer sessions than 2^32");
-        self.edges.push(Edge { ends: (first, second), carries: Family::ALL.map(both), session });
+        let link = self.link(first, port(network, plan, one), edge);
+        self.edges.push(Edge { ends: (first, second), carries: Family::ALL.map(both), session, link });
         for (near, far) in [(first, second), (second, first)] {
             let passes_on = self.vertices[far as usize].passes_on;
             let vertex = &mut self.vertices[near as usize];
@@ -170,6 +196,27 @@ impl Graph {
                 vertex.trunks.push((edge, far));
             }
         }
+    }
+
+    /// Puts a session onto a link: the one of the same port of the same node, if others go over it.
+    fn link(&mut self, vertex: u32, port: Option<LinkName>, edge: u32) -> u32 {
+        let others =
+            self.vertices[vertex as usize].edges.iter().map(|(edge, _)| self.edges[*edge as usize].link);
+        let same = |link: &u32| port.is_some() && self.links[*link as usize].port == port;
+        let known = others.into_iter().find(same);
+        let nth = known.unwrap_or_else(|| {
+            self.links.push(Link { port, edges: Vec::new() });
+            u32::try_from(self.links.len() - 1).expect("fewer links than 2^32")
+        });
+        self.links[nth as usize].edges.push(edge);
+        nth
+    }
+
+    /// The link of a node by its name there, if a session goes over it.
+    pub fn link_of(&self, node: u32, port: &LinkName) -> Option<u32> {
+        let edges = self.vertices[node as usize].edges.iter();
+        let mut links = edges.map(|(edge, _)| self.edges[*edge as usize].link);
+        links.find(|link| self.links[*link as usize].port.as_ref() == Some(port))
     }
 
     /// Who is at an end of a session.
@@ -211,6 +258,17 @@ impl Graph {
     }
 }
 
+/// The link of a node that a session goes over, below all VLANs.
+fn port(network: &Network, plan: &Plan, end: End) -> Option<LinkName> {
+    let End::Node(node, _) = end else { return None };
+    let plan = &plan.nodes[network.nodes[node].nth];
+    let link = match &network.at(end).found {
+        Found::Port { name, .. } => plan.below_vlans(name),
+        Found::Address { address, .. } => plan.link_toward(*address),
+    };
+    Some(link.clone())
+}
+
 fn node(model: &Model, gate: usize) -> Vertex {
     let outward = &model.fabric.outward;
     Vertex {
@@ -227,5 +285,6 @@ fn node(model: &Model, gate: usize) -> Vertex {
         meant: model.fabric.neighbors.len(),
         edges: Vec::new(),
         trunks: Vec::new(),
+        cut: Vec::new(),
     }
 }

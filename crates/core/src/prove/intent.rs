@@ -1,13 +1,14 @@
 //! What the cluster file intends, and whether it comes of it.
 
-use ipnet::IpNet;
-
 use super::Subject;
+use super::sentence::crowd;
 use super::study::Study;
 use super::tally::Tally;
 use crate::model::Cluster;
-use crate::plan::Plan;
-use crate::routing::{Family, Model};
+use crate::plan::backend::LackKind;
+use crate::plan::{NodePlan, Plan};
+use crate::routing::Filter;
+use crate::routing::protected::forbidden;
 
 /// Something that is meant to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,16 @@ pub struct Intent {
     pub remarks: Tally,
 }
 
+impl Intent {
+    fn of(id: &'static str, says: &'static str, broken: Tally) -> Self {
+        Self { id, says, broken, remarks: Tally::default() }
+    }
+
+    fn with(self, remarks: Tally) -> Self {
+        Self { remarks, ..self }
+    }
+}
+
 /// The whole answer.
 #[derive(Clone, Debug)]
 pub struct Proof {
@@ -32,41 +43,30 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Puts together what was found.
+    /// Puts together what was found. What there is nobody to hold for is left out.
     pub fn of(cluster: &Cluster, plan: &Plan, subject: &Subject, study: Study) -> Self {
-        let intent = |id, says, broken: Tally| Intent { id, says, broken, remarks: Tally::default() };
-        let mut silent = intent("silent", "nothing is announced to the speaker", Tally::default());
-        silent.remarks = templates(plan);
-        let mut up = intent("sessions", "every session comes up", subject.down());
-        up.remarks = lacks(plan);
-        let mut together = intent("together", "every node reaches them too", study.apart.clone());
-        together.remarks = study.led.clone();
-        let mut heard = speakers(subject);
-        heard.join(study.outdone.clone());
-        let mut restful = study.restless.clone();
-        restful.join(study.dropped.clone());
-        let intents = vec![
-            up,
-            intent("speakers", "every speaker is heard", heard),
-            intent(
-                "reached",
-                "every router reaches every loopback, service and anycast address",
-                study.unreached.clone(),
-            ),
-            together,
-            intent(
-                "delivered",
-                "BGP comes to rest, and no packet is dropped on its way or goes in circles",
-                restful,
-            ),
-            intent("transit", "no way between others leads through a node", study.through.clone()),
-            intent(
+        let mut intents =
+            vec![Intent::of("sessions", "every session comes up", subject.down()).with(lacks(plan, subject))];
+        let speaks = subject.network.nodes.iter().any(|model| model.workload.is_some());
+        if speaks {
+            let mut heard = speakers(subject);
+            heard.join(study.outdone.clone());
+            intents.push(Intent::of("speakers", "every speaker is heard", heard));
+        }
+        if subject.destinations.is_empty() {
+            intents.push(nothing());
+        } else {
+            intents.extend(reachable(subject, &study));
+        }
+        if speaks {
+            intents.push(Intent::of(
                 "guarded",
                 "no default route and no prefix of the fabric is taken from the speaker",
                 guarded(cluster, plan, subject),
-            ),
-            silent,
-        ];
+            ));
+            let silent = Intent::of("silent", "nothing is announced to the speaker", Tally::default());
+            intents.push(silent.with(templates(plan)));
+        }
         Self { intents, study }
     }
 
@@ -83,67 +83,109 @@ impl Proof {
     }
 }
 
-fn speakers(subject: &Subject) -> Tally {
-    let mut tally = Tally::default();
-    for (model, fault) in subject.network.nodes.iter().zip(&subject.speaker_faults) {
-        if let Some(fault) = fault {
-            tally.add(|| format!("{}: {fault}", model.name));
+/// What is meant for all that is announced.
+fn reachable(subject: &Subject, study: &Study) -> Vec<Intent> {
+    let mut restful = study.restless.clone();
+    restful.join(study.dropped.clone());
+    let reached = Intent::of(
+        "reached",
+        "every router reaches every loopback, service and anycast address",
+        study.unreached.clone(),
+    );
+    let them = if subject.network.routers.is_empty() {
+        "every node reaches every loopback, service and anycast address"
+    } else {
+        "every node reaches them too"
+    };
+    let others = [
+        Intent::of("together", them, study.apart.clone()).with(study.led.clone()),
+        Intent::of(
+            "delivered",
+            "BGP comes to rest, and no packet is dropped on its way or goes in circles",
+            restful,
+        ),
+        Intent::of("transit", "no way between others leads through a node", study.through.clone()),
+    ];
+    let reached = Some(reached).filter(|_| !subject.network.routers.is_empty());
+    reached.into_iter().chain(others).collect()
+}
+
+/// In place of what would hold of everything, because there is nothing.
+fn nothing() -> Intent {
+    let mut remarks = Tally::default();
+    remarks.add(|| {
+        "nothing is announced: no node advertises an address, and no speaker has a pool to announce from"
+            .to_owned()
+    });
+    Intent::of("announced", "what is announced is reached", Tally::default()).with(remarks)
+}
+
+/// Says the same of all nodes that share it, once.
+fn shared<'a>(said: impl IntoIterator<Item = (String, &'a str)>) -> Tally {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (words, node) in said {
+        match groups.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, nodes)) => nodes.push(node),
+            None => groups.push((words, vec![node])),
         }
+    }
+    let mut tally = Tally::default();
+    for (words, nodes) in groups {
+        tally.add_group(nodes.len(), || format!("{}: {words}", crowd(nodes)));
     }
     tally
 }
 
-/// What nodes ask of their backend that it cannot do.
-fn lacks(plan: &Plan) -> Tally {
-    let mut tally = Tally::default();
-    for (node, routing) in plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?))) {
-        for lack in &routing.lacks {
-            tally.add(|| {
-                format!("{}: {} cannot have {}: {}", node.name, routing.backend.value, lack.what, lack.why)
-            });
-        }
-    }
-    tally
+fn speakers(subject: &Subject) -> Tally {
+    let nodes = subject.network.nodes.iter().zip(&subject.speaker_faults);
+    shared(nodes.filter_map(|(model, fault)| Some((fault.clone()?, model.name.as_str()))))
+}
+
+/// What nodes ask of their backend that it cannot do. A release without the backend keeps sessions down, which is told there.
+fn lacks(plan: &Plan, subject: &Subject) -> Tally {
+    let told = |node: &NodePlan| {
+        let model = subject.network.nodes.iter().find(|model| model.nth == node.nth);
+        model.is_some_and(|model| !model.fabric.neighbors.is_empty())
+    };
+    let routing = plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)));
+    shared(routing.flat_map(|(node, routing)| {
+        let lacks = routing.lacks.iter().filter(move |lack| lack.kind != LackKind::Release || !told(node));
+        lacks.map(move |lack| {
+            let words = format!("{} cannot have {}: {}", routing.backend.value, lack.what, lack.why);
+            (words, node.name.as_str())
+        })
+    }))
 }
 
 /// Nodes that are told by a template of the file's own: what it says is not known.
 fn templates(plan: &Plan) -> Tally {
-    let mut tally = Tally::default();
-    for node in &plan.nodes {
+    let own = plan.nodes.iter().filter(|node| {
         let (Some(decided), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-            continue;
+            return false;
         };
-        if routing.template.entries().any(|(backend, _)| *backend == decided.backend.value) {
-            tally.add(|| format!("{} has a template of its own, which is not looked into", node.name));
-        }
-    }
-    tally
+        routing.template.entries().any(|(backend, _)| *backend == decided.backend.value)
+    });
+    let words = "a template of the file's own speaks there, and is not looked into";
+    shared(own.map(|node| (words.to_owned(), node.name.as_str())))
 }
 
 /// Tries to get through every speaker's filter what must not pass.
 fn guarded(cluster: &Cluster, plan: &Plan, subject: &Subject) -> Tally {
-    let prefixes = [&plan.cluster.node, &plan.cluster.loopback];
-    let mut probes: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();
-    probes.extend(prefixes.iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| net.trunc()));
-    probes.extend(
-        plan.nodes.iter().flat_map(|node| node.address.iter()).map(|(net, _)| IpNet::from(net.addr())),
-    );
-    let announced = |model: &Model| model.fabric.announced.iter().map(|own| own.net).collect::<Vec<_>>();
-    probes.extend(subject.network.nodes.iter().flat_map(announced));
-    let routers =
-        cluster.routers().flat_map(|router| router.value.addresses.values().copied().map(IpNet::from));
-    probes.extend(routers);
-    let mut filters: Vec<(&Model, &crate::routing::Filter)> = Vec::new();
-    for model in &subject.network.nodes {
-        let Some(workload) = &model.workload else { continue };
-        if !filters.iter().any(|(_, known)| **known == workload.filter) {
-            filters.push((model, &workload.filter));
+    let probes = forbidden(cluster, plan);
+    let speaking = subject.network.nodes.iter().filter_map(|model| Some((model, model.workload.as_ref()?)));
+    let mut filters: Vec<(Vec<&str>, &Filter)> = Vec::new();
+    for (model, workload) in speaking {
+        match filters.iter_mut().find(|(_, known)| **known == workload.filter) {
+            Some((nodes, _)) => nodes.push(model.name.as_str()),
+            None => filters.push((vec![model.name.as_str()], &workload.filter)),
         }
     }
     let mut tally = Tally::default();
-    for (model, filter) in filters {
+    for (nodes, filter) in filters {
         for probe in probes.iter().filter(|probe| filter.admits(**probe)) {
-            tally.add(|| format!("{} would take {probe} from its speaker", model.name));
+            tally.add_group(nodes.len(), || {
+                format!("{} would take {probe} from the speaker", crowd(nodes.iter().copied()))
+            });
         }
     }
     tally

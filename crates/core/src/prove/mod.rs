@@ -8,15 +8,18 @@
 //! it takes and passes on everything, and gives no default route.
 
 pub mod aggregate;
+mod cause;
 pub mod destination;
 pub mod failure;
 pub mod graph;
 pub mod intent;
 mod island;
+mod sentence;
 pub mod session;
 pub mod spread;
 pub mod study;
 pub mod tally;
+pub mod way;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
@@ -26,6 +29,7 @@ use destination::Destination;
 use failure::Failure;
 use graph::Graph;
 pub use intent::Proof;
+pub use sentence::crowd;
 use spread::Spread;
 pub use study::{Scope, Study};
 use tally::Tally;
@@ -65,7 +69,7 @@ impl Subject {
         faults: Vec<Option<String>>,
         speaker_faults: Vec<Option<String>>,
     ) -> Self {
-        let graph = Graph::of(&network, |session| faults[session].is_none());
+        let graph = Graph::of(&network, plan, |session| faults[session].is_none());
         let destinations = destination::all(&graph, &network, plan, |node| speaker_faults[node].is_none());
         Self { network, faults, speaker_faults, graph, destinations }
     }
@@ -87,8 +91,11 @@ impl Subject {
     /// Sessions that do not come up, and nodes that have none.
     pub fn down(&self) -> Tally {
         let mut tally = Tally::default();
-        for model in self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty()) {
-            tally.add(|| format!("{} has nobody to speak with", model.name));
+        let lonely = self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty());
+        let lonely: Vec<&str> = lonely.map(|model| model.name.as_str()).collect();
+        if !lonely.is_empty() {
+            let verb = if lonely.len() > 1 { "have" } else { "has" };
+            tally.add_group(lonely.len(), || format!("{} {verb} nobody to speak with", crowd(lonely)));
         }
         for (Session(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
             if let Some(fault) = fault {
@@ -157,9 +164,11 @@ impl Subject {
         failure::all(&self.graph, &self.network)
     }
 
-    /// What is called so.
+    /// What is called so: something that can fail, or all sessions between two, as `cp1:leaf1`.
     pub fn failure(&self, name: &str) -> Option<Failure> {
-        self.failures().into_iter().find(|failure| failure.is_called(name, &self.graph, &self.network))
+        let (graph, network) = (&self.graph, &self.network);
+        let known = self.failures().into_iter().find(|failure| failure.is_called(name, graph, network));
+        known.or_else(|| Failure::between(name, graph))
     }
 
     /// What a failure is called.

@@ -78,6 +78,8 @@ pub enum Refused {
     Nothing,
     /// The neighbour passes on only its own.
     NoTransit,
+    /// The neighbour has it from within the AS that both are in.
+    Internal,
     /// The neighbour announces an aggregate in its place.
     Silent,
     /// A community keeps the neighbour from passing it on.
@@ -223,6 +225,12 @@ impl<'g> Spread<'g> {
             .collect()
     }
 
+    /// Whether someone had a route before something was taken away.
+    pub fn had(&self, vertex: u32) -> bool {
+        let first = self.before.iter().find(|(changed, _)| *changed == vertex);
+        first.map_or_else(|| self.has(vertex), |(_, route)| route.via != NONE)
+    }
+
     /// The sessions that someone's equal best routes came by.
     pub fn next(&self, vertex: u32) -> Vec<u32> {
         let best = self.best[vertex as usize];
@@ -265,7 +273,11 @@ impl<'g> Spread<'g> {
     fn set(&mut self, failure: Failure, down: bool) {
         match failure {
             Failure::Vertex(vertex) => self.down.vertices[vertex as usize] = down,
-            Failure::Edge(edge) => self.down.edges[edge as usize] = down,
+            Failure::Link(_) | Failure::Between(..) => {
+                for edge in failure.edges(self.graph).iter() {
+                    self.down.edges[*edge as usize] = down;
+                }
+            }
             Failure::Speaker(node) => self.down.speakers[node as usize] = down,
         }
     }
@@ -273,10 +285,12 @@ impl<'g> Spread<'g> {
     fn touch(&mut self, failure: Failure) {
         let graph = self.graph;
         match failure {
-            Failure::Edge(edge) => {
-                let ends = graph.edges[edge as usize].ends;
-                self.wait(ends.0);
-                self.wait(ends.1);
+            Failure::Link(_) | Failure::Between(..) => {
+                for edge in failure.edges(graph).iter() {
+                    let ends = graph.edges[*edge as usize].ends;
+                    self.wait(ends.0);
+                    self.wait(ends.1);
+                }
             }
             Failure::Vertex(vertex) => {
                 self.wait(vertex);
@@ -417,9 +431,12 @@ impl<'g> Spread<'g> {
             return Err(Refused::Family);
         }
         let internal = sender.asn == receiver.asn;
-        // What one router of an AS told another, that one does not tell a third.
-        if (!sender.passes_on && !route.is_own()) || (internal && route.internal) {
+        if !sender.passes_on && !route.is_own() {
             return Err(Refused::NoTransit);
+        }
+        // What one router of an AS told another, that one does not tell a third.
+        if internal && route.internal {
+            return Err(Refused::Internal);
         }
         if route.silent {
             return Err(Refused::Silent);

@@ -8,9 +8,9 @@ use super::destination::{Destination, Kind, Source};
 use super::failure::Failure;
 use super::graph::{Graph, PREFERENCE};
 use super::island::Islands;
-use super::spread::{Refused, Spread};
+use super::sentence::{Missing, dropped, named};
+use super::spread::Spread;
 use super::tally::Tally;
-use crate::routing::Family;
 
 /// How far a destination spreads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,14 +133,6 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
 
 const RESTLESS: &str = "two routes drive each other out for ever";
 
-fn named(target: &Destination) -> String {
-    match &target.nets[..] {
-        [one] => one.to_string(),
-        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
-        [] => String::new(),
-    }
-}
-
 /// One destination, and where to write down what is seen.
 struct View<'a> {
     graph: &'a Graph,
@@ -155,6 +147,7 @@ impl View<'_> {
         let givers: Vec<u32> = spread.givers().collect();
         let missed = !self.target.is_hidden() && (!givers.is_empty() || self.target.origins.is_empty());
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
+        let mut missing = Missing::default();
         for router in graph.routers().filter(|router| graph.vertices[*router as usize].meant > 0) {
             if spread.has(router) {
                 let paths = spread.next(router).len();
@@ -162,14 +155,12 @@ impl View<'_> {
                 longest = longest.max(spread.length(router));
                 through(graph, self.target, spread, router, &mut self.study.through);
             } else if missed && !spread.is_down(router) {
-                let target = self.target;
-                self.study.unreached.add(|| missing(graph, target, spread, router));
+                missing.add(router);
             }
         }
-        for node in
-            (0..).take(graph.nodes).filter(|node| missed && !spread.has(*node) && !spread.is_down(*node))
-        {
-            self.away(spread, node);
+        missing.tell_lost(graph, self.target, spread, &mut self.study.unreached);
+        if missed {
+            self.nodes(spread);
         }
         let least = if count == 0 { 0 } else { least };
         self.study.reaches.push(Reach {
@@ -203,14 +194,19 @@ impl View<'_> {
         }
     }
 
-    /// Of a node without a route of its own: whether a default route brings it there.
-    fn away(&mut self, spread: &Spread<'_>, node: u32) {
+    /// Of nodes without a route of their own: whether a default route brings them there.
+    fn nodes(&mut self, spread: &Spread<'_>) {
         let (graph, target) = (self.graph, self.target);
-        match by_default(graph, target, spread, node) {
-            Way::All => self.study.led.add(|| led(graph, target, spread, node)),
-            Way::Some(router) => self.study.dropped.add(|| dropped(graph, target, node, router)),
-            Way::None => self.study.apart.add(|| missing(graph, target, spread, node)),
+        let (mut apart, mut led) = (Missing::default(), Missing::default());
+        for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !spread.is_down(*node)) {
+            match by_default(graph, target, spread, node) {
+                Way::All => led.add(node),
+                Way::Some(router) => self.study.dropped.add(|| dropped(graph, target, node, router)),
+                Way::None => apart.add(node),
+            }
         }
+        apart.tell_lost(graph, target, spread, &mut self.study.apart);
+        led.tell_led(graph, target, spread, &mut self.study.led);
     }
 
     /// Of an address that an aggregate stands in for: whether the aggregate leads to it.
@@ -384,56 +380,5 @@ fn by_default(graph: &Graph, target: &Destination, spread: &Spread<'_>, node: u3
         _ if routers.iter().all(|router| !spread.has(*router)) => Way::None,
         Some(without) => Way::Some(*without),
         None => Way::All,
-    }
-}
-
-fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
-    let name = |vertex: u32| &graph.vertices[vertex as usize].name;
-    format!(
-        "some packets of {} to {} are lost: {} gives it a default route and has no way there",
-        name(node),
-        named(target),
-        name(router)
-    )
-}
-
-/// Someone that has no route.
-fn missing(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
-    if target.origins.is_empty() {
-        return format!("{}: nobody announces it", named(target));
-    }
-    let name = &graph.vertices[vertex as usize].name;
-    format!("{name} does not reach {}: {}", named(target), why(graph, target, spread, vertex))
-}
-
-/// Someone whose default route makes up for it.
-fn led(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
-    let name = &graph.vertices[vertex as usize].name;
-    let why = why(graph, target, spread, vertex);
-    format!("{name} reaches {} by its default route alone: {why}", named(target))
-}
-
-/// Why someone has no route.
-fn why(graph: &Graph, target: &Destination, spread: &Spread<'_>, vertex: u32) -> String {
-    let at = &graph.vertices[vertex as usize];
-    let refusals = at.edges.iter().filter_map(|(edge, far)| Some((spread.refusal(*edge, vertex)?, *far)));
-    let Some((refused, far)) = refusals.max_by_key(|(refused, _)| *refused) else {
-        return "it has no session".to_owned();
-    };
-    let far = &graph.vertices[far as usize].name;
-    match refused {
-        Refused::Nothing | Refused::NoTransit => "none of its neighbours has it to give".to_owned(),
-        Refused::Family => format!("its session with {far} does not carry {}", family(target)),
-        Refused::Silent => format!("{far} announces it only as part of an aggregate"),
-        Refused::Kept => format!("a community keeps {far} from passing it on"),
-        Refused::Loop => format!("its own AS {} is in the path from {far}", at.asn),
-        Refused::Filter => "its filter keeps it out".to_owned(),
-    }
-}
-
-fn family(target: &Destination) -> &'static str {
-    match target.family() {
-        Family::V4 => "IPv4",
-        Family::V6 => "IPv6",
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from,
 //! [`platform_network`] the network a machine has before it has a configuration, [`routing`] what
-//! routing daemons read. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of them; both
-//! are [`artifact`]s.
+//! routing daemons read. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of them,
+//! [`hypervisor`] what makes their machines; all three are [`artifact`]s.
 
 pub mod artifact;
 pub mod fabric;
+pub mod hypervisor;
+mod image;
 pub mod machine;
 pub mod manifests;
 pub mod platform_network;
 pub mod routing;
 pub mod schematic;
 pub mod topology;
+mod xml;

@@ -4,7 +4,8 @@ use ipnet::IpNet;
 
 use super::Family;
 use super::filter::{Filter, Term};
-use crate::plan::{NodePlan, Plan};
+use crate::model::Cluster;
+use crate::plan::{NodePlan, Origin, Plan};
 
 /// The prefixes of nodes, loopbacks, dummy links and the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,23 @@ impl Protected {
         let inner = inner.into_iter().copied();
         Filter(defaults.into_iter().chain(inner).chain(protected).chain(outer.into_iter().copied()).collect())
     }
+}
+
+/// What no speaker's filter may let through: default routes, and every prefix and address of nodes, API and routers.
+pub fn forbidden(cluster: &Cluster, plan: &Plan) -> Vec<IpNet> {
+    let of_cluster = [&plan.cluster.node, &plan.cluster.loopback];
+    let host = |(net, _): (IpNet, Origin)| IpNet::from(net.addr());
+    let mut nets: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();
+    nets.extend(of_cluster.iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| net.trunc()));
+    nets.extend(plan.cluster.anycast.iter().map(|anycast| anycast.value));
+    nets.extend(plan.cluster.vip.iter().map(|vip| IpNet::from(vip.value)));
+    for node in &plan.nodes {
+        let dummies = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
+        nets.extend(node.address.iter().chain(node.loopback.iter()).chain(dummies).map(host));
+    }
+    let routers = cluster.routers().flat_map(|router| router.value.addresses.values().copied());
+    nets.extend(routers.map(IpNet::from));
+    nets
 }
 
 /// Those that lie in no other.

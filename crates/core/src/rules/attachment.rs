@@ -1,6 +1,7 @@
 //! The files a cluster file names: patches, templates, values, manifests.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::patch::Patches;
 use super::rung::{self, Step};
@@ -14,11 +15,29 @@ use crate::model::Cluster;
 #[derive(Debug, Default)]
 pub struct Attachments {
     /// By the path as written: the text, or why it could not be read.
-    pub texts: BTreeMap<String, Result<String, String>>,
+    pub texts: BTreeMap<String, Result<String, Unread>>,
     /// By the pattern as written: the files that match it, or why that could not be told.
     pub matches: BTreeMap<String, Result<Vec<String>, String>>,
     /// The patches among them, and those in the cluster file itself.
     pub patches: Patches,
+}
+
+/// Why there is no text of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It could not be read, for this reason.
+    Failed(String),
+    /// It is there, and not UTF-8.
+    NotText,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(reason) => f.write_str(reason),
+            Self::NotText => f.write_str("it is not UTF-8"),
+        }
+    }
 }
 
 impl Attachments {
@@ -42,8 +61,8 @@ impl Attachments {
     }
 }
 
-fn text(files: &mut dyn Files, path: &str) -> Result<String, String> {
-    String::from_utf8(files.read(path)?).map_err(|_| "it is not UTF-8".to_owned())
+fn text(files: &mut dyn Files, path: &str) -> Result<String, Unread> {
+    String::from_utf8(files.read(path).map_err(Unread::Failed)?).map_err(|_| Unread::NotText)
 }
 
 /// A file that a cluster file names.

@@ -14,7 +14,7 @@ pub mod clash;
 mod identity;
 mod machine;
 pub mod patch;
-mod roll;
+pub(crate) mod roll;
 mod routing;
 pub(crate) mod rung;
 mod silence;

@@ -194,7 +194,7 @@ impl Rolls<'_, Remark> {
 }
 
 /// The first of `count` names, and how many more there are.
-pub(super) fn listed(names: &[&str], count: usize) -> String {
+pub(crate) fn listed(names: &[&str], count: usize) -> String {
     let rest = count - names.len().min(count);
     match names {
         _ if rest > 0 => format!("{} and {} more", names.join(", "), thousands(rest)),

@@ -5,6 +5,7 @@
 pub mod fabric;
 pub mod frr;
 pub mod lab;
+pub mod machine;
 pub mod random;
 pub mod routing;
 pub mod vm;

@@ -33,8 +33,8 @@ pub(super) fn inputs(project: &Project, vault: &Vault<'_>, secrets: Vec<String>)
     }
     let attachments = project.attachments();
     for (path, text) in &attachments.texts {
-        let (Ok(text) | Err(text)) = text;
-        sum.add(&seen(path), text);
+        // One that cannot be read gives no file.
+        sum.add(&seen(path), text.as_deref().unwrap_or_default());
     }
     for (pattern, found) in &attachments.matches {
         let found = found.iter().flatten().map(|path| seen(path)).collect::<Vec<_>>();

@@ -5,6 +5,7 @@ mod inputs;
 mod render;
 mod secrets;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,9 +33,9 @@ pub(super) use self::secrets::{Vault, patch_texts, secrets};
 /// makes its images from; meta-10.yaml where it starts with META; network-config, which nocloud wants beside it; and, where a
 /// daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
-/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, and topology.svg the
-/// picture. Files that did not change are left alone; those of an earlier build that no longer belong are removed, by the
-/// list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
+/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an
+/// earlier build that no longer belong are removed, by the list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
 /// changed since the last build, and no file either, nothing is rendered; --check always renders and reads everything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
@@ -82,8 +83,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         tell(&project, &findings, &root, &done, Vec::new(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut unjudged = Vec::new();
-    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut unjudged)?;
+    let mut notes = Vec::new();
+    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut notes)?;
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
         Err(errors) => {
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let done = tree
         .write(&artifacts, &scope, Some(inputs))
         .with_context(|| format!("{} may be half new: mend this, and build again", root.display()))?;
-    tell(&project, &findings, &root, &done, unjudged, out)?;
+    tell(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -140,13 +141,13 @@ fn check(
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 
-/// Says what was done, and what is left to do.
+/// Says what was done, and what is left to do; `rendered` was noticed on the way.
 fn tell(
     project: &Project,
     findings: &[Finding],
     root: &Path,
     done: &Done,
-    unjudged: Vec<String>,
+    rendered: Vec<String>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     writeln!(out, "{}", root.display())?;
@@ -157,16 +158,17 @@ fn tell(
         1 => style::say("1 warning: `ichor check` tells it"),
         count => style::say(&format!("{count} warnings: `ichor check` tells them")),
     }
-    for note in notes(project).into_iter().chain(unjudged) {
+    for note in notes(project).into_iter().chain(rendered) {
         style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
     }
     Ok(())
 }
 
-/// Errors that many nodes have, told once.
+/// Errors that many nodes have, told once, each place once.
 pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for error in errors {
+    let mut told = BTreeSet::new();
+    for error in errors.iter().filter(|error| told.insert(*error)) {
         match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
             Some((_, places)) => places.push(&error.at),
             None => reasons.push((&error.reason, vec![&error.at])),

@@ -2,11 +2,13 @@
 
 use ichor_core::cluster::section::{Backend, BootFrom, Platform};
 use ichor_core::cluster::value::Secret;
-use ichor_core::plan::{NodePlan, Stage};
+use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
+use ichor_core::render::fabric::containerlab;
 use ichor_core::render::machine::network::network_config;
 use ichor_core::render::machine::{Ground, RenderError, Renderer};
-use ichor_core::render::{fabric, manifests, platform_network, schematic};
+use ichor_core::render::{fabric, hypervisor, manifests, platform_network, schematic};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::Bundle;
@@ -18,15 +20,15 @@ use crate::progress::Progress;
 use crate::project::Project;
 use crate::work::shared_out;
 
-/// All files of the nodes and of what is around them, or everything that is wrong. Why templates were not judged by their
-/// daemon is added to `unjudged`.
+/// All files of the nodes and of what is around them, or everything that is wrong. What is to be told either way is added to
+/// `notes`.
 pub(super) fn render(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: &Bundle,
     args: &Args,
     vault: &Vault<'_>,
-    unjudged: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
     let attachments = project.attachments();
     let patches = patch_texts(project, args.identity.as_deref());
@@ -46,7 +48,7 @@ pub(super) fn render(
     let progress = Progress::count("rendering", nodes.len());
     let results = shared_out(nodes, &progress, |node| files(&renderer, &judge, node))?;
     drop(progress);
-    unjudged.extend(judge.notes());
+    notes.extend(judge.notes());
     let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
     for result in results {
         match result {
@@ -55,7 +57,7 @@ pub(super) fn render(
         }
     }
     if args.only.is_empty() {
-        match around(project, vault) {
+        match around(project, vault, notes) {
             Ok(mut made) => artifacts.append(&mut made),
             Err(mut found) => errors.append(&mut found),
         }
@@ -63,22 +65,45 @@ pub(super) fn render(
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
 }
 
-/// What is around the nodes: the other end of their sessions, and what Kubernetes is told.
-fn around(project: &Project, vault: &Vault<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
+/// What is around the nodes: the other end of their sessions, what Kubernetes is told, and what makes their machines.
+fn around(
+    project: &Project,
+    vault: &Vault<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let (cluster, plan) = (&project.cluster, &project.plan);
     let network = Network::of(cluster, plan).map_err(|errors| {
         let told = |error: &ModelError| RenderError { at: error.node.clone(), reason: error.to_string() };
         errors.iter().map(told).collect::<Vec<_>>()
     })?;
+    notes.extend(lab_note(plan, &network));
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     let fetch = |reference: &Secret| vault.open(reference);
-    for rendered in [fabric::render(plan, &network, &fetch), manifests::render(cluster, plan, &network)] {
+    let around = [
+        fabric::render(plan, &network, &fetch),
+        manifests::render(cluster, plan, &network),
+        hypervisor::render(cluster, plan),
+    ];
+    for rendered in around {
         match rendered {
             Ok(mut files) => made.append(&mut files),
             Err(mut found) => errors.append(&mut found),
         }
     }
     if errors.is_empty() { Ok(made) } else { Err(errors) }
+}
+
+/// Who is not in the topology of containerlab, which runs FRR alone.
+fn lab_note(plan: &Plan, network: &Network) -> Option<String> {
+    let absent = containerlab::absent(plan, network);
+    if fabric::is_empty(network) || absent.is_empty() {
+        None
+    } else if absent.len() == network.nodes.len() + network.routers.len() {
+        Some("fabric/containerlab.clab.yml is empty: FRR runs nowhere in this fabric".to_owned())
+    } else {
+        let who = crowd(absent.iter().copied());
+        Some(format!("not in fabric/containerlab.clab.yml, because FRR does not run there: {who}"))
+    }
 }
 
 /// The template in the place of a daemon's own configuration, where a node has one.

@@ -25,7 +25,8 @@ use crate::style;
 /// a way is left breaks the proof; what is lost because nothing is wired twice is told as well.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A link is called by one of its ends, as `cp1:fab0`, `leaf1:swp3` or `cp1:leaf1`; a speaker as `cp1:metallb`.\n\n\
+    after_help = "A link is called by one of its ends, as `cp1:fab0` or `leaf1:swp3`, and takes every session over it away; `cp1:leaf1` is \
+                        all sessions between the two, a speaker is `cp1:metallb`.\n\n\
                         Exit status: 0 all that the file intends holds (with --deny warnings also: nothing hangs by one thread), \
                         1 it does not, 2 it could not be computed.\n\n\
                         Examples:\n  ichor prove\n  ichor prove --k 2\n  ichor prove --fail leaf1 --fail cp1:fab1\n  \
@@ -65,7 +66,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         bail!("no node of {} routes: there is nothing to prove", args.file.display());
     }
     if let Some(address) = args.to {
-        return route::run(&subject, address, &failures(&subject, &args.fail)?, args.json, out);
+        return route::run(
+            &subject,
+            &project.plan,
+            address,
+            &failures(&subject, &args.fail)?,
+            args.json,
+            out,
+        );
     }
     let scope = scope(&subject, args)?;
     let study = {

@@ -6,6 +6,7 @@ use ichor_core::cluster::section::RouterRole;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::intent::Intent;
 use ichor_core::prove::study::{Outcome, Reach};
+use ichor_core::prove::tally::Tally;
 use ichor_core::prove::{Proof, Scope, Subject};
 
 use crate::project::Project;
@@ -24,13 +25,15 @@ pub(super) fn print(
 ) -> anyhow::Result<()> {
     let name = &project.plan.cluster.name;
     writeln!(out, "{BOLD}{name}{BOLD:#}: {}\n", crowd(subject))?;
-    prefixes(subject, &proof.study.reaches, out)?;
-    writeln!(out)?;
+    let announced = !proof.study.reaches.is_empty();
+    if announced {
+        prefixes(subject, &proof.study.reaches, out)?;
+        writeln!(out)?;
+    }
     for intent in &proof.intents {
         say(intent, out)?;
     }
-    writeln!(out)?;
-    failures(subject, proof, scope, out)
+    if announced { failures(subject, proof, scope, out) } else { Ok(()) }
 }
 
 /// Who is there.
@@ -104,7 +107,7 @@ fn say(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
         for example in &tally.examples {
             writeln!(out, "         {example}")?;
         }
-        more(tally.count - tally.examples.len(), out)?;
+        more(tally.untold(), out)?;
     }
     Ok(())
 }
@@ -129,6 +132,7 @@ fn failures(subject: &Subject, proof: &Proof, scope: &Scope, out: &mut dyn Write
             format!("without any {} of {}", if *pairs { "two" } else { "one" }, kinds.join(", "))
         }
     };
+    writeln!(out)?;
     let outcomes = &proof.study.outcomes;
     let broken: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.broken.is_empty()).collect();
     let alone: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.alone.is_empty()).collect();
@@ -136,11 +140,11 @@ fn failures(subject: &Subject, proof: &Proof, scope: &Scope, out: &mut dyn Write
         writeln!(out, "{GOOD}holds{GOOD:#}    {taken}: nothing is lost to which a way is left")?;
     } else {
         writeln!(out, "{ERROR}broken{ERROR:#}   {taken}: something is lost although a way is left")?;
-        list(subject, &broken, |outcome| &outcome.broken.examples, |outcome| outcome.broken.count, out)?;
+        list(subject, &broken, |outcome| &outcome.broken, out)?;
     }
     if !alone.is_empty() {
         writeln!(out, "{WARNING}single{WARNING:#}   no other way is wired for what these take away")?;
-        list(subject, &alone, |outcome| &outcome.alone.examples, |outcome| outcome.alone.count, out)?;
+        list(subject, &alone, |outcome| &outcome.alone, out)?;
     }
     Ok(())
 }
@@ -155,15 +159,16 @@ const TOLD: usize = 10;
 fn list(
     subject: &Subject,
     outcomes: &[(&Vec<Failure>, &Outcome)],
-    examples: impl Fn(&Outcome) -> &Vec<String>,
-    number: impl Fn(&Outcome) -> usize,
+    losses: impl Fn(&Outcome) -> &Tally,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     for (failures, outcome) in outcomes.iter().take(TOLD) {
-        let first = examples(outcome).first().map_or("", String::as_str);
-        let rest = match number(outcome) {
-            0 | 1 => String::new(),
-            many => format!(" {DIM}(and {} more){DIM:#}", many - 1),
+        let losses = losses(outcome);
+        let first = losses.examples.first().map_or("", String::as_str);
+        let rest = match losses.behind_first() {
+            0 => String::new(),
+            1 => format!(" {DIM}(and 1 such loss more){DIM:#}"),
+            many => format!(" {DIM}(and {many} such losses more){DIM:#}"),
         };
         writeln!(out, "         {BOLD}{}{BOLD:#}: {first}{rest}", names(subject, failures))?;
     }

@@ -18,17 +18,36 @@ pub(super) fn print(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut heading = vec!["CAN IT"];
     heading.extend(names.iter().map(String::as_str));
     table::print(out, &heading, &matrix.iter().map(row).collect::<Vec<_>>())?;
-    writeln!(out, "\nWhy not:")?;
-    let mut reasons = Vec::new();
-    for row in &matrix {
-        for (name, reason) in names.iter().zip(&row.lacks) {
-            reasons.extend(reason.map(|reason| format!("  {}, {name}: {reason}", row.feature)));
+    writeln!(out)?;
+    let reasons: Vec<Vec<String>> = reasons(&names, &matrix)
+        .into_iter()
+        .map(|(reason, who, what)| vec![what.join("\n"), who.join("\n"), reason.to_owned()])
+        .collect();
+    table::print(out, &["CANNOT", "WHO", "WHY"], &reasons)?;
+    Ok(())
+}
+
+/// Why not, each reason once for all who share it, with what they cannot do.
+fn reasons<'m>(names: &'m [String], matrix: &'m [Row]) -> Vec<(&'m str, Vec<&'m str>, Vec<&'m str>)> {
+    let mut told: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    for row in matrix {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (name, reason) in
+            names.iter().zip(&row.lacks).filter_map(|(name, reason)| Some((name, (*reason)?)))
+        {
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, who)) => who.push(name),
+                None => by_reason.push((reason, vec![name])),
+            }
+        }
+        for (reason, who) in by_reason {
+            match told.iter_mut().find(|known| known.0 == reason && known.1 == who) {
+                Some((.., what)) => what.push(row.feature),
+                None => told.push((reason, who, vec![row.feature])),
+            }
         }
     }
-    for reason in reasons {
-        writeln!(out, "{reason}")?;
-    }
-    Ok(())
+    told
 }
 
 /// A way in few words: `frr 8.4`, `bird official`.

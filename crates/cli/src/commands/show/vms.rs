@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use ichor_core::plan::{NodePlan, VmPlan};
+use ichor_core::render::hypervisor::uuid::Uuid;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};
@@ -12,7 +13,8 @@ use crate::table;
 pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let machines = || project.plan.nodes.iter().filter_map(|node| Some((node, node.vm.as_deref()?)));
     if as_json {
-        return write_list(out, machines().map(|(node, vm)| object(node, vm)));
+        let cluster = project.plan.cluster.name.as_str();
+        return write_list(out, machines().map(|(node, vm)| object(cluster, node, vm)));
     }
     if machines().next().is_none() {
         writeln!(out, "no node is a virtual machine: none has `vm`")?;
@@ -39,14 +41,14 @@ fn row(node: &NodePlan, vm: &VmPlan) -> Vec<String> {
         text(vm.id.as_ref().map(|id| id.value)),
         vm.cores.value.to_string(),
         vm.memory.value.to_string(),
-        vm.disk.value.to_string(),
+        lines([vm.disk.value.to_string(), vm.storage.value.clone()]),
         lines([vm.bridge.value.clone(), text(vlan)]),
         format!("{} {}", vm.machine.value, vm.firmware.value),
         boot(vm).join(", "),
     ]
 }
 
-fn object(node: &NodePlan, vm: &VmPlan) -> Value {
+fn object(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Value {
     let macs: Vec<_> =
         node.ports.iter().filter_map(|port| Some(port.mac.as_ref()?.value.to_string())).collect();
     json!({
@@ -55,13 +57,19 @@ fn object(node: &NodePlan, vm: &VmPlan) -> Value {
         "host": vm.host.as_ref().map(|host| host.value.as_str()),
         "id": vm.id.as_ref().map(|id| id.value),
         "cores": vm.cores.value,
+        "cpu": vm.cpu.value,
         "memory": vm.memory.value.to_string(),
         "disk": vm.disk.value.to_string(),
+        "storage": vm.storage.value,
+        "nic": vm.nic.value,
         "bridge": vm.bridge.value,
         "vlan": vm.vlan.as_ref().map(|vlan| vlan.value.0),
         "machine": vm.machine.value.word(),
         "firmware": vm.firmware.value.word(),
         "boot": boot(vm),
+        "on_boot": vm.on_boot.value,
+        "guest_agent": vm.guest_agent.value,
+        "uuid": Uuid::of(cluster, node.name.as_str()).to_string(),
         "macs": macs,
     })
 }

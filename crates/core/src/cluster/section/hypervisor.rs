@@ -2,7 +2,7 @@
 
 use crate::cluster::key::List;
 use crate::cluster::record::record;
-use crate::cluster::value::{Fingerprint, LinkName, Secret, Text, Url, Word};
+use crate::cluster::value::{Fingerprint, LinkName, Prefix, Secret, Text, Url, Word};
 
 record! {
     /// A place where virtual machines are made: one of these.
@@ -41,8 +41,10 @@ record! {
     Libvirt "settings of libvirt" {
         /// Its connection URI.
         uri: Url = "qemu:///system", "qemu+ssh://edge1/system";
-        /// Storage pool.
+        /// Where disks are: a storage pool, a folder, or a volume group below `/dev`.
         pool: Text = "default", "default";
+        /// Where ISO images are: a storage pool or a folder.
+        iso: Text = "/var/lib/libvirt/images", "/srv/iso";
         /// The network machines are connected to.
         network: LibvirtNetwork = "none", "{bridge: ovsbr0, ovs: true}";
     }
@@ -55,5 +57,7 @@ record! {
         bridge: LinkName = "virbr0", "ovsbr0";
         /// Whether it is an Open vSwitch bridge.
         ovs: bool = "false", "true";
+        /// Prefix of a network of its own, behind NAT and with DHCP; libvirt makes the bridge.
+        nat: Prefix = "none: the bridge is there", "10.0.20.0/24";
     }
 }

@@ -10,7 +10,7 @@ record! {
         /// Where it is made.
         hypervisor: Word = "the only one there is", "pve";
         /// Host of the hypervisor cluster it runs on.
-        host: Word = "spread over all", "pve1";
+        host: Word = "machines of one role take the `hosts` in turn", "pve1";
         /// Its number.
         id: u32 = "first_id + index", "311";
         /// Base of the numbers.
@@ -23,7 +23,7 @@ record! {
         memory: Size = "4GiB", "8GiB";
         /// Size of the disk.
         disk: Size = "32GiB", "64GiB";
-        /// Storage of the disk.
+        /// Storage of the disk; libvirt: a pool, a folder, or a volume group below `/dev`.
         storage: Text = "the hypervisor's", "local-lvm";
         /// Bridge of its ports.
         bridge: LinkName = "vmbr0; libvirt: the hypervisor's", "vmbr0";
@@ -46,7 +46,7 @@ record! {
         /// Whether machines of one role are kept on different hosts.
         anti_affinity: bool = "false", "true";
         /// What it boots from, first to last.
-        boot: List<BootDevice> = "[disk, cdrom]", "[disk, cdrom]";
+        boot: List<BootDevice> = "[disk, cdrom]; netboot: [disk, net]", "[disk, cdrom]";
         /// More arguments for QEMU.
         args: List<Text> = "none", "[\"-smbios\", \"type=1\"]";
     }

@@ -22,16 +22,31 @@ const NEWEST: &str = "10.5.1";
 /// The port of a router toward the container that bridges.
 const TO_LAN: &str = "lan0";
 
+/// Those of the fabric on which FRR does not run: no container can stand in for them.
+pub fn absent<'n>(plan: &Plan, network: &'n Network) -> Vec<&'n str> {
+    let routers = network.routers.iter().filter(|router| !is_frr(router)).map(|router| router.name.as_str());
+    let nodes = network.nodes.iter().filter(|model| !speaks_frr(&plan.nodes[model.nth]));
+    routers.chain(nodes.map(|model| model.name.as_str())).collect()
+}
+
+fn is_frr(router: &Router) -> bool {
+    router.listed && router.software == Software::Frr
+}
+
+fn speaks_frr(node: &NodePlan) -> bool {
+    node.routing.as_ref().is_some_and(|routing| routing.backend.value == Backend::Frr)
+}
+
 /// The topology.
 pub fn render(plan: &Plan, network: &Network) -> String {
     let name = plan.cluster.name.as_str();
-    let mut lab = Lab { network, nodes: Map::new(), absent: Vec::new(), links: Vec::new(), lan: Vec::new() };
-    for router in &network.routers {
+    let mut lab = Lab { network, nodes: Map::new(), links: Vec::new(), lan: Vec::new() };
+    for router in network.routers.iter().filter(|router| is_frr(router)) {
         lab.router(plan, router);
     }
     let plans: BTreeMap<&str, &NodePlan> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     for model in &network.nodes {
-        if let Some(node) = plans.get(model.name.as_str()) {
+        if let Some(node) = plans.get(model.name.as_str()).filter(|node| speaks_frr(node)) {
             lab.node(model, node);
         }
     }
@@ -54,8 +69,9 @@ pub fn render(plan: &Plan, network: &Network) -> String {
         topology["links"] = Value::Array(links);
     }
     let mut head = format!("# {name}: written by ichor; containerlab deploy -t containerlab.clab.yml\n");
-    if !lab.absent.is_empty() {
-        head += &format!("# not here, because FRR does not run there: {}\n", lab.absent.join(", "));
+    let absent = absent(plan, network);
+    if !absent.is_empty() {
+        head += &format!("# not here, because FRR does not run there: {}\n", absent.join(", "));
     }
     head + &emit(&json!({"name": name, "topology": topology}))
 }
@@ -63,7 +79,6 @@ pub fn render(plan: &Plan, network: &Network) -> String {
 struct Lab<'n> {
     network: &'n Network,
     nodes: Map<String, Value>,
-    absent: Vec<&'n str>,
     links: Vec<(String, String)>,
     /// Who meets in the container that bridges: name and port.
     lan: Vec<(String, String)>,
@@ -71,9 +86,6 @@ struct Lab<'n> {
 
 impl<'n> Lab<'n> {
     fn router(&mut self, plan: &Plan, router: &'n Router) {
-        if !router.listed || router.software != Software::Frr {
-            return self.absent.push(&router.name);
-        }
         let mut commands = Vec::new();
         if let Some(vrf) = &router.vrf {
             commands.push(format!("ip link add {vrf} type vrf table 1000"));
@@ -92,9 +104,6 @@ impl<'n> Lab<'n> {
 
     fn node(&mut self, model: &'n Model, node: &NodePlan) {
         let routing = node.settings.routing.get();
-        if node.routing.as_ref().is_none_or(|routing| routing.backend.value != Backend::Frr) {
-            return self.absent.push(model.name.as_str());
-        }
         let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
         for dummy in &node.dummies {
             commands.push(format!("ip link add {} type dummy", dummy.name));

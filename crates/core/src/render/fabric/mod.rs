@@ -5,7 +5,7 @@
 //! both its ends, and `containerlab` puts the fabric on one machine. All of it comes from the same
 //! [`Network`] as the nodes' own configurations, so that the two ends cannot disagree.
 
-mod containerlab;
+pub mod containerlab;
 mod frr;
 mod group;
 mod routeros;
@@ -24,7 +24,7 @@ const MOST_PREFIXES: u32 = 10_000;
 
 /// The files below `fabric/`, or everything that is wrong; none where nothing routes.
 pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
-    if network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed) {
+    if is_empty(network) {
         return Ok(Vec::new());
     }
     let name = plan.cluster.name.as_str();
@@ -39,6 +39,11 @@ pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<A
     files.push(Artifact::public("fabric/sessions.csv", sessions::render(network)));
     files.push(Artifact::public("fabric/containerlab.clab.yml", containerlab::render(plan, network)));
     if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
+/// Whether there is nothing around the nodes.
+pub fn is_empty(network: &Network) -> bool {
+    network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed)
 }
 
 /// What one router reads.

@@ -6,8 +6,7 @@ use super::{Draft, RenderError};
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
 use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan};
-use crate::render::schematic;
-use crate::talos::asset::{FACTORY, Factory, Order};
+use crate::render::{image as images, schematic};
 use crate::talos::generate::contract::Trait;
 
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
@@ -69,15 +68,7 @@ fn image(node: &NodePlan) -> Result<Option<String>, RenderError> {
         ImagePlan::Made(ImageSource::Factory) => {
             let schematic = schematic::of(node, None)
                 .map_err(|error| RenderError::new(node.path("image"), error.to_string()))?;
-            let factory = settings.and_then(|image| image.factory.get()).map_or(FACTORY, |url| url.as_str());
-            let order = Order {
-                id: &schematic.id(),
-                talos: &node.talos.value,
-                platform: node.platform.value.word(),
-                arch: node.arch.value.word(),
-                secure_boot: settings.and_then(|image| image.secure_boot.value()).unwrap_or(false),
-            };
-            Ok(Some(order.installer(&Factory::new(factory))))
+            Ok(Some(images::order(node, &schematic.id()).installer(&images::factory(node))))
         }
     }
 }

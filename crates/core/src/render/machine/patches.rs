@@ -1,6 +1,7 @@
 //! The patches of the file, each read once for all nodes that have it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::{Ground, RenderError};
 use crate::cluster::Place;
@@ -44,22 +45,27 @@ impl Patches {
                 let mut note = |patch: Result<Patch, String>| {
                     patch.map_err(|reason| errors.push(RenderError::new(&key, reason))).ok()
                 };
-                let from = |texts, file| {
-                    text(texts, file)
-                        .and_then(|text| Patch::read(file, &text, talos).map_err(|error| error.to_string()))
+                let read = |text: Result<&str, String>, file: &str| {
+                    text.and_then(|text| Patch::read(file, text, talos).map_err(|error| error.to_string()))
                 };
                 let patch = match &at.value {
                     Either::Word(file) => {
-                        let read = || note(from(&ground.attachments.texts, file.as_str()));
-                        files.entry(file.as_str()).or_insert_with(read).clone()
+                        let text = || text(&ground.attachments.texts, file.as_str());
+                        files
+                            .entry(file.as_str())
+                            .or_insert_with(|| note(read(text(), file.as_str())))
+                            .clone()
                     }
                     Either::Record(source) => match (source.inline.get(), source.sops.get()) {
                         (Some(inline), _) => {
                             note(Patch::inline(&key, inline, talos).map_err(|error| error.to_string()))
                         }
                         (None, Some(file)) => {
-                            let read = || note(from(ground.patches, file.as_str()));
-                            files.entry(file.as_str()).or_insert_with(read).clone()
+                            let text = || text(ground.patches, file.as_str());
+                            files
+                                .entry(file.as_str())
+                                .or_insert_with(|| note(read(text(), file.as_str())))
+                                .clone()
                         }
                         (None, None) => None,
                     },
@@ -76,9 +82,12 @@ impl Patches {
     }
 }
 
-fn text(texts: &BTreeMap<String, Result<String, String>>, path: &str) -> Result<String, String> {
+fn text<'t, E: fmt::Display>(
+    texts: &'t BTreeMap<String, Result<String, E>>,
+    path: &str,
+) -> Result<&'t str, String> {
     match texts.get(path) {
-        Some(Ok(text)) => Ok(text.clone()),
+        Some(Ok(text)) => Ok(text),
         Some(Err(reason)) => Err(format!("{path}: {reason}")),
         None => Err(format!("{path} was not read")),
     }

@@ -136,7 +136,7 @@ fn passwords(order: Order<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String
 }
 
 /// The password of one session, or why it cannot be had.
-pub(super) fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
+pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
     let password = fetch(secret)?;
     if fits(&password) {
         return Ok(password);

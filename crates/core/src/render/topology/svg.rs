@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::palette::MUTED;
 use super::text::{self, Face};
+use crate::render::xml::escape;
 
 /// A rectangle in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,34 +135,9 @@ fn title(text: &str) -> String {
     format!("<title>{}</title>", escape(text))
 }
 
-/// `text` as XML character data or attribute value.
-///
-/// XML 1.0 has no way at all to write most control characters: they become U+FFFD.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(letter),
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            _ => escaped.push(letter),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markup_in_a_text_stays_text() {
-        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;'");
-        assert_eq!(escape("a\0b\u{1b}c\u{ffff}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
-    }
 
     #[test]
     fn a_text_that_was_cut_is_whole_in_its_title() {

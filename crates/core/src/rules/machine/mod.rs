@@ -1,7 +1,9 @@
 //! One machine: the release it runs, its links, and how it starts and is installed.
 
 mod boot;
+mod cloud;
 mod dhcp;
+mod hypervisor;
 mod image;
 mod install;
 pub(super) mod link;
@@ -22,6 +24,8 @@ pub(super) const GROUPS: &[Group] = &[
     ("Installation", install::RULES),
     ("Boot", boot::RULES),
     ("Virtual machines", vm::RULES),
+    ("Hypervisors", hypervisor::RULES),
+    ("Clouds", cloud::RULES),
     ("Images", image::RULES),
     ("Schematics", schematic::RULES),
 ];

@@ -2,7 +2,8 @@
 
 use super::boot::proxmox;
 use crate::cluster::nearest::nearest;
-use crate::cluster::section::{BootDevice, Role};
+use crate::cluster::section::{BootDevice, BootFrom, Role};
+use crate::cluster::value::Either;
 use crate::plan::{Decided, NodePlan, VmPlan};
 use crate::rules::roll::{self, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
@@ -42,14 +43,14 @@ const TOO_SMALL: Rule = Rule {
 const BOOTS_NOTHING: Rule = Rule {
     id: "vm-boots-nothing",
     severity: Severity::Error,
-    summary: "a virtual machine does not boot from its disk",
+    summary: "a virtual machine does not boot from its disk, or from nothing else",
     story: "`boot: [cdrom]` installs Talos as it should. The machine then starts from the CD-ROM again, finds Talos on the \
-            disk, and stays where it is.",
-    fix: "leave `vm.boot` out, or write `[disk, cdrom]`",
+            disk, and stays where it is. `boot: [disk]` waits for ever in front of an empty disk.",
+    fix: "leave `vm.boot` out, or write `[disk, cdrom]`, or `[disk, net]` for machines that boot from the network",
     look: boots_nothing,
 };
 
-fn machines<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c VmPlan)> {
+pub(super) fn machines<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c VmPlan)> {
     context.plan.nodes.iter().filter_map(|node| Some((node, node.vm.as_deref()?)))
 }
 
@@ -116,11 +117,25 @@ fn boots_nothing(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(boot) = node.vm.as_ref().map(|vm| &vm.boot) else { continue };
-        if !boot.value.contains(&BootDevice::Disk) {
-            let message =
-                if boot.value.is_empty() { "it boots from nothing" } else { "it never boots from its disk" };
-            rolls.say("vm.boot", boot.place(), message, &kind.nodes);
-        }
+        let has = |device| boot.value.contains(&device);
+        let message = if boot.value.is_empty() {
+            "it boots from nothing"
+        } else if !has(BootDevice::Disk) {
+            "it never boots from its disk"
+        } else if node.boot.from.value == BootFrom::Netboot && !has(BootDevice::Net) {
+            "it never boots from the network, where its first configuration is"
+        } else if boot.value == [BootDevice::Disk] && !is_disk_given(node) {
+            "nothing brings Talos onto its disk"
+        } else {
+            continue;
+        };
+        rolls.say("vm.boot", boot.place(), message, &kind.nodes);
     }
     rolls.report(context, found);
+}
+
+/// Whether the file names an image for the disk itself.
+fn is_disk_given(node: &NodePlan) -> bool {
+    let source = node.settings.image.get().and_then(|image| image.source.get());
+    matches!(source, Some(Either::Record(given)) if given.disk.is_set())
 }

@@ -4,12 +4,14 @@
 use super::{Content, nodes_of, used};
 use crate::cluster::section::Role;
 use crate::plan::Kind;
+use crate::rules::attachment::Unread;
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity, attachment};
 use crate::talos::{self, document, kind, release};
 
 pub(in crate::rules) const RULES: &[Rule] = &[
     FILE_MISSING,
+    FILE_NOT_TEXT,
     FILE_PATTERN_EMPTY,
     PATCH_UNREADABLE,
     PATCH_REFUSED,
@@ -27,10 +29,26 @@ const FILE_MISSING: Rule = Rule {
     fix: "correct the path, which starts at the folder of the cluster file, or add the file",
     look: |context, found| {
         for named in attachment::named(context.cluster) {
-            if let Some(Err(reason)) = context.attachments.texts.get(&named.path) {
+            if let Some(Err(Unread::Failed(reason))) = context.attachments.texts.get(&named.path) {
                 let pattern = if named.path.contains('*') { "; `*` is no pattern here" } else { "" };
                 let message = format!("{} cannot be read: {reason}{pattern}", named.path);
                 found.at(named.key, named.place, message);
+            }
+        }
+    },
+};
+
+const FILE_NOT_TEXT: Rule = Rule {
+    id: "file-not-text",
+    severity: Severity::Error,
+    summary: "a file that the cluster file names is not UTF-8",
+    story: "A template was saved by an editor that writes UTF-16. The file was where it belonged, everybody could read it, and \
+            the search for a missing file took an afternoon.",
+    fix: "save the file as UTF-8, or name the right one",
+    look: |context, found| {
+        for named in attachment::named(context.cluster) {
+            if let Some(Err(Unread::NotText)) = context.attachments.texts.get(&named.path) {
+                found.at(named.key, named.place, format!("{} is not UTF-8", named.path));
             }
         }
     },

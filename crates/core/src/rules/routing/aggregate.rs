@@ -8,7 +8,7 @@ use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN];
+pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN, OF_ONE];
 
 const WITH_SPECIFICS: Rule = Rule {
     id: "aggregate-with-specifics",
@@ -30,6 +30,16 @@ const FOREIGN: Rule = Rule {
     look: foreign,
 };
 
+const OF_ONE: Rule = Rule {
+    id: "aggregate-of-one",
+    severity: Severity::Error,
+    summary: "an aggregate is a single address",
+    story: "An aggregate of /32 was to make sure that an address is announced. The parser took the line, the daemon refused it as \
+            one that aggregates nothing, and the address was never announced by it.",
+    fix: "remove it, and announce the address with `advertise`; or give the prefix around it",
+    look: of_one,
+};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parts {
     /// Addresses of the node.
@@ -37,9 +47,18 @@ enum Parts {
     /// Addresses of services.
     Services,
     Nothing,
+    /// It is one address, and not a part of itself.
+    One,
+}
+
+fn is_single(net: IpNet) -> bool {
+    net.prefix_len() == net.max_prefix_len()
 }
 
 fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: IpNet) -> Parts {
+    if is_single(aggregate) {
+        return Parts::One;
+    }
     if announced(node, routing).any(|net| aggregate.contains(&net)) {
         return Parts::Own;
     }
@@ -72,6 +91,12 @@ fn with_specifics(context: &Context<'_>, found: &mut Found) {
 fn foreign(context: &Context<'_>, found: &mut Found) {
     report(context, found, Parts::Nothing, |aggregate, roll| {
         format!("{aggregate} contains nothing that {roll} announce, so it never appears")
+    });
+}
+
+fn of_one(context: &Context<'_>, found: &mut Found) {
+    report(context, found, Parts::One, |aggregate, _| {
+        format!("{aggregate} is a single address, and the daemon refuses to aggregate it")
     });
 }
 

@@ -7,19 +7,32 @@ use super::speaker::{self, Speaking};
 use crate::cluster::Place;
 use crate::cluster::section::Backend;
 use crate::plan::NodePlan;
+use crate::routing::protected::forbidden;
+use crate::routing::{Model, Protected};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[FABRIC, OVERLAP, MISSES_POOL];
+pub(super) const RULES: &[Rule] = &[FABRIC, AROUND, OVERLAP, MISSES_POOL];
 
 const FABRIC: Rule = Rule {
     id: "allow-fabric",
     severity: Severity::Error,
-    summary: "the speaker may announce a prefix of the fabric",
-    story: "`allow` held 10.0.0.0/8 for convenience. A mistyped address pool then contained a node's own address, the \
-            speaker announced it, and the fabric sent that node's traffic, kubelet and etcd included, to another one.",
-    fix: "allow the service pools, and nothing that nodes, loopbacks or anycast addresses are in",
+    summary: "the speaker may announce an address of the fabric",
+    story: "`allow` held the upper half of the nodes' network, for addresses beside theirs. A mistyped pool then contained a \
+            node's own address, the speaker announced it, and the fabric sent that node's traffic, kubelet and etcd included, \
+            to another one.",
+    fix: "allow the service pools, and nothing that nodes, loopbacks, routers or anycast addresses are in",
     look: fabric,
+};
+
+const AROUND: Rule = Rule {
+    id: "allow-around-fabric",
+    severity: Severity::Warning,
+    summary: "what the speaker may announce overlaps the fabric",
+    story: "`allow` held 10.0.0.0/8 for convenience. The filter keeps the cluster's own prefixes and default routes out of it, \
+            so a pool that lay in one of those was announced by the speaker, dropped by the node, and looked for in the wrong place.",
+    fix: "allow the service pools alone, and keep them apart from nodes, loopbacks and anycast addresses",
+    look: around,
 };
 
 const OVERLAP: Rule = Rule {
@@ -66,7 +79,40 @@ fn overlaps(a: &IpNet, b: &IpNet) -> bool {
     a.contains(b) || b.contains(a)
 }
 
+/// Where something is allowed, the prefix, and what it lets through.
+type Leak = (Place, IpNet, IpNet);
+
+/// Tries to get through every speaker's filter what must not pass, as the proof does.
+fn leaks<'c>(context: &Context<'c>) -> Rolls<'c, Leak> {
+    let mut rolls = Rolls::new(context.plan);
+    let speaking: Vec<Speaking<'_>> = speaker::speakers(context).collect();
+    if speaking.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
+        return rolls;
+    }
+    let (protected, forbidden) = (Protected::of(context.plan), forbidden(context.cluster, context.plan));
+    for speaking in speaking {
+        let node = &context.plan.nodes[speaking.nodes[0]];
+        let Ok(Some(model)) = Model::of(context.cluster, node, &protected) else { continue };
+        let Some(workload) = model.workload else { continue };
+        for allowed in speaking.written.allow.items() {
+            let through = |net: &&IpNet| allowed.value.0.contains(*net) && workload.filter.admits(**net);
+            if let Some(net) = forbidden.iter().find(through) {
+                rolls.add((allowed.place, allowed.value.0, *net), speaking.nodes, allowed.place);
+            }
+        }
+    }
+    rolls
+}
+
 fn fabric(context: &Context<'_>, found: &mut Found) {
+    for ((place, allowed, net), roll) in leaks(context) {
+        let message = format!("{allowed} lets the speaker announce {net}, which is not its own");
+        found.at(path(context, roll.first(), place), place, message);
+    }
+}
+
+fn around(context: &Context<'_>, found: &mut Found) {
+    let leaking: Vec<Place> = leaks(context).into_iter().map(|((place, ..), _)| place).collect();
     let plan = &context.plan.cluster;
     let nodes = plan.node.iter().map(|(net, _)| Part::Node(net));
     let loopbacks = plan.loopback.iter().map(|(net, _)| Part::Loopback(net));
@@ -74,7 +120,7 @@ fn fabric(context: &Context<'_>, found: &mut Found) {
     let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
     let mut rolls = Rolls::new(context.plan);
     for speaking in speaker::speakers(context) {
-        for allowed in speaking.written.allow.items() {
+        for allowed in speaking.written.allow.items().filter(|allowed| !leaking.contains(&allowed.place)) {
             let (prefix, place) = (allowed.value.0, allowed.place);
             if let Some(part) = part_in(&parts, prefix) {
                 rolls.add((place, prefix, part), speaking.nodes, place);
@@ -87,13 +133,25 @@ fn fabric(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, allowed, part), roll) in rolls {
         let message = match part {
-            Part::Default => format!("{allowed} lets the speaker announce a default route"),
-            Part::Node(net) => format!("{allowed} takes in {net}, where nodes are"),
-            Part::Loopback(net) => format!("{allowed} takes in {net}, where the nodes' loopbacks are"),
-            Part::Addresses => format!("{allowed} takes in addresses of {roll}"),
-            Part::Anycast(net) => format!("{allowed} takes in {net}, the API's anycast address"),
+            Part::Default => {
+                format!("{allowed} is everything, but no default route and no prefix of the cluster is taken")
+            }
+            Part::Node(net) => beside(allowed, net, "nodes are"),
+            Part::Loopback(net) => beside(allowed, net, "the nodes' loopbacks are"),
+            Part::Anycast(net) => beside(allowed, net, "the API's anycast address is"),
+            Part::Addresses => format!("{allowed} takes in addresses of {roll}, and those are not taken"),
         };
         found.at(path(context, roll.first(), place), place, message);
+    }
+}
+
+fn beside(allowed: IpNet, net: IpNet, who: &str) -> String {
+    if allowed.contains(&net) {
+        format!("{allowed} takes in {net}, where {who}: nothing there is taken")
+    } else {
+        format!(
+            "{allowed} lies in {net}, where {who}: all of it is taken, also an address that they get later"
+        )
     }
 }
 

@@ -1,17 +1,17 @@
 //! AS numbers: who may have which.
 
-use super::session::{self, Far, routed, sessions};
+use super::session::{self, Far, routed, sessions, those};
 use super::speaker;
 use crate::cluster::Place;
 use crate::cluster::key::Key;
-use crate::cluster::section::{Workload, WorkloadAsn};
+use crate::cluster::section::{Software, Workload, WorkloadAsn};
 use crate::cluster::value::Asn;
 use crate::plan::derive::Rule as Derivation;
 use crate::plan::{Decided, NodePlan, Origin};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
-pub(super) const RULES: &[Rule] = &[RESERVED, PUBLIC, BEHIND_REFLECTOR];
+pub(super) const RULES: &[Rule] = &[RESERVED, PUBLIC, BEHIND_REFLECTOR, OF_ROUTER];
 
 const RESERVED: Rule = Rule {
     id: "asn-reserved",
@@ -41,6 +41,16 @@ const BEHIND_REFLECTOR: Rule = Rule {
             number in the path, took it for a loop and dropped it: all sessions up, and no node could reach another.",
     fix: "leave `asn` out below the nodes, or give a base: each node then has a number of its own",
     look: behind_reflector,
+};
+
+const OF_ROUTER: Rule = Rule {
+    id: "asn-of-router",
+    severity: Severity::Error,
+    summary: "a node has the AS number of its leaf",
+    story: "The nodes of a rack were given AS 65101, which their leaf had already. The sessions came up, but as ones within an AS: \
+            the leaf told no node what it heard from another, and dropped their routes when they came back over the spines.",
+    fix: "choose another base for the nodes, or leave `asn` out; a router that reflects routes is `software: other`",
+    look: of_router,
 };
 
 fn reserved(context: &Context<'_>, found: &mut Found) {
@@ -173,6 +183,26 @@ fn behind_reflector(context: &Context<'_>, found: &mut Found) {
                 ),
             );
         }
+    }
+}
+
+/// A router that ichor configures reflects nothing; of others it is not known.
+fn of_router(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for session in sessions(context) {
+        let filled = session.router.filter(|at| at.value.software.value() != Some(Software::Other));
+        let Some(asn) = filled.and_then(|router| router.value.asn.value()) else { continue };
+        let same = |node: &NodePlan| node.asn.as_ref().is_some_and(|own| own.value == asn);
+        for nth in those(context, session.nodes, same) {
+            let node = &context.plan.nodes[nth];
+            let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
+            rolls.add((asn, session.far()), &[nth], place);
+        }
+    }
+    for ((asn, far), roll) in rolls {
+        let message =
+            format!("AS {asn} of {roll} is that of {far} too, so the session is not an external one");
+        found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }
 

@@ -15,6 +15,7 @@ mod listener;
 mod mtu;
 mod neighbor;
 mod nexthop;
+mod policy;
 mod session;
 mod software;
 mod speaker;
@@ -37,6 +38,7 @@ pub(super) const GROUPS: &[Group] = &[
     ("The speaker", speaker::RULES),
     ("Prefixes from the speaker", allow::RULES),
     ("Aggregates", aggregate::RULES),
+    ("Policies", policy::RULES),
     ("VRFs", vrf::RULES),
     ("Daemons", daemon::RULES),
     ("Listeners", listener::RULES),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::alike;
+use super::session::{Far, alike};
 use crate::cluster::Place;
 use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
 use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
@@ -12,7 +12,7 @@ use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
 
 pub(super) const RULES: &[Rule] =
-    &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ISOLATION_NONE, WITHOUT_CILIUM];
+    &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];
 
 const NATIVE_IPV6: Rule = Rule {
     id: "metallb-native-ipv6",
@@ -52,6 +52,16 @@ const ASN_OF_NODE: Rule = Rule {
             the session's local AS as not external, and no service was reached.",
     fix: "give the speaker a number that no node has, or leave `routing.workload.asn` out",
     look: asn_of_node,
+};
+
+const ASN_OF_ROUTER: Rule = Rule {
+    id: "speaker-asn-of-router",
+    severity: Severity::Error,
+    summary: "the speaker has the AS number of a router",
+    story: "MetalLB was given 65101, which was also the leaf's. Every service address came to the leaf with that number in its path, \
+            the leaf took it for a loop and dropped it: all sessions up, all loopbacks there, and not one service.",
+    fix: "give the speaker a number that no router has, or leave `routing.workload.asn` out",
+    look: asn_of_router,
 };
 
 const ISOLATION_NONE: Rule = Rule {
@@ -216,6 +226,22 @@ fn asn_of_node(context: &Context<'_>, found: &mut Found) {
         let nodes = speaking.nodes.iter().map(|nth| &context.plan.nodes[*nth]);
         let mut same = nodes.filter(|node| node.asn.as_ref().is_some_and(|asn| asn.value == theirs));
         same.next().map(|node| format!("{theirs} is the AS number of {} too", node.name))
+    });
+}
+
+fn asn_of_router(context: &Context<'_>, found: &mut Found) {
+    let key = |workload: &Workload| workload.asn.get()?.theirs.place();
+    report(context, found, "asn.theirs", key, |speaking| {
+        let theirs = speaking.workload.asn.1.value;
+        let mut listed = context.cluster.routers().filter(|router| router.value.asn.value() == Some(theirs));
+        let named = listed.next().and_then(|router| router.value.name.get()).map(ToString::to_string);
+        let mut neighbors = speaking.routing.neighbors.iter();
+        let beside =
+            || neighbors.find(|it| it.asn == Some(theirs)).map(|neighbor| Far::of(neighbor).to_string());
+        let router = named.or_else(beside)?;
+        Some(format!(
+            "{theirs} is the AS number of {router} too, which drops every service address as a loop"
+        ))
     });
 }
 

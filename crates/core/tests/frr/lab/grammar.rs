@@ -64,3 +64,23 @@ fn a_file_that_is_not_frrs_is_noticed() {
         assert!(!word.is_empty() && !meaning.is_empty(), "{frr:?}");
     }
 }
+
+#[test]
+fn what_the_rules_say_frr_refuses_it_does_refuse() {
+    let prepend = |times: usize| {
+        format!("route-map A permit 10\n set as-path prepend{}\nexit\n", " 4210001001".repeat(times))
+    };
+    let aggregate = |net: &str| {
+        format!("router bgp 65001\n address-family ipv4 unicast\n  aggregate-address {net} summary-only\n")
+    };
+    for frr in Frr::ALL {
+        let machine = frr.machine();
+
+        assert_eq!(vtysh(&machine, &prepend(252)), Vec::<String>::new(), "{frr:?}");
+        assert!(!vtysh(&machine, &prepend(253)).is_empty(), "{frr:?}");
+        // The grammar has nothing against it, and the daemon has.
+        assert_eq!(vtysh(&machine, &aggregate("10.0.0.1/32")), Vec::<String>::new(), "{frr:?}");
+        assert!(bgpd(&machine, &aggregate("10.0.0.1/32"))[0].contains("disallowing"), "{frr:?}");
+        assert_eq!(bgpd(&machine, &aggregate("10.0.0.0/31")), Vec::<String>::new(), "{frr:?}");
+    }
+}

@@ -59,7 +59,7 @@ impl Scene {
         let router = |name: &&str| {
             let file = |file: &str| {
                 let path = format!("fabric/{name}/{file}");
-                files.iter().find(|file| file.path == path).unwrap().text.clone()
+                files.iter().find(|file| file.path == path).unwrap().text().unwrap().to_owned()
             };
             let router = network.routers.iter().find(|router| router.name == *name).unwrap();
             Router::new(router.clone(), file("frr.conf"), file("daemons"))

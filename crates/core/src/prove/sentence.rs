@@ -1,0 +1,108 @@
+//! What is said of a destination and of those who miss it.
+
+use std::collections::BTreeMap;
+
+use super::cause::Cause;
+use super::destination::{Absence, Destination};
+use super::graph::Graph;
+use super::spread::Spread;
+use super::tally::Tally;
+use crate::rules::roll::listed;
+
+/// Of many who share something, so many are named.
+const NAMED: usize = 3;
+
+/// The prefixes of a destination.
+pub fn named(target: &Destination) -> String {
+    match &target.nets[..] {
+        [one] => one.to_string(),
+        [one, other] => format!("{one} and {other}"),
+        [one, rest @ ..] => format!("{one} and {} others", rest.len()),
+        [] => String::new(),
+    }
+}
+
+/// Names of some who share something.
+pub fn crowd<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    listed(&names[..names.len().min(NAMED)], names.len())
+}
+
+/// A node whose default routes lead it also to a router that has no way.
+pub fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
+    let name = |vertex: u32| &graph.vertices[vertex as usize].name;
+    format!(
+        "some packets of {} to {} are lost: {} gives it a default route and has no way there",
+        name(node),
+        named(target),
+        name(router)
+    )
+}
+
+/// Those who have no route to one destination, put together by the cause.
+#[derive(Default)]
+pub struct Missing(Vec<u32>);
+
+impl Missing {
+    /// Adds one.
+    pub fn add(&mut self, vertex: u32) {
+        self.0.push(vertex);
+    }
+
+    /// Tells of all who do not reach it.
+    pub fn tell_lost(&self, graph: &Graph, target: &Destination, spread: &Spread<'_>, tally: &mut Tally) {
+        if target.origins.is_empty() && !self.0.is_empty() {
+            return tally.add_group(self.0.len(), || nobody(target));
+        }
+        self.tell(graph, target, spread, tally, |who, several, why| {
+            let verb = if several { "do" } else { "does" };
+            format!("{who} {verb} not reach {}: {why}", named(target))
+        });
+    }
+
+    /// Tells of all whose default route makes up for it.
+    pub fn tell_led(&self, graph: &Graph, target: &Destination, spread: &Spread<'_>, tally: &mut Tally) {
+        self.tell(graph, target, spread, tally, |who, several, why| {
+            let (reach, way) =
+                if several { ("reach", "their default routes") } else { ("reaches", "its default route") };
+            format!("{who} {reach} {} by {way} alone: {why}", named(target))
+        });
+    }
+
+    fn tell(
+        &self,
+        graph: &Graph,
+        target: &Destination,
+        spread: &Spread<'_>,
+        tally: &mut Tally,
+        words: impl Fn(&str, bool, &str) -> String,
+    ) {
+        if !tally.has_room() {
+            tally.count += self.0.len();
+            return;
+        }
+        let mut causes: BTreeMap<Cause, Vec<u32>> = BTreeMap::new();
+        for &vertex in &self.0 {
+            causes.entry(Cause::of(graph, spread, vertex)).or_default().push(vertex);
+        }
+        let mut causes: Vec<_> = causes.into_iter().collect();
+        causes.sort_by_key(|(_, who)| who[0]);
+        for (cause, who) in causes {
+            let names = crowd(who.iter().map(|vertex| graph.vertices[*vertex as usize].name.as_str()));
+            let several = who.len() > 1;
+            let why = cause.words(graph, target.family(), several);
+            tally.add_group(who.len(), || words(&names, several, &why));
+        }
+    }
+}
+
+/// A destination that nobody has to give.
+fn nobody(target: &Destination) -> String {
+    let why = match target.absence {
+        Some(Absence::Unheard) => ": no speaker that may announce it is heard",
+        Some(Absence::Family) => ": no session with a speaker carries its family",
+        Some(Absence::Filter) => ": no node's filter takes it from a speaker",
+        None => "",
+    };
+    format!("{}: nobody announces it{why}", named(target))
+}

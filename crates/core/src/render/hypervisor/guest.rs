@@ -1,0 +1,119 @@
+//! A node's virtual machine, in no hypervisor's words.
+//!
+//! Whatever makes the machine starts from a [`Guest`]: a document for libvirt, a definition for Proxmox, a resource for
+//! Terraform. So all of them make the same machine.
+
+use std::fmt;
+
+use super::medium::{self, Medium};
+use super::uuid::Uuid;
+use crate::cluster::section::{Arch, BootDevice, BootFrom, DiskKey, Firmware};
+use crate::cluster::value::{Either, Mac};
+use crate::model::Cluster;
+use crate::plan::{NodePlan, Plan, VmPlan};
+use crate::render::image;
+use crate::render::machine::RenderError;
+
+/// A virtual machine, decided.
+#[derive(Debug)]
+pub struct Guest<'p> {
+    /// The node it is.
+    pub node: &'p NodePlan,
+    /// What was decided of it.
+    pub vm: &'p VmPlan,
+    /// Its UUID.
+    pub uuid: Uuid,
+    /// Memory in MiB.
+    pub memory: u64,
+    /// Size of its disk in GiB.
+    pub disk: u64,
+    /// Its CDs; the one it boots is the first.
+    pub media: Vec<Medium>,
+    /// What it boots, first to last.
+    pub boot: Vec<BootDevice>,
+    /// Its ports, in order; none where the hypervisor is left to choose the address.
+    pub macs: Vec<Option<Mac>>,
+    /// Serial number in its SMBIOS, where Talos reads something from it.
+    pub serial: Option<String>,
+    /// Whether it boots with secure boot.
+    pub secure_boot: bool,
+    /// Whether it has a TPM.
+    pub tpm: bool,
+    /// Resource pool.
+    pub pool: Option<&'p str>,
+    /// Tags, sorted.
+    pub tags: Vec<&'p str>,
+    /// More arguments for QEMU.
+    pub args: Vec<&'p str>,
+}
+
+impl<'p> Guest<'p> {
+    /// The machine of a node; none for a real one.
+    pub fn of(cluster: &Cluster, plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, RenderError> {
+        let Some(vm) = node.vm.as_deref() else { return Ok(None) };
+        let media = medium::of(node, vm)?;
+        let can_boot = |device: &&BootDevice| {
+            **device != BootDevice::Cdrom || media.first().is_some_and(|medium| medium.boots)
+        };
+        let written = node.settings.vm.get();
+        let secure_boot = image::secure_boot(node);
+        let mut tags: Vec<&str> =
+            written.into_iter().flat_map(|vm| vm.tags.values()).map(|tag| tag.as_str()).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        Ok(Some(Self {
+            node,
+            vm,
+            uuid: Uuid::of(plan.cluster.name.as_str(), node.name.as_str()),
+            memory: vm.memory.value.bytes().div_ceil(1 << 20),
+            disk: vm.disk.value.bytes().div_ceil(1 << 30),
+            boot: vm.boot.value.iter().filter(can_boot).copied().collect(),
+            macs: node.ports.iter().map(|port| port.mac.as_ref().map(|mac| mac.value)).collect(),
+            serial: serial(node),
+            secure_boot,
+            tpm: secure_boot || is_sealed_by_tpm(cluster),
+            pool: written.and_then(|vm| vm.pool.get()).map(|pool| pool.as_str()),
+            tags,
+            args: written.into_iter().flat_map(|vm| vm.args.values()).map(|arg| arg.as_str()).collect(),
+            media,
+        }))
+    }
+
+    /// Name of the node.
+    pub fn name(&self) -> &'p str {
+        self.node.name.as_str()
+    }
+
+    /// Whether its firmware is UEFI.
+    pub fn is_uefi(&self) -> bool {
+        self.vm.firmware.value == Firmware::Ovmf
+    }
+
+    /// Its architecture, as QEMU calls it.
+    pub fn architecture(&self) -> &'static str {
+        match self.node.arch.value {
+            Arch::Amd64 => "x86_64",
+            Arch::Arm64 => "aarch64",
+        }
+    }
+}
+
+impl fmt::Display for Guest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+fn is_sealed_by_tpm(cluster: &Cluster) -> bool {
+    let Some(encryption) = cluster.section().encryption.get() else { return false };
+    let tpm = |key: Option<&Either<DiskKey, _>>| matches!(key, Some(Either::Word(DiskKey::Tpm)));
+    tpm(encryption.state.get()) || tpm(encryption.ephemeral.get())
+}
+
+/// What Talos' nocloud platform reads from the serial number: where its three files are.
+fn serial(node: &NodePlan) -> Option<String> {
+    let server = node.settings.boot.get()?.server.get()?;
+    let base = server.as_str().trim_end_matches('/');
+    (node.boot.from.value == BootFrom::NocloudNet)
+        .then(|| format!("ds=nocloud-net;s={base}/nodes/{}/", node.name))
+}

@@ -1,0 +1,34 @@
+//! What libvirt reads: a document for each machine, its disk and its network, and the calls that bring them in.
+
+mod domain;
+mod lease;
+mod network;
+mod script;
+mod storage;
+
+use super::guest::Guest;
+use crate::cluster::section::Libvirt;
+use crate::plan::Plan;
+use crate::render::artifact::Artifact;
+use network::Network;
+use storage::Storage;
+
+/// The files of one host's machines, below `folder`.
+pub fn files(folder: &str, host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Artifact> {
+    let networks = network::of(host, plan, guests);
+    let mut files =
+        vec![Artifact::public(format!("{folder}/create.sh"), script::text(host, &networks, guests))];
+    for network in networks.iter().filter(|network| network.is_ours()) {
+        files.push(Artifact::public(format!("{folder}/{}", network.path()), network.document().to_string()));
+    }
+    for guest in guests {
+        if matches!(Storage::of(&guest.vm.storage.value), Storage::Pool(_)) {
+            let volume = storage::volume(guest).to_string();
+            files.push(Artifact::public(format!("{folder}/{}", storage::path(guest)), volume));
+        }
+        let network = Network::name_of(&guest.vm.bridge.value);
+        let document = domain::document(guest, network).to_string();
+        files.push(Artifact::public(format!("{folder}/{}", domain::path(guest)), document));
+    }
+    files
+}

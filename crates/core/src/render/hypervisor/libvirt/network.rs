@@ -1,0 +1,122 @@
+//! The documents of networks: `<network>`.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::lease::{Lease, Leases};
+use crate::cluster::section::Libvirt;
+use crate::cluster::value::Prefix;
+use crate::plan::{DEFAULT_BRIDGE, Plan};
+use crate::render::hypervisor::guest::Guest;
+use crate::render::xml::Element;
+
+/// A network that machines are in.
+#[derive(Debug)]
+pub struct Network<'h> {
+    bridge: &'h str,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// libvirt's own, which is there.
+    Default,
+    /// A bridge that is there.
+    Bridge,
+    /// A bridge of Open vSwitch that is there.
+    OpenVswitch,
+    /// One that libvirt makes, behind NAT, with DHCP.
+    Nat4(Ipv4Net, Leases),
+    /// The same for IPv6, in which the host has this address; nodes find it by its advertisements.
+    Nat6(Ipv6Net, Ipv6Addr),
+}
+
+/// The networks of a host's machines, one for each bridge.
+pub fn of<'h>(host: &'h Libvirt, plan: &Plan, guests: &[&'h Guest<'_>]) -> Vec<Network<'h>> {
+    let settings = host.network.get();
+    let own = settings.and_then(|network| network.bridge.get()).map_or(DEFAULT_BRIDGE, |name| name.as_str());
+    let mut bridges: BTreeMap<&str, Vec<&Guest<'_>>> = BTreeMap::new();
+    for guest in guests {
+        bridges.entry(&guest.vm.bridge.value).or_default().push(guest);
+    }
+    let network = |(bridge, guests): (&'h str, Vec<&Guest<'_>>)| {
+        let nat = settings.and_then(|network| network.nat.get()).filter(|_| bridge == own);
+        let form = match nat {
+            Some(Prefix(IpNet::V4(prefix))) => Form::Nat4(*prefix, Leases::of(*prefix, plan, &guests)),
+            Some(Prefix(IpNet::V6(prefix))) => Form::Nat6(*prefix, host6(*prefix, &guests)),
+            None if settings.and_then(|network| network.ovs.value()) == Some(true) => Form::OpenVswitch,
+            None if bridge == DEFAULT_BRIDGE => Form::Default,
+            None => Form::Bridge,
+        };
+        Network { bridge, form }
+    };
+    bridges.into_iter().map(network).collect()
+}
+
+impl Network<'_> {
+    /// The name of the network on a bridge: the bridge's own, but for libvirt's first.
+    pub fn name_of(bridge: &str) -> &str {
+        if bridge == DEFAULT_BRIDGE { "default" } else { bridge }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        Self::name_of(self.bridge)
+    }
+
+    /// Whether it is brought in, and not libvirt's own.
+    pub fn is_ours(&self) -> bool {
+        !matches!(self.form, Form::Default)
+    }
+
+    /// Where its document goes.
+    pub fn path(&self) -> String {
+        format!("networks/{}.xml", self.name())
+    }
+
+    /// Its document.
+    pub fn document(&self) -> Element {
+        let bridge = Element::new("bridge").with("name", self.bridge);
+        let network = Element::new("network").hold(Element::new("name").say(self.name()));
+        let forward = |mode: &str| Element::new("forward").with("mode", mode);
+        match &self.form {
+            Form::Default | Form::Bridge => network.hold(forward("bridge")).hold(bridge),
+            Form::OpenVswitch => network
+                .hold(forward("bridge"))
+                .hold(bridge)
+                .hold(Element::new("virtualport").with("type", "openvswitch")),
+            Form::Nat4(prefix, leases) => {
+                let ip = Element::new("ip").with("address", leases.host).with("prefix", prefix.prefix_len());
+                network.hold(forward("nat")).hold(made(bridge)).hold(ip.hold(dhcp(leases)))
+            }
+            Form::Nat6(prefix, host) => {
+                // libvirt translates IPv6 only where it is told to.
+                let nat = forward("nat").hold(Element::new("nat").with("ipv6", "yes"));
+                let ip = Element::new("ip").with("family", "ipv6").with("address", host);
+                network.hold(nat).hold(made(bridge)).hold(ip.with("prefix", prefix.prefix_len()))
+            }
+        }
+    }
+}
+
+/// A bridge that libvirt makes.
+fn made(bridge: Element) -> Element {
+    bridge.with("stp", "on").with("delay", 0)
+}
+
+/// The nodes' gateway, else the first address.
+fn host6(prefix: Ipv6Net, guests: &[&Guest<'_>]) -> Ipv6Addr {
+    let gateway = |guest: &&Guest<'_>| guest.node.gateway.v6.as_ref().map(|v6| v6.value);
+    let first = Ipv6Addr::from(u128::from(prefix.network()) | 1);
+    guests.iter().find_map(gateway).filter(|address| prefix.contains(address)).unwrap_or(first)
+}
+
+fn dhcp(leases: &Leases) -> Element {
+    let range = leases.range.map(|(from, to)| Element::new("range").with("start", from).with("end", to));
+    let host = |lease: &Lease| {
+        Element::new("host").with("mac", lease.mac).with("name", &lease.name).with("ip", lease.address)
+    };
+    Element::new("dhcp").hold_all(range).hold_all(leases.fixed.iter().map(host))
+}

@@ -1,0 +1,56 @@
+//! `create.sh`: the calls that bring a host's machines in. What is there already stays, so it may be called again.
+
+use super::domain;
+use super::network::Network;
+use super::storage::{self, Storage};
+use crate::cluster::section::Libvirt;
+use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::shell::quote;
+
+/// The script, to be run in its folder.
+pub fn text(host: &Libvirt, networks: &[Network<'_>], guests: &[&Guest<'_>]) -> String {
+    let uri = host.uri.get().map_or("qemu:///system", |uri| uri.as_str());
+    let mut script = format!(
+        "#!/bin/sh\n# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.\n\
+         set -eu\ncd \"$(dirname \"$0\")\"\n\
+         virsh() {{ command virsh --quiet --connect {} \"$@\"; }}\n",
+        quote(uri)
+    );
+    for network in networks.iter().filter(|network| network.is_ours()) {
+        let (name, path) = (quote(network.name()), quote(&network.path()));
+        script += &format!(
+            "\nif ! virsh net-info {name} >/dev/null 2>&1; then\n    virsh net-define {path}\n    \
+             virsh net-autostart {name}\n    virsh net-start {name}\nfi\n"
+        );
+    }
+    for guest in guests {
+        script += "\n";
+        script += &disk(guest);
+        script += &format!("virsh define {}\n", domain::path(guest));
+        let disable = if guest.vm.on_boot.value { "" } else { " --disable" };
+        script += &format!("virsh autostart{disable} {guest}\n");
+    }
+    script
+}
+
+/// A disk is made where it is not there. What is no pool of libvirt's is on the host itself.
+fn disk(guest: &Guest<'_>) -> String {
+    let name = storage::name(guest);
+    match Storage::of(&guest.vm.storage.value) {
+        Storage::Pool(pool) => {
+            let (pool, name) = (quote(pool), quote(&name));
+            format!(
+                "virsh vol-info --pool {pool} {name} >/dev/null 2>&1 || virsh vol-create {pool} {}\n",
+                storage::path(guest)
+            )
+        }
+        Storage::Folder(folder) => {
+            let path = quote(&format!("{folder}/{name}"));
+            format!("# On the host: qemu-img create -f raw {path} {}G\n", guest.disk)
+        }
+        Storage::Group(group) => {
+            let group = quote(group.trim_start_matches("/dev/"));
+            format!("# On the host: lvcreate --size {}G --name {name} {group}\n", guest.disk)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The CDs of a virtual machine: the one it boots, and the one that carries its first configuration.
+
+use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
+use crate::cluster::value::Either;
+use crate::plan::{ImagePlan, NodePlan, VmPlan};
+use crate::render::machine::RenderError;
+use crate::render::{image, schematic};
+use crate::talos::asset::Asset;
+
+/// A CD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Medium {
+    /// Its file name where ISO images are.
+    pub name: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// Whether the machine boots it.
+    pub boots: bool,
+}
+
+/// Where a CD comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It is fetched.
+    Url(String),
+    /// It is this file of the build, from the folder of the cluster.
+    Built(String),
+    /// Somebody puts it where ISO images are.
+    Brought,
+    /// It is there already: the hypervisor's own name for it.
+    There(String),
+}
+
+/// The CDs of a machine; the one it boots is the first.
+pub fn of(node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, RenderError> {
+    let boots = vm.boot.value.contains(&BootDevice::Cdrom);
+    let talos = if boots { talos(node)? } else { None };
+    Ok(talos.into_iter().chain(carrier(node)).collect())
+}
+
+/// What carries the first configuration, where that is a CD.
+fn carrier(node: &NodePlan) -> Option<Medium> {
+    let kind = match node.boot.from.value {
+        BootFrom::Cidata | BootFrom::MetalIso => node.boot.from.value.word(),
+        _ => return None,
+    };
+    let source = Source::Built(format!("nodes/{}/{kind}.iso", node.name));
+    Some(Medium { name: format!("{}-{kind}.iso", node.name), source, boots: false })
+}
+
+/// The ISO of Talos; none where a disk image is given in its place.
+fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
+    let settings = node.settings.image.get();
+    let medium = |name, source| Ok(Some(Medium { name, source, boots: true }));
+    match &node.boot.image.value {
+        ImagePlan::Given => {
+            let given = settings.and_then(|image| match image.source.get()? {
+                Either::Record(given) => Some(given),
+                Either::Word(_) => None,
+            });
+            let Some(iso) = given.and_then(|given| given.iso.get()) else { return Ok(None) };
+            let iso = iso.as_str();
+            let source =
+                if is_url(iso) { Source::Url(iso.to_owned()) } else { Source::There(iso.to_owned()) };
+            medium(file_name(iso).to_owned(), source)
+        }
+        ImagePlan::Made(ImageSource::Ichor) if node.boot.from.value == BootFrom::Embedded => {
+            medium(format!("{}-talos-{}.iso", node.name, node.talos.value), Source::Brought)
+        }
+        ImagePlan::Made(by) => {
+            let id = schematic::of(node, None).map_err(|error| RenderError::of(node, &error))?.id();
+            let order = image::order(node, &id);
+            let name = format!("talos-{}-{}-{}", node.talos.value, &id[..12], order.file_name(&Asset::Iso));
+            let source = match by {
+                ImageSource::Factory => Source::Url(order.url(&image::factory(node), &Asset::Iso)),
+                ImageSource::Ichor => Source::Brought,
+            };
+            medium(name, source)
+        }
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://")
+}
+
+/// The last part of a URL, a path or the name of a volume.
+fn file_name(text: &str) -> &str {
+    let path = if is_url(text) { text.split(['?', '#']).next().unwrap_or(text) } else { text };
+    path.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(path)
+}

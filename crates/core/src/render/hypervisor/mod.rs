@@ -1,0 +1,57 @@
+//! What makes the machines of the nodes: libvirt's documents, Proxmox' definitions, and Terraform's for those who stay with it.
+//!
+//! [`render`] makes a [`Guest`] of every node with `vm` and writes it for its hypervisor, below
+//! `hypervisors/NAME/`; nodes in Google's cloud are written below `clouds/gcp/`.
+//!
+//! Not here: talking to a hypervisor.
+
+pub mod guest;
+pub mod libvirt;
+pub mod medium;
+pub mod proxmox;
+mod shell;
+pub mod terraform;
+pub mod uuid;
+
+use super::artifact::Artifact;
+use super::machine::RenderError;
+use crate::model::Cluster;
+use crate::plan::Plan;
+use guest::Guest;
+
+/// The files below `hypervisors/` and `clouds/`, or everything that is wrong.
+pub fn render(cluster: &Cluster, plan: &Plan) -> Result<Vec<Artifact>, Vec<RenderError>> {
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    let mut guests = Vec::new();
+    for node in &plan.nodes {
+        match Guest::of(cluster, plan, node) {
+            Ok(guest) => guests.extend(guest),
+            Err(error) => errors.push(error),
+        }
+    }
+    for (name, at) in cluster.file.hypervisors.entries() {
+        let is_here = |guest: &&Guest<'_>| {
+            guest.vm.hypervisor.as_ref().is_some_and(|hypervisor| hypervisor.value == *name)
+        };
+        let guests: Vec<_> = guests.iter().filter(is_here).collect();
+        let folder = format!("hypervisors/{name}");
+        if guests.is_empty() {
+            continue;
+        }
+        if let Some(libvirt) = at.value.libvirt.get() {
+            files.extend(libvirt::files(&folder, libvirt, plan, &guests));
+        }
+        if let Some(proxmox) = at.value.proxmox.get() {
+            files.extend(proxmox::files(&folder, &guests));
+            files.push(Artifact::public(
+                format!("{folder}/main.tf.json"),
+                terraform::proxmox::module(proxmox, &guests),
+            ));
+        }
+    }
+    match terraform::gcp::module(plan) {
+        Ok(module) => files.extend(module.map(|text| Artifact::public("clouds/gcp/main.tf.json", text))),
+        Err(mut found) => errors.append(&mut found),
+    }
+    if errors.is_empty() { Ok(files) } else { Err(errors) }
+}

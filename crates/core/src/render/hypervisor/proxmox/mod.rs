@@ -1,0 +1,19 @@
+//! What Proxmox VE is told: the settings of each machine, and the calls that make them.
+
+mod script;
+mod settings;
+
+pub use settings::{DRIVES, args, devices, machine, settings, volume};
+
+use super::guest::Guest;
+use crate::render::artifact::Artifact;
+
+/// The files of one cluster's machines, below `folder`.
+pub fn files(folder: &str, guests: &[&Guest<'_>]) -> Vec<Artifact> {
+    let mut files = vec![Artifact::public(format!("{folder}/create.sh"), script::text(guests))];
+    for guest in guests {
+        let lines = settings(guest).into_iter().map(|(key, value)| format!("{key}: {value}\n"));
+        files.push(Artifact::public(format!("{folder}/{guest}.conf"), lines.collect::<String>()));
+    }
+    files
+}

@@ -1,0 +1,186 @@
+//! What a hypervisor can make, and what it refuses.
+
+use std::collections::BTreeMap;
+
+use super::boot::proxmox;
+use super::vm::machines;
+use crate::cluster::section::{Arch, Firmware, Libvirt, Machine};
+use crate::plan::{NodePlan, VmPlan};
+use crate::rules::roll::Rolls;
+use crate::rules::{Context, Found, Rule, Severity};
+
+pub(super) const RULES: &[Rule] = &[REFUSED, NETWORK, VLAN, TOGETHER];
+
+const REFUSED: Rule = Rule {
+    id: "vm-refused",
+    severity: Severity::Error,
+    summary: "a virtual machine has something that its hypervisor refuses",
+    story: "`nic: virtio-net` is what QEMU calls it, and Proxmox calls it `virtio`. The API refuses the whole line, in the \
+            middle of a list of machines of which the first ones are made.",
+    fix: "write what the hypervisor knows: it is in the message",
+    look: refused,
+};
+
+const NETWORK: Rule = Rule {
+    id: "libvirt-network",
+    severity: Severity::Error,
+    summary: "the network of a libvirt host is two things at once",
+    story: "A network with NAT has a bridge that libvirt makes, out of the kernel's own. `ovs: true` beside it was silently \
+            of no effect, and the VLANs that it was meant for never came.",
+    fix: "write `nat` with the name of a `bridge` that is not there yet, or `bridge` and `ovs` for one that is",
+    look: network,
+};
+
+const VLAN: Rule = Rule {
+    id: "vm-vlan-bridge",
+    severity: Severity::Warning,
+    summary: "a VLAN on a bridge of the kernel, which libvirt tags from 11.0 on only",
+    story: "The machine was defined without a word, and libvirt 9 refused to start it: a bridge of the kernel takes no VLAN from it.",
+    fix: "use an Open vSwitch bridge with `ovs: true`, a bridge that is in the VLAN itself, or libvirt 11.0",
+    look: vlan,
+};
+
+const TOGETHER: Rule = Rule {
+    id: "vm-together",
+    severity: Severity::Warning,
+    summary: "machines that shall be kept apart run on one host",
+    story: "Three control planes on two hosts: whichever host has two of them takes the cluster with it. `anti_affinity: true` \
+            had been written, and nobody counted the hosts.",
+    fix: "add a host to the hypervisor's `hosts`, write another `vm.host`, or remove `vm.anti_affinity`",
+    look: together,
+};
+
+/// The models of ports that both Proxmox and libvirt have.
+const MODELS: [&str; 5] = ["virtio", "e1000", "e1000e", "rtl8139", "vmxnet3"];
+
+/// The libvirt host that a node's virtual machine is made on.
+fn libvirt<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
+    let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
+    context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.libvirt.get()
+}
+
+fn refused(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, vm) in machines(context) {
+        let mut say = |key: &str, place, message: String| rolls.say(key, place, message, &[node.nth]);
+        if !MODELS.contains(&vm.nic.value.as_str()) {
+            let message = format!("`{}` is none of {}", vm.nic.value, MODELS.join(", "));
+            say("vm.nic", vm.nic.place(), message);
+        }
+        if let Some(fault) = firmware_fault(node, vm) {
+            say("vm.firmware", vm.firmware.place(), fault.to_owned());
+        }
+        let Some(written) = node.settings.vm.get().filter(|_| proxmox(context, node).is_some()) else {
+            continue;
+        };
+        if let Some(storage) = written.storage.at().filter(|at| !is_storage(at.value.as_str())) {
+            say("vm.storage", Some(storage.place), no_storage(storage.value.as_str()));
+        }
+        if !is_bridge(&vm.bridge.value) {
+            let message = format!("`{}` is no name of a Proxmox bridge, such as vmbr0", vm.bridge.value);
+            say("vm.bridge", vm.bridge.place(), message);
+        }
+        if let Some(pool) = written.pool.at().filter(|at| !is_pool(at.value.as_str())) {
+            let message = format!("`{}` is no name of a Proxmox pool, such as talos", pool.value);
+            say("vm.pool", Some(pool.place), message);
+        }
+    }
+    rolls.report(context, found);
+    for (name, at) in context.cluster.file.hypervisors.entries() {
+        let Some(proxmox) = at.value.proxmox.get() else { continue };
+        for (key, storage) in [("iso", proxmox.iso.at()), ("disks", proxmox.disks.at())] {
+            if let Some(storage) = storage.filter(|at| !is_storage(at.value.as_str())) {
+                let path = format!("hypervisors.{name}.proxmox.{key}");
+                found.at(path, storage.place, no_storage(storage.value.as_str()));
+            }
+        }
+    }
+}
+
+fn no_storage(name: &str) -> String {
+    format!("`{name}` is no name of a Proxmox storage, such as local-lvm")
+}
+
+fn firmware_fault(node: &NodePlan, vm: &VmPlan) -> Option<&'static str> {
+    let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()) == Some(true);
+    match vm.firmware.value {
+        Firmware::Seabios if node.arch.value == Arch::Arm64 => {
+            Some("arm64 machines have UEFI, which is ovmf")
+        }
+        Firmware::Ovmf if secure && vm.machine.value == Machine::I440fx => {
+            Some("secure boot needs a machine of the type q35")
+        }
+        _ => None,
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+/// pve-storage-id: a letter, then letters, digits, `-`, `_` and `.`, at last a letter or digit.
+fn is_storage(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric())
+        && name.bytes().all(is_plain)
+}
+
+/// pve-bridge-id: a bridge or a network of the SDN.
+fn is_bridge(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(is_plain)
+}
+
+/// Pools may be nested, which is written with slashes.
+fn is_pool(name: &str) -> bool {
+    name.split('/').all(|part| !part.is_empty() && part.bytes().all(is_plain))
+}
+
+fn network(context: &Context<'_>, found: &mut Found) {
+    for (name, at) in context.cluster.file.hypervisors.entries() {
+        let Some(network) = at.value.libvirt.get().and_then(|libvirt| libvirt.network.get()) else {
+            continue;
+        };
+        let Some(nat) = network.nat.at() else { continue };
+        let message = if network.ovs.value() == Some(true) {
+            "a network behind NAT has no Open vSwitch bridge"
+        } else if !network.bridge.is_set() {
+            "a network behind NAT needs a name for its bridge, other than libvirt's own virbr0"
+        } else {
+            continue;
+        };
+        found.at(format!("hypervisors.{name}.libvirt.network"), nat.place, message);
+    }
+}
+
+fn vlan(context: &Context<'_>, found: &mut Found) {
+    let mut rolls = Rolls::new(context.plan);
+    for (node, vm) in machines(context) {
+        let (Some(vlan), Some(host)) = (&vm.vlan, libvirt(context, node)) else { continue };
+        if host.network.get().and_then(|network| network.ovs.value()) != Some(true) {
+            let message =
+                format!("VLAN {} on {}, which is no Open vSwitch bridge", vlan.value, vm.bridge.value);
+            rolls.say("vm.vlan", vlan.place(), message, &[node.nth]);
+        }
+    }
+    rolls.report(context, found);
+}
+
+fn together(context: &Context<'_>, found: &mut Found) {
+    let mut hosts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (node, vm) in machines(context) {
+        let apart = node.settings.vm.get().and_then(|vm| vm.anti_affinity.value()) == Some(true);
+        let (Some(hypervisor), Some(host)) = (&vm.hypervisor, &vm.host) else { continue };
+        if apart {
+            let key = (hypervisor.value.as_str(), host.value.as_str(), node.role.word());
+            hosts.entry(key).or_default().push(node.nth);
+        }
+    }
+    let mut rolls = Rolls::new(context.plan);
+    for ((_, host, role), nodes) in hosts.into_iter().filter(|(_, nodes)| nodes.len() > 1) {
+        let first = &context.plan.nodes[nodes[0]];
+        let place = first.settings.vm.get().and_then(|vm| vm.anti_affinity.place());
+        let message = format!("{} nodes of the role {role} are on {host}", nodes.len());
+        rolls.say("vm.anti_affinity", place, message, &nodes);
+    }
+    rolls.report(context, found);
+}

@@ -1,0 +1,278 @@
+//! Real machines for everyone in a fabric.
+
+use std::collections::BTreeMap;
+
+use ichor_core::cluster::section::Software;
+use ichor_core::cluster::value::Secret;
+use ichor_core::model::Cluster;
+use ichor_core::plan::Plan;
+use ichor_core::plan::cable::Cables;
+use ichor_core::prove::Subject;
+use ichor_core::prove::destination::{Destination, Kind};
+use ichor_core::prove::failure::Failure;
+use ichor_core::render::fabric;
+use ichor_core::routing::fabric::Found;
+use ichor_core::routing::network::{End, Session};
+use ichor_core::routing::{Family, Network};
+use ipnet::IpNet;
+use serde_json::Value;
+
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, Root, said};
+use crate::common::routing::service_with;
+use crate::common::{load_text, planned};
+
+/// The port to the network of nodes and gateways.
+const BESIDE: &str = "beside";
+
+/// Everyone with running daemons.
+pub struct Reality {
+    pub subject: Subject,
+    pub machines: BTreeMap<String, Machine>,
+    /// Who is behind a session, by who has it and what that calls it.
+    pub behind: BTreeMap<(String, String), String>,
+    confs: BTreeMap<String, String>,
+    /// What everyone with an address is plugged into: it ends with this.
+    switch: Option<Machine>,
+}
+
+impl Reality {
+    /// Everyone with daemons that run and know nothing yet; `release` says which FRR someone has.
+    pub fn new(text: &str, mut release: impl FnMut() -> Frr) -> Self {
+        let (cluster, plan) = planned(load_text(text));
+        let subject = Subject::of(&cluster, &plan).unwrap();
+        let confs = confs(text, &cluster, &plan, &subject);
+        let releases: Vec<(String, Frr)> = confs.keys().map(|name| (name.clone(), release())).collect();
+        let machines: BTreeMap<String, Machine> =
+            releases.iter().map(|(name, frr)| (name.clone(), frr.machine())).collect();
+        // Nodes of Kubernetes forward, and who forwards takes no default route from router advertisements.
+        for machine in machines.values() {
+            machine.ask(
+                "echo 1 > /proc/sys/net/ipv4/ip_forward && echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
+            );
+        }
+        let behind = behind(&subject.network);
+        let mut reality = Self { subject, machines, behind, confs, switch: None };
+        reality.connect(&cluster);
+        reality.address(&plan);
+        reality.learn_link_locals();
+        for (name, frr) in releases {
+            frr.start(&reality.machines[&name], None);
+        }
+        reality
+    }
+
+    /// Tells everyone what to do, all at once.
+    pub fn load(&self) {
+        std::thread::scope(|threads| {
+            for (name, machine) in &self.machines {
+                threads.spawn(move || {
+                    let loaded = Frr::load(machine, &self.confs[name]);
+                    assert!(loaded.status.success(), "{name}: {}\n{}", said(&loaded), self.confs[name]);
+                });
+            }
+        });
+        for target in &self.subject.destinations {
+            for origin in &target.origins {
+                self.speak(target, origin.vertex, true);
+            }
+        }
+    }
+
+    /// The cables as the file has them: they may lead elsewhere than sessions are meant to.
+    fn connect(&self, cluster: &Cluster) {
+        let network = &self.subject.network;
+        let cables = Cables::of(cluster);
+        for Session(one, other) in &network.sessions {
+            let (Found::Port { name: near, .. }, Found::Port { name: far, .. }) =
+                (&network.at(*one).found, &network.at(*other).found)
+            else {
+                continue;
+            };
+            let cable = match one {
+                End::Node(node, _) => cables.nodes.get(&(network.nodes[*node].nth, near.as_str())).copied(),
+                End::Router(..) => None,
+            };
+            let (machine, port) = cable.unwrap_or((network.name(*other), far.as_str()));
+            self.machines[network.name(*one)].cable(near.as_str(), &self.machines[machine], port);
+        }
+    }
+
+    /// Who is behind a port is known by the address of its port as well: not every release of FRR names ours.
+    fn learn_link_locals(&mut self) {
+        let network = &self.subject.network;
+        for Session(one, other) in &network.sessions {
+            for (near, far) in [(*one, *other), (*other, *one)] {
+                let Found::Port { name: port, .. } = &network.at(far).found else { continue };
+                let machine = &self.machines[network.name(far)];
+                let said = machine.run(&format!("ip -j -6 address show dev {port} scope link"));
+                let links: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+                if let Some(address) = links[0]["addr_info"][0]["local"].as_str() {
+                    let key = (network.name(near).to_owned(), address.to_owned());
+                    self.behind.insert(key, network.name(far).to_owned());
+                }
+            }
+        }
+    }
+
+    /// The addresses that nodes announce, all on lo: there are no dummy links here. And the network beside them.
+    fn address(&mut self, plan: &Plan) {
+        let network = &self.subject.network;
+        let add = |who: &str, net: IpNet, link: &str| {
+            self.machines[who].ask(&format!("ip address add {net} dev {link}"));
+        };
+        for model in &network.nodes {
+            model.fabric.announced.iter().for_each(|own| add(model.name.as_str(), own.net, "lo"));
+        }
+        let gateways: Vec<_> = network.routers.iter().filter(|router| !router.addresses.is_empty()).collect();
+        if gateways.is_empty() {
+            return;
+        }
+        let switch = Machine::new(Root::Own);
+        switch.ask("ip link add br0 type bridge && ip link set br0 up");
+        let names = network.nodes.iter().map(|model| model.name.as_str());
+        for (nth, name) in names.chain(gateways.iter().map(|router| router.name.as_str())).enumerate() {
+            switch.cable(&format!("port{nth}"), &self.machines[name], BESIDE);
+            switch.ask(&format!("ip link set port{nth} master br0"));
+        }
+        for model in &network.nodes {
+            plan.nodes[model.nth].address.iter().for_each(|(net, _)| add(model.name.as_str(), net, BESIDE));
+        }
+        for router in gateways {
+            for address in &router.addresses {
+                let length = if address.is_ipv4() { 24 } else { 64 };
+                add(&router.name, IpNet::new(*address, length).unwrap(), BESIDE);
+            }
+        }
+        self.switch = Some(switch);
+    }
+
+    /// The kernel here has no VRF to run a speaker in, so a node is told itself what its own would have said: as something
+    /// that it has from elsewhere, and does not prefer.
+    fn speak(&self, target: &Destination, node: u32, on: bool) {
+        let (Kind::Service(_), Some(model)) = (&target.kind, self.subject.network.nodes.get(node as usize))
+        else {
+            return;
+        };
+        let asn = model.workload.as_ref().unwrap().theirs.asn;
+        let no = if on { "" } else { "no " };
+        for net in &target.nets {
+            let family = family(*net);
+            self.machines[model.name.as_str()].ask(&format!(
+                "vtysh -c 'configure terminal' -c 'route-map SAID permit 10' -c 'set as-path prepend {asn}' -c 'set weight 0' -c exit \
+                 -c 'router bgp {}' -c 'no bgp network import-check' -c 'address-family {family} unicast' \
+                 -c '{no}network {net} route-map SAID'",
+                model.asn
+            ));
+        }
+    }
+
+    /// Makes something fail, or work again.
+    pub fn set(&self, failure: Failure, works: bool) {
+        let state = if works { "up" } else { "down" };
+        match failure {
+            Failure::Link(_) | Failure::Between(..) => {
+                for edge in failure.edges(&self.subject.graph).iter() {
+                    self.set_session(*edge, works);
+                }
+            }
+            Failure::Vertex(vertex) => {
+                let name = &self.subject.graph.vertices[vertex as usize].name;
+                self.machines[name].ask(&format!(
+                    "for port in $(ls /sys/class/net); do [ $port = lo ] || ip link set $port {state}; done"
+                ));
+            }
+            Failure::Speaker(node) => {
+                let own = |target: &&Destination| target.origins.iter().any(|origin| origin.vertex == node);
+                self.subject
+                    .destinations
+                    .iter()
+                    .filter(own)
+                    .for_each(|target| self.speak(target, node, works));
+            }
+        }
+    }
+
+    /// A link of its own is cut; a session across the network beside is closed.
+    fn set_session(&self, edge: u32, works: bool) {
+        let network = &self.subject.network;
+        let Session(one, _) = network.sessions[self.subject.graph.edges[edge as usize].session];
+        let machine = &self.machines[network.name(one)];
+        match &network.at(one).found {
+            Found::Port { name, .. } => {
+                machine.ask(&format!("ip link set {name} {}", if works { "up" } else { "down" }));
+            }
+            Found::Address { address, .. } => {
+                let End::Node(node, _) = one else { unreachable!("routers have ports") };
+                let (no, asn) = (if works { "no " } else { "" }, network.nodes[node].asn);
+                machine.ask(&format!(
+                    "vtysh -c 'configure terminal' -c 'router bgp {asn}' -c '{no}neighbor {address} shutdown'"
+                ));
+            }
+        }
+    }
+}
+
+/// FRR's word for the family of a prefix.
+fn family(net: IpNet) -> &'static str {
+    if Family::of(net) == Family::V4 { "ipv4" } else { "ipv6" }
+}
+
+fn fetch(secret: &Secret) -> Result<String, String> {
+    match secret {
+        Secret::Env(name) => Ok(format!("secret-{name}")),
+        _ => Err("only variables are used here".to_owned()),
+    }
+}
+
+/// What everyone reads.
+fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &Subject) -> BTreeMap<String, String> {
+    let mut confs = BTreeMap::new();
+    for model in &subject.network.nodes {
+        let node = &plan.nodes[model.nth];
+        let service = service_with(cluster, plan, node, &fetch).unwrap().unwrap();
+        confs.insert(node.name.to_string(), service.files[0].text.clone());
+    }
+    // Routers of others are told by somebody else: here by us, to take everything and give no default route.
+    let (cluster, plan) = planned(load_text(text.replace(", software: other", "").as_str()));
+    let network = Network::of(&cluster, &plan).unwrap();
+    for file in fabric::render(&plan, &network, &fetch).unwrap() {
+        let name = file.path.strip_prefix("fabric/").and_then(|path| path.strip_suffix("/frr.conf"));
+        if let Some(router) = name.and_then(|name| subject.network.routers.iter().find(|it| it.name == name))
+        {
+            let others = router.software == Software::Other;
+            let password = router.password.as_ref().map(|secret| fetch(secret).unwrap());
+            let text = file.text().unwrap();
+            let text = if others { as_others_would(text, password.as_deref()) } else { text.to_owned() };
+            confs.insert(router.name.clone(), text);
+        }
+    }
+    confs
+}
+
+fn as_others_would(conf: &str, password: Option<&str>) -> String {
+    let mut text = String::new();
+    for line in conf.lines().filter(|line| !line.ends_with("default-originate")) {
+        let line = match (line.split_once(" password "), password) {
+            (Some((start, _)), Some(password)) => format!("{start} password {password}"),
+            _ => line.replace("NODES-IN-v4 in", "EVERYTHING in").replace("NODES-IN-v6 in", "EVERYTHING in"),
+        };
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+fn behind(network: &Network) -> BTreeMap<(String, String), String> {
+    let mut behind = BTreeMap::new();
+    for Session(one, other) in &network.sessions {
+        for (near, far) in [(*one, *other), (*other, *one)] {
+            let found = match &network.at(near).found {
+                Found::Port { name, .. } => name.to_string(),
+                Found::Address { address, .. } => address.to_string(),
+            };
+            behind.insert((network.name(near).to_owned(), found), network.name(far).to_owned());
+        }
+    }
+    behind
+}

@@ -1,0 +1,249 @@
+//! What everyone does with a prefix: as computed, as BGP says, and as the kernel does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ichor_core::prove::destination::Source;
+use ichor_core::prove::failure::Failure;
+use ichor_core::prove::graph::PREFERENCE;
+use ichor_core::prove::spread::Spread;
+use ichor_core::routing::Family;
+use ichor_core::routing::fabric::Found;
+use ichor_core::routing::network::Session;
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::reality::Reality;
+use crate::common::lab::Machine;
+
+/// Next hops by name, and the length of the path.
+pub type Way = (BTreeSet<String>, usize);
+
+/// By who and to what; who has no way is not in it.
+pub type Ways = BTreeMap<(String, IpNet), Way>;
+
+/// How somebody calls itself.
+const ITSELF: &str = "itself";
+
+impl Reality {
+    /// What everyone really does, of those that are not taken away.
+    pub fn real(&self, failures: &[Failure]) -> Ways {
+        let mut ways = Ways::new();
+        for (name, machine) in self.machines.iter().filter(|(name, _)| !self.is_away(name, failures)) {
+            for word in ["ipv4", "ipv6"] {
+                let said = machine.run(&format!("vtysh -c 'show bgp {word} unicast json'"));
+                let table: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+                for (net, paths) in table["routes"].as_object().into_iter().flatten() {
+                    let way = self.way(name, paths);
+                    if !way.0.is_empty() {
+                        ways.insert((name.clone(), net.parse().unwrap()), way);
+                    }
+                }
+            }
+        }
+        ways
+    }
+
+    fn is_away(&self, name: &str, failures: &[Failure]) -> bool {
+        failures.iter().any(|failure| match failure {
+            Failure::Vertex(vertex) => self.subject.graph.vertices[*vertex as usize].name == name,
+            Failure::Link(_) | Failure::Between(..) | Failure::Speaker(_) => false,
+        })
+    }
+
+    /// From FRR's words: routes that are used, by whom they came from.
+    fn way(&self, name: &str, paths: &Value) -> Way {
+        let used = |path: &&Value| path["multipath"] == true || path["bestpath"] == true;
+        let (mut next, mut length) = (BTreeSet::new(), 0);
+        for path in paths.as_array().into_iter().flatten().filter(used) {
+            let from = self.from(name, path);
+            assert!(from.is_some() || path["peerId"] == "(unspec)", "{name} has a route from nobody: {path}");
+            next.insert(from.unwrap_or_else(|| ITSELF.to_owned()));
+            length = path["path"].as_str().unwrap_or_default().split_whitespace().count();
+        }
+        (next, length)
+    }
+
+    /// Who gave someone a route.
+    fn from(&self, name: &str, path: &Value) -> Option<String> {
+        let peer = path["peerId"].as_str()?;
+        self.behind.get(&(name.to_owned(), peer.to_owned())).cloned()
+    }
+
+    /// What everyone is computed to do when something failed.
+    pub fn computed(&self, failures: &[Failure]) -> Ways {
+        let graph = &self.subject.graph;
+        let mut ways = Ways::new();
+        let mut spread = Spread::new(graph);
+        for target in &self.subject.destinations {
+            assert!(spread.settle(target), "{:?} never comes to rest", target.nets);
+            spread.without(failures, |spread| {
+                for vertex in (0..).take(graph.vertices.len()).filter(|vertex| spread.has(*vertex)) {
+                    let name = &graph.vertices[vertex as usize].name;
+                    let way = (self.next(spread, vertex), spread.length(vertex));
+                    for net in &target.nets {
+                        ways.insert((name.clone(), *net), way.clone());
+                    }
+                }
+            });
+        }
+        self.add_defaults(&mut spread, failures, &mut ways);
+        ways
+    }
+
+    fn next(&self, spread: &Spread<'_>, vertex: u32) -> BTreeSet<String> {
+        let graph = &self.subject.graph;
+        if spread.is_own(vertex) {
+            return BTreeSet::from([ITSELF.to_owned()]);
+        }
+        let far = |edge: u32| graph.edges[edge as usize].other(vertex);
+        spread.next(vertex).into_iter().map(|edge| graph.vertices[far(edge) as usize].name.clone()).collect()
+    }
+
+    /// The default routes that routers give nodes.
+    fn add_defaults(&self, spread: &mut Spread<'_>, failures: &[Failure], ways: &mut Ways) {
+        let graph = &self.subject.graph;
+        spread.without(failures, |spread| {
+            for node in (0..).take(graph.nodes) {
+                for family in Family::ALL {
+                    let up = graph.defaults(node, family).filter(|(edge, _)| spread.is_up(*edge));
+                    let next: BTreeSet<_> =
+                        up.map(|(_, far)| graph.vertices[far as usize].name.clone()).collect();
+                    if !next.is_empty() {
+                        let name = graph.vertices[node as usize].name.clone();
+                        ways.insert((name, family.everything()), (next, 1));
+                    }
+                }
+            }
+        });
+    }
+
+    /// Where computed and real ways differ. A node that prefers the fabric over its own speaker announces what that says only
+    /// if it was first, so both are right.
+    pub fn differences(&self, failures: &[Failure]) -> Vec<String> {
+        let known = |mut ways: Ways| {
+            ways.retain(|(_, net), _| failures.is_empty() || !self.is_borrowed(*net));
+            ways
+        };
+        let real = known(self.real(failures));
+        let first = self.between(&real, &known(self.computed(failures)));
+        let outdone = [failures, &self.outdone()].concat();
+        let other = self.between(&real, &known(self.computed(&outdone)));
+        if other.is_empty() { other } else { first }
+    }
+
+    fn between(&self, real: &Ways, computed: &Ways) -> Vec<String> {
+        let keys: BTreeSet<_> = real.keys().chain(computed.keys()).collect();
+        let same = |key| match (real.get(key), computed.get(key)) {
+            (Some(real), Some(computed)) => self.is_same(real, computed),
+            (Some(_), None) if self.is_left_over(key.1) => true,
+            (real, computed) => real == computed,
+        };
+        let differing = keys.into_iter().filter(|key| !same(*key));
+        differing
+            .map(|key| format!("{key:?}\n  real     {:?}\n  computed {:?}", real.get(key), computed.get(key)))
+            .collect()
+    }
+
+    /// Whether somebody announces it whose session was closed for too many prefixes. FRR 8.4 then sometimes drops the route and
+    /// does not tell others, who keep it.
+    fn is_left_over(&self, net: IpNet) -> bool {
+        let sessions = self.subject.network.sessions.iter().zip(&self.subject.faults);
+        let closed = sessions
+            .filter(|(_, fault)| fault.as_ref().is_some_and(|why| why.ends_with("close the session")));
+        let nodes: BTreeSet<u32> =
+            closed.map(|(Session(one, _), _)| self.subject.graph.vertex(*one)).collect();
+        let mut targets = self.subject.destinations.iter().filter(|target| target.nets.contains(&net));
+        targets.any(|target| target.origins.iter().any(|origin| nodes.contains(&origin.vertex)))
+    }
+
+    /// Gateways on one network name the same third as the next hop, and FRR then uses one of their routes.
+    fn is_same(&self, real: &Way, computed: &Way) -> bool {
+        let gateways: BTreeSet<&String> = self
+            .subject
+            .network
+            .routers
+            .iter()
+            .filter(|it| !it.addresses.is_empty())
+            .map(|it| &it.name)
+            .collect();
+        let some = real.0.iter().any(|name| gateways.contains(name));
+        let missing = computed.0.difference(&real.0);
+        real.1 == computed.1
+            && real.0.is_subset(&computed.0)
+            && missing.into_iter().all(|name| some && gateways.contains(name))
+    }
+
+    /// Whether it is an aggregate of others' parts: what becomes of it when these are lost is not computed.
+    fn is_borrowed(&self, net: IpNet) -> bool {
+        let mut targets = self.subject.destinations.iter().filter(|target| target.nets.contains(&net));
+        targets.any(|target| target.origins.iter().any(|origin| origin.source == Source::OthersParts))
+    }
+
+    /// The speakers of nodes that prefer the fabric.
+    fn outdone(&self) -> Vec<Failure> {
+        let nodes = (0..).zip(&self.subject.network.nodes);
+        let prefers = |preference: u32| preference > PREFERENCE;
+        let preferring = nodes.filter(|(_, model)| model.fabric.inward.local_preference.is_some_and(prefers));
+        preferring.map(|(node, _)| Failure::Speaker(node)).collect()
+    }
+
+    /// Where the kernel's next hops are others than the computed ones. Only by ports: on a network that several share, a
+    /// next hop may be a neighbour's neighbour.
+    pub fn differences_in_kernel(&self) -> Vec<String> {
+        let computed = self.computed(&[]);
+        let tables: BTreeMap<&String, BTreeMap<IpNet, BTreeSet<String>>> =
+            self.machines.iter().map(|(name, machine)| (name, routes(machine))).collect();
+        let mut differences = Vec::new();
+        for ((name, net), (next, _)) in &computed {
+            if next.contains(ITSELF) {
+                continue;
+            }
+            let ports: BTreeSet<String> =
+                self.ports(name).filter(|(_, far)| next.contains(far)).map(|(port, _)| port).collect();
+            let real = tables[name].get(net).cloned().unwrap_or_default();
+            if real != ports {
+                differences.push(format!("{name} to {net}\n  kernel   {real:?}\n  computed {ports:?}"));
+            }
+        }
+        differences
+    }
+
+    /// Someone's ports with sessions that come up, each with who is there.
+    fn ports(&self, name: &str) -> impl Iterator<Item = (String, String)> {
+        let network = &self.subject.network;
+        let ends = self.subject.graph.edges.iter().flat_map(|edge| {
+            let Session(one, other) = network.sessions[edge.session];
+            [(one, other), (other, one)]
+        });
+        ends.filter(move |(near, _)| network.name(*near) == name).filter_map(|(near, far)| {
+            let Found::Port { name, .. } = &network.at(near).found else { return None };
+            Some((name.to_string(), network.name(far).to_owned()))
+        })
+    }
+
+    /// Whether everyone is found by a port, and nothing depends on who is first.
+    pub fn is_plain(&self) -> bool {
+        self.subject.network.routers.iter().all(|router| router.addresses.is_empty())
+            && self.outdone().is_empty()
+    }
+}
+
+/// What BGP put into the kernel: by prefix, the devices of its next hops.
+fn routes(machine: &Machine) -> BTreeMap<IpNet, BTreeSet<String>> {
+    let mut routes = BTreeMap::new();
+    for (flag, family) in [("-4", Family::V4), ("-6", Family::V6)] {
+        let said = machine.ask(&format!("ip {flag} -j route show proto bgp"));
+        let table: Value = serde_json::from_str(&said).unwrap_or_default();
+        for route in table.as_array().into_iter().flatten() {
+            let net = match route["dst"].as_str().unwrap() {
+                "default" => family.everything(),
+                net => net.parse().unwrap_or_else(|_| IpNet::from(net.parse::<IpAddr>().unwrap())),
+            };
+            let hops = route["nexthops"].as_array().cloned().unwrap_or_else(|| vec![route.clone()]);
+            let devices = hops.iter().filter_map(|hop| hop["dev"].as_str().map(str::to_owned));
+            routes.entry(net).or_insert_with(BTreeSet::new).extend(devices);
+        }
+    }
+    routes
+}

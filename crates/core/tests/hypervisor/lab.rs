@@ -1,0 +1,257 @@
+//! A real libvirt takes every document, and understands what was meant.
+
+use ichor_core::cluster::section::{Addressing, Arch, BootDevice};
+use ichor_core::render::artifact::Artifact;
+use ichor_core::render::hypervisor::guest::Guest;
+use roxmltree::{Document, Node};
+
+use crate::common::lab::{Machine, Root, said, wait_for};
+use crate::{cases, common, files, files_of, guests};
+
+/// A machine with libvirtd, and pools of the names that the cases use.
+struct Host(Machine);
+
+impl Host {
+    fn new() -> Self {
+        let machine = Machine::new(Root::Own);
+        machine.ask(
+            "for folder in /etc/libvirt /var/lib/libvirt /var/cache/libvirt; do
+                 [ -d $folder ] || { echo \"no $folder: run scripts/tools libvirt\" >&2; exit 1; }
+                 mount -t tmpfs none $folder
+             done
+             mkdir -p /var/log/libvirt /run/libvirt /tmp/default /tmp/big /tmp/isos
+             # The user whom Debian's package of the daemon's service would have made.
+             for file in passwd group; do cp /etc/$file /run/$file; mount --bind /run/$file /etc/$file; done
+             grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >>/etc/group
+             grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/:/bin/false >>/etc/passwd
+             cat >/etc/libvirt/qemu.conf <<END
+user = \"root\"
+group = \"root\"
+security_driver = \"none\"
+stdio_handler = \"file\"
+remember_owner = 0
+cgroup_controllers = []
+namespaces = []
+END",
+        );
+        // libvirtd waits until the QEMU it has asked is gone for good, and the first process of a machine buries nobody.
+        let reaped = "unshare --pid --fork --kill-child --mount-proc sh -c 'libvirtd; exit'";
+        machine.start(reaped, "/run/libvirt/libvirt-sock");
+        let host = Self(machine);
+        let is_up = || host.0.run("virsh -q -c qemu:///system version").status.success();
+        wait_for("libvirtd", is_up, || host.0.ask("cat /tmp/log-of-start"));
+        for pool in ["default", "big", "isos"] {
+            host.virsh(&format!("pool-define-as {pool} dir --target /tmp/{pool}"));
+            host.virsh(&format!("pool-start {pool}"));
+        }
+        host
+    }
+
+    fn virsh(&self, words: &str) -> String {
+        self.0.ask(&format!("virsh -q -c qemu:///system {words}"))
+    }
+
+    /// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
+    fn write(&self, file: &Artifact) {
+        let folder = file.path.rsplit_once('/').unwrap().0;
+        self.0.ask(&format!("mkdir -p /tmp/made/{folder}"));
+        let text = file.text().unwrap().replace(r#"<domain type="kvm""#, r#"<domain type="qemu""#);
+        let text = text.replace(r#"<cpu mode="host-passthrough"/>"#, r#"<cpu mode="maximum"/>"#);
+        let text = text.replace(r#"<capacity unit="GiB">"#, r#"<capacity unit="KiB">"#);
+        let connection = text.lines().find_map(|line| line.split_once("--connect ")?.1.split(' ').next());
+        let text = match connection {
+            Some(uri) => text.replace(uri, "qemu:///system"),
+            None => text,
+        };
+        self.0.write(&format!("/tmp/made/{}", file.path), &text);
+    }
+}
+
+fn children<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Vec<Node<'a, 'i>> {
+    node.children().filter(|child| child.has_tag_name(name)).collect()
+}
+
+fn inner<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    node.descendants().find(|child| child.has_tag_name(name))
+}
+
+fn said_in<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
+    inner(node, name).and_then(|node| node.text()).unwrap_or_default()
+}
+
+/// What boots, first to last, by what libvirt understood.
+fn boots(domain: Node<'_, '_>) -> Vec<BootDevice> {
+    let ordered =
+        domain.descendants().filter(|node| node.has_tag_name("boot") && node.has_attribute("order"));
+    let mut ordered: Vec<_> = ordered
+        .map(|boot| {
+            let device = boot.parent().unwrap();
+            let kind = match (device.tag_name().name(), device.attribute("device")) {
+                ("disk", Some("cdrom")) => BootDevice::Cdrom,
+                ("disk", _) => BootDevice::Disk,
+                _ => BootDevice::Net,
+            };
+            (boot.attribute("order").unwrap().parse::<u8>().unwrap(), kind)
+        })
+        .collect();
+    ordered.sort_unstable_by_key(|(order, _)| *order);
+    ordered.into_iter().map(|(_, kind)| kind).collect()
+}
+
+/// Compares what libvirt understood with the plan.
+fn compare(host: &Host, guest: &Guest<'_>) {
+    let text = host.virsh(&format!("dumpxml {guest}"));
+    let document = Document::parse(&text).unwrap();
+    let domain = document.root_element();
+    let vm = guest.vm;
+    let devices = inner(domain, "devices").unwrap();
+    let ports = children(devices, "interface");
+
+    assert_eq!(said_in(domain, "uuid"), guest.uuid.to_string());
+    assert_eq!(said_in(domain, "vcpu"), vm.cores.value.to_string());
+    let memory = vm.memory.value.bytes().div_ceil(1 << 20) << 10;
+    assert_eq!(
+        (said_in(domain, "memory"), inner(domain, "memory").unwrap().attribute("unit")),
+        (memory.to_string().as_str(), Some("KiB"))
+    );
+    let macs: Vec<_> =
+        ports.iter().map(|port| inner(*port, "mac").unwrap().attribute("address").unwrap()).collect();
+    let want: Vec<_> =
+        guest.node.ports.iter().map(|port| port.mac.as_ref().unwrap().value.to_string()).collect();
+    assert_eq!(macs, want, "{guest}");
+    for port in &ports {
+        let tag = inner(*port, "tag").and_then(|tag| tag.attribute("id")).map(ToOwned::to_owned);
+        assert_eq!(tag, vm.vlan.as_ref().map(|vlan| vlan.value.0.to_string()), "{guest}");
+        assert_eq!(inner(*port, "model").unwrap().attribute("type"), Some(vm.nic.value.as_str()), "{guest}");
+    }
+    assert_eq!(boots(domain), vm.boot.value, "{guest}");
+    let arch = if guest.node.arch.value == Arch::Amd64 { "x86_64" } else { "aarch64" };
+    assert_eq!(inner(domain, "type").unwrap().attribute("arch"), Some(arch), "{guest}");
+    let agent = devices.descendants().any(|node| node.attribute("name") == Some("org.qemu.guest_agent.0"));
+    assert_eq!(agent, vm.guest_agent.value, "{guest}");
+    let autostart = host.virsh(&format!("dominfo {guest}"));
+    let on = if vm.on_boot.value { "enable" } else { "disable" };
+    assert!(
+        autostart.lines().any(|line| line.starts_with("Autostart:") && line.ends_with(on)),
+        "{autostart}"
+    );
+}
+
+/// Compares the command that libvirt would start with the plan.
+fn compare_command(host: &Host, guest: &Guest<'_>) {
+    let command = host.virsh(&format!("domxml-to-native qemu-argv --domain {guest}"));
+
+    let uefi = command.contains("OVMF_CODE") || command.contains("AAVMF_CODE");
+    assert_eq!(uefi, guest.is_uefi(), "{guest}: {command}");
+    if guest.is_uefi() && guest.node.arch.value == Arch::Amd64 {
+        assert_eq!(
+            command.contains(".secboot.fd") || command.contains("OVMF_CODE_4M.ms.fd"),
+            guest.secure_boot,
+            "{command}"
+        );
+    }
+    if let Some(serial) = &guest.serial {
+        assert!(command.contains(&format!("serial={serial}")), "{guest}: {command}");
+    }
+    for medium in &guest.media {
+        assert!(command.contains(&medium.name), "{guest}: {}: {command}", medium.name);
+    }
+    for arg in &guest.args {
+        let bare: String = arg.chars().filter(|letter| !"\"'\\".contains(*letter)).collect();
+        let said: String = command.chars().filter(|letter| !"\"'\\".contains(*letter)).collect();
+        assert!(said.contains(&bare), "{guest}: {bare}: {command}");
+    }
+}
+
+#[test]
+fn libvirt_takes_every_document_and_understands_what_was_meant() {
+    let host = Host::new();
+    let mut seen = 0;
+    for case in cases() {
+        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let files = files(&case);
+        let scripts: Vec<_> = files
+            .iter()
+            .filter(|file| file.path.ends_with("/create.sh") && file.text().unwrap().contains("virsh"))
+            .collect();
+        let of_libvirt = |file: &&Artifact| {
+            scripts.iter().any(|script| file.path.starts_with(script.path.trim_end_matches("create.sh")))
+        };
+        files.iter().filter(of_libvirt).for_each(|file| host.write(file));
+        for (folder, schema) in [("domains", "domain"), ("networks", "network"), ("volumes", "storagevol")] {
+            let valid = "find /tmp/made -path '*/FOLDER/*.xml' | while read -r file; do virt-xml-validate $file SCHEMA || exit 1; done";
+            host.0.ask(&valid.replace("FOLDER", folder).replace("SCHEMA", schema));
+        }
+        for script in &scripts {
+            let path = format!("/tmp/made/{}", script.path);
+            host.0.ask(&format!("sh {path} && sh {path}"));
+        }
+        for guest in guests(&cluster, &plan) {
+            let name = guest.vm.hypervisor.as_ref().unwrap().value.as_str();
+            if !scripts.iter().any(|script| script.path == format!("hypervisors/{name}/create.sh")) {
+                continue;
+            }
+            for medium in &guest.media {
+                host.0.write(&format!("/tmp/isos/{}", medium.name), "");
+            }
+            host.virsh("pool-refresh isos");
+            compare(&host, &guest);
+            compare_command(&host, &guest);
+            seen += 1;
+        }
+        host.0.ask("rm -rf /tmp/made");
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
+/// The network gives a machine the address that the file says.
+#[test]
+fn a_network_behind_nat_leases_what_the_file_says() {
+    let host = Host::new();
+    let case = common::folder("hypervisors/libvirt");
+    let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+    let files = files(&case);
+    let network = files.iter().find(|file| file.path == "hypervisors/nat/networks/pots-nat.xml").unwrap();
+    host.write(network);
+
+    host.virsh(&format!("net-define /tmp/made/{}", network.path));
+    host.virsh("net-start pots-nat");
+
+    let addresses = host.0.ask("ip -brief address show pots-nat");
+    assert!(addresses.contains(" 10.0.20.1/24 "), "{addresses}");
+    let hosts = host.0.ask("cat /var/lib/libvirt/dnsmasq/pots-nat.hostsfile");
+    for guest in guests(&cluster, &plan).iter().filter(|it| it.vm.bridge.value == "pots-nat") {
+        let mac = guest.macs[0].unwrap();
+        let address = match guest.node.addressing.value {
+            Addressing::DhcpThenStatic => "10.0.20.77".to_owned(),
+            _ => guest.node.address.v4.as_ref().unwrap().value.addr().to_string(),
+        };
+        let line = format!("{mac},{address},{guest}\n");
+        assert!(hosts.contains(&line), "{line}{hosts}");
+    }
+    let output = host.0.run("pgrep -a dnsmasq");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// Firmware, boot order, port and network of a machine that runs: OVMF finds the disk empty and asks for an address.
+#[test]
+fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
+    let host = Host::new();
+    let files = files_of(
+        "cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}\n\
+         network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.1}}}\n\
+         boot: {from: netboot, server: 'https://boot.pots'}\n\
+         hypervisors: {nat: {libvirt: {network: {bridge: pots0, nat: 10.0.20.0/24}}}}\n\
+         nodes: [{name: pot1, role: controlplane, index: 11, vm: {memory: 1GiB}}]",
+    );
+    for file in &files {
+        host.write(file);
+    }
+
+    host.0.ask("sh /tmp/made/hypervisors/nat/create.sh");
+    host.virsh("start pot1");
+
+    let leases = || host.virsh("net-dhcp-leases pots0");
+    let leased = || leases().contains("02:00:07:00:0b:00") && leases().contains(" 10.0.20.11/24 ");
+    wait_for("the address of pot1", leased, || format!("{}{}", leases(), host.virsh("domstate pot1")));
+}
