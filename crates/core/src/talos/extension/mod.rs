@@ -1,7 +1,7 @@
 //! System extensions: what Talos' validator says of one, and what Talos passes over without a word.
 //!
-//! A [`Tree`] is the unpacked image. [`judge`] looks at all of it: what lies at the top, the [`manifest`], the [`contents`] of
-//! the root file system, and the [`services`] in there. [`judge_service`] looks at one service definition alone. Both answer
+//! A [`Tree`] is the unpacked image. [`judge`] looks at all of it: what lies at the top, the manifest, the contents of
+//! the root file system, and the services in there. [`judge_service`] looks at one service definition alone. Both answer
 //! with a [`Verdict`]: problems are what Talos refuses, warnings what it takes although it cannot be meant so.
 //!
 //! Talos' validator does not read service definitions. The node does, and leaves out those it cannot use: in a tree, that is a

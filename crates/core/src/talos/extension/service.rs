@@ -1,7 +1,7 @@
 //! A service definition: the container that an extension runs, what it waits for, and when it is started again.
 //!
 //! [`Definition::read`] says what Talos' reader and its validation refuse. What they let pass although it cannot be meant so is
-//! in [`caution`](super::caution).
+//! in [`caution`].
 
 use super::caution;
 use super::reader::{self, Reader};
