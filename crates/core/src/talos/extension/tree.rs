@@ -182,12 +182,13 @@ mod tests {
             ("r/usr/bin/x", Kind::File),
             ("r/bin", link("usr/bin")),
             ("r/sbin", link("/usr/bin")),
+            ("r/usr/absolute", link("/usr/bin/x")),
             ("r/up", link("../../usr/bin/x")),
             ("r/loop", link("loop")),
             ("out", link("/etc/passwd")),
         ]);
 
-        for path in ["/usr/bin/x", "bin/x", "sbin/x", "up", "usr/../bin/./x"] {
+        for path in ["/usr/bin/x", "bin/x", "sbin/x", "usr/absolute", "up", "usr/../bin/./x"] {
             assert_eq!(tree.resolve("r", path).as_deref(), Some("r/usr/bin/x"), "{path}");
         }
         for path in ["loop", "usr/bin/x/y", "no", "usr/no"] {
