@@ -4,6 +4,7 @@ mod build;
 pub(crate) mod check;
 mod completions;
 mod explain;
+mod extension;
 mod man;
 mod media;
 mod meta;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Schematic(schematic::Args),
     Meta(meta::Args),
     Media(media::Args),
+    Extension(extension::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -53,6 +55,7 @@ impl Command {
             Self::Schematic(args) => schematic::run(args, out),
             Self::Meta(args) => meta::run(args, out),
             Self::Media(args) => media::run(args, out),
+            Self::Extension(args) => extension::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, out),

@@ -8,6 +8,7 @@
 //! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
 //!   of them; [`talosconfig`] is for talosctl.
 //! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`adv`], [`platform_network`].
+//! * Extensions: [`extension`].
 //! * Booting: [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`].
 //! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster, [`secret_value`]
 //!   finds secrets in what others wrote. [`go`] is what Go's libraries take.
@@ -24,6 +25,7 @@ pub mod digest;
 pub mod document;
 pub mod emit;
 pub mod encode;
+pub mod extension;
 pub mod generate;
 pub mod go;
 pub mod kernel_args;

@@ -5,6 +5,7 @@
 //!
 //! Not here: reading YAML ([`yaml`](super::yaml)), and configurations, whose types are tables ([`load`](super::load)).
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::word::{Leniency, Word};
@@ -112,6 +113,7 @@ impl Typed {
             return None;
         };
         let mut entries: Vec<(String, &Node)> = Vec::new();
+        let mut names = BTreeSet::new();
         let mut merges = Vec::new();
         for (key, value) in written {
             if key.is_merge() {
@@ -119,7 +121,7 @@ impl Typed {
                 continue;
             }
             let Some(name) = self.text(key, path) else { continue };
-            if entries.iter().any(|(known, _)| *known == name) {
+            if !names.insert(name.clone()) {
                 self.fault(key, format_args!("`{name}` is written twice"));
             }
             entries.push((name, value));
@@ -133,7 +135,7 @@ impl Typed {
                 continue;
             }
             for (name, value) in self.entries(source, path).unwrap_or_default() {
-                if !entries.iter().any(|(known, _)| *known == name) {
+                if names.insert(name.clone()) {
                     entries.push((name, value));
                 }
             }

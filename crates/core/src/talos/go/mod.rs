@@ -13,4 +13,5 @@ pub mod image;
 pub mod netip;
 pub mod path;
 pub mod pem;
+pub mod semver;
 pub mod url;

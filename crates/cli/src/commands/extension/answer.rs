@@ -1,0 +1,88 @@
+//! What `extension check` answers, for a person and for a program.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::extension::{Remark, Verdict};
+use serde_json::{Value, json};
+
+use crate::style;
+
+/// What was asked, and what Talos says of it.
+pub(super) struct Answer {
+    pub given: String,
+    pub is_folder: bool,
+    pub talos: TalosVersion,
+    pub verdict: Verdict,
+}
+
+impl Answer {
+    /// Prints every remark, and at the end what Talos does.
+    pub(super) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Verdict { problems, warnings, more_problems, more_warnings } = &self.verdict;
+        for (remarks, more, style, word) in [
+            (problems, more_problems, style::ERROR, "error"),
+            (warnings, more_warnings, style::WARNING, "warning"),
+        ] {
+            for remark in remarks {
+                self.tell_one(out, remark, style, word)?;
+            }
+            if *more > 0 {
+                writeln!(
+                    out,
+                    "{}: {style}{word}:{style:#} {more} more are not shown",
+                    printable(&self.given)
+                )?;
+            }
+        }
+        let (style, does) =
+            if self.verdict.is_valid() { (style::GOOD, "takes it") } else { (style::ERROR, "refuses it") };
+        style::say(&format!("{}: Talos {} {style}{does}{style:#}", printable(&self.given), self.talos));
+        Ok(())
+    }
+
+    fn tell_one(&self, out: &mut dyn Write, remark: &Remark, style: Style, word: &str) -> io::Result<()> {
+        let file = if self.is_folder {
+            format!("{}/{}", self.given.trim_end_matches('/'), remark.file)
+        } else {
+            remark.file.clone()
+        };
+        let line = if remark.line == 0 { String::new() } else { format!(":{}", remark.line) };
+        let path = if remark.path.is_empty() { String::new() } else { format!(" {}:", remark.path) };
+        let (file, path, message) = (printable(&file), printable(&path), printable(&remark.message));
+        writeln!(out, "{file}{line}: {style}{word}:{style:#}{path} {message}")?;
+        writeln!(out, "  fix: {}", printable(&remark.fix))
+    }
+
+    /// The same for a program.
+    pub(super) fn json(&self) -> Value {
+        let Verdict { problems, warnings, more_problems, more_warnings } = &self.verdict;
+        json!({
+            "checked": self.given,
+            "as": if self.is_folder { "extension" } else { "service" },
+            "talos": self.talos.to_string(),
+            "valid": self.verdict.is_valid(),
+            "problems": problems.iter().map(value).collect::<Vec<_>>(),
+            "warnings": warnings.iter().map(value).collect::<Vec<_>>(),
+            "more_problems": more_problems,
+            "more_warnings": more_warnings,
+        })
+    }
+}
+
+fn value(remark: &Remark) -> Value {
+    json!({
+        "file": remark.file,
+        "line": remark.line,
+        "path": remark.path,
+        "message": remark.message,
+        "fix": remark.fix,
+    })
+}
+
+/// Names come from others: none of them may move the cursor.
+fn printable(text: &str) -> String {
+    let spelled = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(spelled).collect()
+}

@@ -1,0 +1,92 @@
+//! What there is to say of an extension.
+
+/// As many remarks of each sort are kept; the others are counted.
+pub(super) const MOST: usize = 200;
+
+/// What a release says, and what it should have said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What Talos refuses.
+    pub problems: Vec<Remark>,
+    /// What Talos takes, or passes over, although it cannot be meant so.
+    pub warnings: Vec<Remark>,
+    /// How many problems there are beyond those.
+    pub more_problems: usize,
+    /// How many warnings there are beyond those.
+    pub more_warnings: usize,
+}
+
+/// Something to say of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The file, by its path in the extension.
+    pub file: String,
+    /// The line in it, counted from 1; 0 where it is about the file as a whole.
+    pub line: u32,
+    /// The keys that lead to it, such as `container.mounts[0].source`; nothing where it is about the file as a whole.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub fix: String,
+}
+
+impl Remark {
+    /// A remark about a file as a whole.
+    pub(super) fn of(file: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Remark {
+            file: file.to_owned(),
+            line: 0,
+            path: String::new(),
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The same about a line of it.
+    pub(super) fn at(self, line: u32, path: impl Into<String>) -> Self {
+        Remark { line, path: path.into(), ..self }
+    }
+}
+
+impl Verdict {
+    /// Whether Talos takes it.
+    pub fn is_valid(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    pub(super) fn problem(&mut self, remark: Remark) {
+        push(&mut self.problems, &mut self.more_problems, remark);
+    }
+
+    pub(super) fn warn(&mut self, remark: Remark) {
+        push(&mut self.warnings, &mut self.more_warnings, remark);
+    }
+
+    pub(super) fn warn_all(&mut self, remarks: impl IntoIterator<Item = Remark>) {
+        remarks.into_iter().for_each(|remark| self.warn(remark));
+    }
+}
+
+fn push(remarks: &mut Vec<Remark>, more: &mut usize, remark: Remark) {
+    if remarks.len() < MOST {
+        remarks.push(remark);
+    } else {
+        *more += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let mut verdict = Verdict::default();
+
+        (0..MOST + 5).for_each(|nth| verdict.problem(Remark::of(&nth.to_string(), "wrong", "right")));
+
+        assert_eq!((verdict.problems.len(), verdict.more_problems), (MOST, 5));
+        assert!(!verdict.is_valid());
+    }
+}

@@ -1,0 +1,295 @@
+//! Ranges of versions such as `>= 1.11.0 < 2.0.0`, as `github.com/blang/semver/v4` reads them.
+//!
+//! A range is wider and stranger than it looks, and all of that is kept: a part of one character is dropped, `1.12.x` is a
+//! range of its own, and what is between two `||` may be nothing.
+
+use std::cmp::Ordering;
+
+/// Versions without a pre-release that are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range(Vec<Vec<Comparison>>);
+
+/// Major, minor and patch number.
+pub type Core = [u64; 3];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Comparison {
+    sign: Sign,
+    numbers: Core,
+    /// Whether it is a pre-release, which comes before the version with the same numbers.
+    is_pre_release: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Range {
+    /// Reads a range; the error says which part is none.
+    pub fn parse(text: &str) -> Result<Range, String> {
+        let parts = split(text);
+        let groups: Vec<&[String]> = parts.split(|part| part == "||").collect();
+        if groups[0].is_empty() {
+            return Err("it begins with `||`, or there is nothing in it".to_owned());
+        }
+        if groups[groups.len() - 1].is_empty() {
+            return Err("it ends with `||`".to_owned());
+        }
+        let group = |group: &&[String]| -> Result<Vec<Comparison>, String> {
+            let mut comparisons = Vec::new();
+            for part in *group {
+                for part in without_wildcard(part)? {
+                    comparisons.push(Comparison::parse(&part)?);
+                }
+            }
+            Ok(comparisons)
+        };
+        groups.iter().map(group).collect::<Result<_, _>>().map(Range)
+    }
+
+    /// Whether it takes a version; none where the library itself stumbles, over a group with nothing in it.
+    pub fn takes(&self, version: Core) -> Option<bool> {
+        for group in &self.0 {
+            if group.is_empty() {
+                return None;
+            }
+            if group.iter().all(|comparison| comparison.holds(version)) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+}
+
+impl Comparison {
+    fn parse(part: &str) -> Result<Self, String> {
+        let (sign, version) = comparator(part)?;
+        let sign = match sign {
+            "" | "=" | "==" => Sign::Equal,
+            "!" | "!=" => Sign::NotEqual,
+            ">" => Sign::Greater,
+            ">=" => Sign::GreaterOrEqual,
+            "<" => Sign::Less,
+            "<=" => Sign::LessOrEqual,
+            other => {
+                return Err(format!(
+                    "`{other}` in `{part}` compares nothing: there are =, !=, <, <=, > and >="
+                ));
+            }
+        };
+        let (numbers, is_pre_release) =
+            read(version).map_err(|reason| format!("`{version}` in `{part}` is no version: {reason}"))?;
+        Ok(Comparison { sign, numbers, is_pre_release })
+    }
+
+    fn holds(&self, version: Core) -> bool {
+        let order = match version.cmp(&self.numbers) {
+            Ordering::Equal if self.is_pre_release => Ordering::Greater,
+            order => order,
+        };
+        match self.sign {
+            Sign::Equal => order.is_eq(),
+            Sign::NotEqual => order.is_ne(),
+            Sign::Greater => order.is_gt(),
+            Sign::GreaterOrEqual => order.is_ge(),
+            Sign::Less => order.is_lt(),
+            Sign::LessOrEqual => order.is_le(),
+        }
+    }
+}
+
+/// The parts between spaces. Spaces after a sign do not part, and a part of one character is lost.
+fn split(text: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let (mut start, mut before) = (0, b'\0');
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b' ' && !b"<=>".contains(&before) {
+            if start + 1 < at {
+                parts.push(text[start..at].replace(' ', ""));
+            }
+            start = at + 1;
+        } else if byte != b' ' {
+            before = byte;
+        }
+    }
+    if start + 1 < text.len() {
+        parts.push(text[start..].replace(' ', ""));
+    }
+    parts
+}
+
+/// What stands before the first digit, and what follows from there.
+fn comparator(part: &str) -> Result<(&str, &str), String> {
+    let at = part.find(char::is_numeric).ok_or_else(|| format!("`{part}` has no version in it"))?;
+    Ok((part[..at].trim(), &part[at..]))
+}
+
+/// The one or two parts that a part with an `x` in it stands for.
+fn without_wildcard(part: &str) -> Result<Vec<String>, String> {
+    if !part.contains('x') {
+        return Ok(vec![part.to_owned()]);
+    }
+    let (sign, version) = comparator(part)?;
+    let flat = flat(version);
+    let next = || next(version, &flat).unwrap_or_default();
+    Ok(match sign {
+        ">" => vec![format!(">={}", next())],
+        ">=" | "<" => vec![format!("{sign}{flat}")],
+        "<=" => vec![format!("<{}", next())],
+        "" | "=" | "==" => vec![format!(">={flat}"), format!("<{}", next())],
+        // Both at once, which no version does.
+        "!=" | "!" => vec![format!("<{flat}"), format!(">={}", next())],
+        _ => vec![flat],
+    })
+}
+
+/// A version with zeros in the place of `x`.
+fn flat(version: &str) -> String {
+    let flat = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
+    if flat.split('.').count() == 2 { flat + ".0" } else { flat }
+}
+
+/// The first version after those that a wildcard stands for.
+fn next(version: &str, flat: &str) -> Option<String> {
+    let written: Vec<_> = version.split('.').collect();
+    let raised = match (written.len(), written.last()) {
+        (3, Some(&"x")) => 1,
+        (2, Some(&"x")) => 0,
+        _ => return None,
+    };
+    let mut parts: Vec<_> = flat.split('.').map(str::to_owned).collect();
+    let number: i64 = parts.get(raised)?.parse().ok()?;
+    parts[raised] = number.checked_add(1)?.to_string();
+    Some(parts.join("."))
+}
+
+/// The numbers of a version, and whether it is a pre-release.
+fn read(version: &str) -> Result<(Core, bool), String> {
+    let parts: Vec<_> = version.splitn(3, '.').collect();
+    let [major, minor, rest] = parts[..] else {
+        return Err("want three numbers, such as 1.12.0".to_owned());
+    };
+    let (rest, build) = rest.split_once('+').map_or((rest, None), |(rest, build)| (rest, Some(build)));
+    let (patch, pre) = rest.split_once('-').map_or((rest, None), |(patch, pre)| (patch, Some(pre)));
+    let numbers = [number(major)?, number(minor)?, number(patch)?];
+    for part in pre.into_iter().flat_map(|pre| pre.split('.')) {
+        if is_digits(part) {
+            number(part)?;
+        } else {
+            word(part)?;
+        }
+    }
+    build.into_iter().flat_map(|build| build.split('.')).try_for_each(word)?;
+    Ok((numbers, pre.is_some()))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    if !is_digits(text) {
+        return Err(format!("`{text}` is no number"));
+    }
+    if text.len() > 1 && text.starts_with('0') {
+        return Err(format!("`{text}` has a zero in front"));
+    }
+    text.parse().map_err(|_| format!("`{text}` is too large"))
+}
+
+fn word(text: &str) -> Result<(), String> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Err(format!("`{text}` is not of letters, digits and dashes"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takes(range: &str, version: Core) -> Option<bool> {
+        Range::parse(range).unwrap_or_else(|error| panic!("{range}: {error}")).takes(version)
+    }
+
+    #[test]
+    fn signs_compare_and_groups_are_alternatives() {
+        for range in [
+            ">=1.12.0",
+            ">= 1.12.0",
+            "> = 1.12.0",
+            "1.12.4",
+            "=1.12.4",
+            "==1.12.4",
+            "!1.0.0",
+            "!= 1.0.0",
+            "<2.0.0 >1.0.0",
+            "<1.0.0 || >=1.12.0",
+            ">=1.12.4-alpha.0",
+            ">1.12.4-rc.1",
+            "1.12.4+build",
+            "\t>=1.0.0",
+            ">=1.0.0 7",
+        ] {
+            assert_eq!(takes(range, [1, 12, 4]), Some(true), "{range}");
+        }
+        for range in
+            ["<1.12.4", ">1.12.4", "!=1.12.4", "1.12.4-rc.1", ">1.0.0 <1.12.0", "<=1.12.4-rc.1", "! 1.0.0"]
+        {
+            assert_eq!(takes(range, [1, 12, 4]), Some(false), "{range}");
+        }
+    }
+
+    #[test]
+    fn wildcards_are_ranges_of_their_own() {
+        for (range, first, last) in [
+            ("1.12.x", [1, 12, 0], [1, 12, 9]),
+            ("1.x", [1, 0, 0], [1, 99, 0]),
+            ("<=1.12.x", [0, 0, 0], [1, 12, 9]),
+            (">1.12.x", [1, 13, 0], [2, 0, 0]),
+            (">=1.12.x", [1, 12, 0], [2, 0, 0]),
+            // Not what it looks like: the library counts three parts.
+            ("1.x.x", [1, 0, 0], [1, 0, 9]),
+            ("^1.12.x", [1, 12, 0], [1, 12, 0]),
+        ] {
+            assert_eq!((takes(range, first), takes(range, last)), (Some(true), Some(true)), "{range}");
+        }
+        assert_eq!(takes("1.x.x", [1, 1, 0]), Some(false));
+        assert_eq!(takes("!=1.12.x", [1, 13, 0]), Some(false));
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_its_part() {
+        for (range, part) in [
+            ("^1.11", "`^`"),
+            (">=1.11", "three numbers"),
+            (">=v1.11.0", "`>=v`"),
+            (">=1.11.0,<2.0.0", "`0,<2.0.0`"),
+            (">= 01.1.0", "zero"),
+            ("1.2.3-", "letters"),
+            ("1.2.3-01", "zero"),
+            ("latest", "no version"),
+            ("1.1.0 ||", "ends"),
+            ("|| 1.1.0", "begins"),
+            (">", "nothing"),
+            ("1.1.99999999999999999999", "too large"),
+            ("1.11.0\n", "no number"),
+            (">1.2.3.x", "no version"),
+        ] {
+            let error = Range::parse(range).unwrap_err();
+            assert!(error.contains(part), "{range}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_group_with_nothing_in_it_is_stumbled_over_where_it_is_reached() {
+        assert_eq!(takes("<1.0.0 || || >1.0.0", [1, 2, 0]), None);
+        assert_eq!(takes(">1.0.0 || || <1.0.0", [1, 2, 0]), Some(true));
+    }
+}
