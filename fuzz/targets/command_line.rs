@@ -10,7 +10,8 @@ use ichor_core::talos::config_url;
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let talos = TalosVersion::parse("v1.13.9").expect("a release");
     let machine = Machine { talos, links: Vec::new() };
-    let inspection = inspect(&Media::of_command_line(text), &machine).expect("a command line is something to look at");
+    let inspection =
+        inspect(&Media::of_command_line(text), &machine).expect("a command line is something to look at");
     assert!(inspection.network.is_none() || inspection.error.is_none(), "a network or an error");
     let _ = inspection.hostname();
     let known = BTreeMap::from([("uuid".to_owned(), "$1${mac}".to_owned())]);

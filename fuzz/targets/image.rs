@@ -13,7 +13,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let _ = inspect(&media, &machine);
     }
     // Each reader by itself as well, wherever the first one stops.
-    let _ = (Qcow2::find_in(&image).is_ok(), Partitions::find_in(&image).is_ok(), uki::command_line(&image).is_ok());
+    let _ = (
+        Qcow2::find_in(&image).is_ok(),
+        Partitions::find_in(&image).is_ok(),
+        uki::command_line(&image).is_ok(),
+    );
     if let Ok(found) = FileSystem::open(&image) {
         for file in &found.files {
             let _ = found.read(&image, file);
