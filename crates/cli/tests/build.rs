@@ -356,11 +356,17 @@ fn a_check_says_what_differs_and_writes_nothing() {
     fs::write(folder.path().join("ichor.yaml"), text).unwrap();
     let before = files(&root);
     let checked = ichor(folder.path(), "build --check");
+    let list = fs::read(path("manifest.json")).unwrap();
+    fs::remove_file(path("manifest.json")).unwrap();
+    let unlisted = ichor(folder.path(), "build --check");
+    assert!(unlisted.stdout.contains("build/sol/manifest.json: missing"), "{}", unlisted.stdout);
+    fs::write(path("manifest.json"), list).unwrap();
 
     assert_eq!(checked.code, 1, "{}", checked.all());
     for line in [
         "build/sol/nodes/solcp01/machine.yaml: differs",
         "build/sol/nodes/solwk01/machine.yaml: no longer belongs here",
+        "build/sol/manifest.json: differs",
         "build/sol/talosconfig: differs",
         "build/sol/topology.svg: missing",
     ] {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use ichor_core::cluster::section::{Backend, Role};
 use ichor_core::cluster::value::Secret;
 use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, StepError, When};
@@ -217,9 +217,7 @@ fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {
         Artifact::private(format!("{:02}-{}.yaml", nth + 1, step.node), step.patch())
     };
     let patches: Vec<_> = steps.iter().enumerate().map(patch).collect();
-    let done = Tree::open(root.to_owned())
-        .write(&patches, &Scope::Whole, None)
-        .with_context(|| format!("{} may be half new: mend this, and migrate again", root.display()))?;
+    let done = Tree::open(root.to_owned()).write(&patches, &Scope::Whole, None)?;
     style::say(&format!("{}: {done}", root.display()));
     Ok(())
 }

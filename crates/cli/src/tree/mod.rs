@@ -120,7 +120,12 @@ impl Tree {
     }
 
     /// Everything in which the tree is not what a build would give, in the order of the paths.
-    pub(crate) fn compare(&self, artifacts: &[Artifact], scope: &Scope) -> anyhow::Result<Vec<Difference>> {
+    pub(crate) fn compare(
+        &self,
+        artifacts: &[Artifact],
+        scope: &Scope,
+        inputs: Inputs,
+    ) -> anyhow::Result<Vec<Difference>> {
         let compared = self.compared(artifacts)?;
         let word = |found: Found| match found {
             Found::Same => None,
@@ -134,6 +139,15 @@ impl Tree {
             .collect();
         let surplus = self.surplus(&compared, scope).into_iter().filter(|path| self.root.join(path).exists());
         differences.extend(surplus.map(|path| Difference { path, what: "no longer belongs here" }));
+        if matches!(scope, Scope::Whole) {
+            let list = Manifest::new(Some(inputs), compared.into_iter().map(|one| one.entry).collect());
+            let what = match fs::read(self.root.join(manifest::NAME)) {
+                Ok(there) if there == list.text().as_bytes() => None,
+                Ok(_) => Some("differs"),
+                Err(_) => Some("missing"),
+            };
+            differences.extend(what.map(|what| Difference { path: manifest::NAME.to_owned(), what }));
+        }
         differences.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(differences)
     }
@@ -151,7 +165,20 @@ impl Tree {
         let _lock = self.lock()?;
         let compared = self.compared(artifacts)?;
         self.refuse_strangers(&compared)?;
-        let surplus = self.surplus(&compared, scope);
+        let (total, root) = (artifacts.len(), self.root.display());
+        self.replace(&compared, scope, inputs)
+            .map(|(written, removed)| Done { total, written, removed })
+            .with_context(|| format!("{root} may be half new: mend this, and try again"))
+    }
+
+    /// Brings the tree from what it is to what it should be; says how many files were written, and how many went.
+    fn replace(
+        &self,
+        compared: &[Compared<'_>],
+        scope: &Scope,
+        inputs: Option<Inputs>,
+    ) -> anyhow::Result<(usize, usize)> {
+        let surplus = self.surplus(compared, scope);
         let pending: Vec<&Compared<'_>> = compared.iter().filter(|one| one.found != Found::Same).collect();
         let kept: Vec<Entry> =
             self.manifest.files().iter().filter(|entry| !scope.has(&entry.path)).cloned().collect();
@@ -168,7 +195,7 @@ impl Tree {
             Scope::Folders(_) => inputs.filter(|inputs| self.manifest.inputs.as_ref() == Some(inputs)),
         };
         self.list(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()))?;
-        Ok(Done { total: artifacts.len(), written: pending.len(), removed })
+        Ok((pending.len(), removed))
     }
 
     /// Keeps others from writing here at the same time.

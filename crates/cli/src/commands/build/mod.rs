@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::machine::RenderError;
@@ -21,7 +21,7 @@ use self::client::client;
 use self::inputs::{fetched, inputs};
 use self::render::render;
 use crate::project::{self, Project};
-use crate::tree::{Done, Scope, Tree};
+use crate::tree::{Difference, Done, Scope, Tree};
 use crate::{report, style};
 
 pub(super) use self::secrets::{Vault, patch_texts, secrets};
@@ -102,11 +102,10 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let inputs = inputs(&project, &vault, fetched(&project, &vault))?;
     if args.check {
-        return check(&tree, &artifacts, &scope, &root, out);
+        let differences = tree.compare(&artifacts, &scope, inputs)?;
+        return tell_differences(&differences, artifacts.len(), &root, out);
     }
-    let done = tree
-        .write(&artifacts, &scope, Some(inputs))
-        .with_context(|| format!("{} may be half new: mend this, and build again", root.display()))?;
+    let done = tree.write(&artifacts, &scope, Some(inputs))?;
     tell(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -121,18 +120,15 @@ fn scope(args: &Args) -> Scope {
 }
 
 /// Says in what the tree is not what a build would give.
-fn check(
-    tree: &Tree,
-    artifacts: &[Artifact],
-    scope: &Scope,
+fn tell_differences(
+    differences: &[Difference],
+    count: usize,
     root: &Path,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let differences = tree.compare(artifacts, scope)?;
-    for difference in &differences {
+    for difference in differences {
         writeln!(out, "{}: {}", root.join(&difference.path).display(), difference.what)?;
     }
-    let count = artifacts.len();
     style::say(&match differences.len() {
         0 => format!("{count} files are as they should be"),
         1 => "1 file is not what a build would give; nothing was written".to_owned(),

@@ -1,5 +1,6 @@
 //! The CDs of a virtual machine: the one it boots, and the one that carries its first configuration.
 
+use super::guest::Guest;
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
 use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
@@ -29,6 +30,26 @@ pub enum Source {
     Brought,
     /// It is there already: the hypervisor's own name for it.
     There(String),
+}
+
+/// Comments for a script: each CD of some machines once, as `named` there, and where it comes from.
+pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for (guest, medium) in guests.iter().flat_map(|guest| guest.media.iter().map(move |it| (guest, it))) {
+        let from = match &medium.source {
+            Source::Url(from) | Source::Built(from) => format!(" from {from}"),
+            Source::Brought | Source::There(_) => String::new(),
+        };
+        let line = format!("# {}{from}\n", named(guest, medium));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n# These CDs have to be there:\n{}", lines.concat())
+    }
 }
 
 /// The CDs of a machine; the one it boots is the first.

@@ -1,7 +1,7 @@
 //! What carries the first configuration to a machine: whether it looks there, whether it all fits, and who else reads it.
 
 use crate::cluster::Place;
-use crate::cluster::section::{BootFrom, ImageSource, Platform};
+use crate::cluster::section::{BootDevice, BootFrom, ImageSource, Platform};
 use crate::plan::{ImagePlan, LinkKind, NodePlan, Stage};
 use crate::render::schematic;
 use crate::rules::patch::secret;
@@ -95,8 +95,18 @@ fn unpassed(node: &NodePlan) -> Option<&'static str> {
         BootFrom::Early | BootFrom::Inline if node.has_secure_boot() => {
             Some("with secure boot the command line is part of the signed image")
         }
+        BootFrom::Early | BootFrom::Inline if boots_cd_alone(node) => {
+            Some("the machine boots a CD, which has a command line of its own")
+        }
         _ => None,
     }
+}
+
+/// Whether a virtual machine boots from nothing but a CD, before its disk has something, and nobody tells QEMU otherwise.
+fn boots_cd_alone(node: &NodePlan) -> bool {
+    let told = node.settings.vm.get().is_some_and(|vm| vm.args.is_set());
+    let on_cd = |boot: &[BootDevice]| boot.contains(&BootDevice::Cdrom) && !boot.contains(&BootDevice::Net);
+    !told && node.vm.as_ref().is_some_and(|vm| on_cd(&vm.boot.value))
 }
 
 /// Why it cannot hold what the node needs.

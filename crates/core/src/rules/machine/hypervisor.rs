@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ipnet::IpNet;
+
 use super::vm::machines;
 use crate::cluster::section::{Arch, Firmware, Libvirt, Machine, Proxmox};
 use crate::plan::{NodePlan, VmPlan};
@@ -35,8 +37,9 @@ const NETWORK: Rule = Rule {
     severity: Severity::Error,
     summary: "the network of a libvirt host is two things at once",
     story: "A network with NAT has a bridge that libvirt makes, out of the kernel's own. `ovs: true` beside it was silently \
-            of no effect, and the VLANs that it was meant for never came.",
-    fix: "write `nat` with the name of a `bridge` that is not there yet, or `bridge` and `ovs` for one that is",
+            of no effect, and the VLANs that it was meant for never came. Another had the prefix of the host's own network: \
+            the nodes' gateway was nowhere.",
+    fix: "write `nat`, with the nodes' prefix and the name of a `bridge` that is not there yet, or `bridge` and `ovs` for one that is",
     look: network,
 };
 
@@ -172,14 +175,32 @@ fn network(context: &Context<'_>, found: &mut Found) {
         };
         let Some(nat) = network.nat.at() else { continue };
         let message = if network.ovs.value() == Some(true) {
-            "a network behind NAT has no Open vSwitch bridge"
-        } else if !network.bridge.is_set() {
-            "a network behind NAT needs a name for its bridge, other than libvirt's own virbr0"
+            "a network behind NAT has no Open vSwitch bridge".to_owned()
+        } else if let Some(bridge) = network.bridge.get() {
+            let strangers = strangers(context, bridge.as_str(), nat.value.0);
+            let [first, rest @ ..] = strangers.as_slice() else { continue };
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!("{} is not the network of {first}{more}", nat.value)
         } else {
-            continue;
+            "a network behind NAT needs a name for its bridge, other than libvirt's own virbr0".to_owned()
         };
         found.at(format!("hypervisors.{name}.libvirt.network"), nat.place, message);
     }
+}
+
+/// The machines on a bridge whose addresses are not in its network.
+fn strangers<'c>(context: &Context<'c>, bridge: &str, network: IpNet) -> Vec<&'c str> {
+    let is_strange = |node: &NodePlan| {
+        let mut own = node
+            .address
+            .iter()
+            .map(|(net, _)| net.addr())
+            .filter(|own| own.is_ipv4() == network.addr().is_ipv4());
+        own.any(|own| !network.contains(&own))
+    };
+    let on_it =
+        machines(context).filter(|(node, vm)| libvirt(context, node).is_some() && vm.bridge.value == bridge);
+    on_it.filter(|(node, _)| is_strange(node)).map(|(node, _)| node.name.as_str()).collect()
 }
 
 fn vlan(context: &Context<'_>, found: &mut Found) {

@@ -72,3 +72,17 @@ fn what_does_not_fit_without_the_configuration_is_told_by_check() {
     assert_eq!(short, Vec::<String>::new());
     assert!(meta[0].contains("boot.from: ") && meta[0].contains("with META in it"), "{meta:?}");
 }
+
+#[test]
+fn a_machine_that_boots_a_cd_gets_no_command_line() {
+    let told = |more: &str| {
+        findings_of_text(&text("early", more)).iter().any(|finding| {
+            finding.rule.id == "boot-carrier" && finding.message.contains("a command line of its own")
+        })
+    };
+
+    assert!(told(", vm: {cores: 2}"));
+    assert!(!told(", vm: {cores: 2, boot: [disk, net]}"));
+    assert!(!told(", vm: {cores: 2, args: [-kernel, vmlinuz]}"));
+    assert!(!told(""));
+}

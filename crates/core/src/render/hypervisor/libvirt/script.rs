@@ -5,6 +5,7 @@ use super::network::Network;
 use super::storage::{self, Storage};
 use crate::cluster::section::Libvirt;
 use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
 
 /// The script, to be run in its folder.
@@ -16,6 +17,7 @@ pub fn text(host: &Libvirt, networks: &[Network<'_>], guests: &[&Guest<'_>]) -> 
          virsh() {{ command virsh --quiet --connect {} \"$@\"; }}\n",
         quote(uri)
     );
+    script += &medium::list(guests, storage::cd);
     for network in networks.iter().filter(|network| network.is_ours()) {
         let (name, path) = (quote(network.name()), quote(&network.path()));
         script += &format!(

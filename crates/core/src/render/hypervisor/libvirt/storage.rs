@@ -62,6 +62,17 @@ pub fn name(guest: &Guest<'_>) -> String {
     }
 }
 
+/// Where a CD is, for people.
+pub fn cd(guest: &Guest<'_>, medium: &Medium) -> String {
+    match &medium.source {
+        Source::There(path) => path.clone(),
+        _ => match Storage::of(&guest.vm.iso.value) {
+            Storage::Pool(place) => format!("{} in the pool {place}", medium.name),
+            Storage::Folder(place) | Storage::Group(place) => format!("{place}/{}", medium.name),
+        },
+    }
+}
+
 /// The element of a CD.
 pub fn cdrom(guest: &Guest<'_>, medium: &Medium) -> Element {
     match &medium.source {

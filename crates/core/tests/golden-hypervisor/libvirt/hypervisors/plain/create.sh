@@ -4,6 +4,9 @@ set -eu
 cd "$(dirname "$0")"
 virsh() { command virsh --quiet --connect qemu:///system "$@"; }
 
+# These CDs have to be there:
+# /srv/iso/talos & more.iso
+
 if ! virsh net-info br0 >/dev/null 2>&1; then
     virsh net-define networks/br0.xml
     virsh net-autostart br0

@@ -4,6 +4,9 @@ set -eu
 cd "$(dirname "$0")"
 virsh() { command virsh --quiet --connect qemu:///system "$@"; }
 
+# These CDs have to be there:
+# talos-v1.13.9-376567988ad3-nocloud-amd64.iso in the pool isos from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/nocloud-amd64.iso
+
 if ! virsh net-info ovsbr0 >/dev/null 2>&1; then
     virsh net-define networks/ovsbr0.xml
     virsh net-autostart ovsbr0
