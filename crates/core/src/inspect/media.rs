@@ -76,7 +76,7 @@ impl Media {
 pub fn inspect(media: &Media, machine: &Machine) -> Result<Inspection, InspectError> {
     let mut inspection =
         Inspection { found: media.found.clone(), mistakes: media.mistakes.clone(), ..Inspection::default() };
-    let line = media.command_line.as_deref().map(CommandLine::parse);
+    let line = media.command_line.as_deref().map(CommandLine::kept);
     match &line {
         Some(line) => command_line::platform(line, &mut inspection),
         None => media.platform().ok_or(InspectError::Nothing)?.clone_into(&mut inspection.platform),
