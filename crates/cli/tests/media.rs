@@ -125,7 +125,7 @@ fn an_iso_is_told_by_what_it_is_and_every_mistake_is_explained() {
     let run = ichor(folder.path(), "media inspect image.txt --talos 1.13 --json");
     let got = run.json();
 
-    assert_eq!((run.code, &got["outcome"]), (0, &"maintenance".into()), "{got}");
+    assert_eq!((run.code, &got["outcome"]), (1, &"maintenance".into()), "{got}");
     assert_eq!(got["mistakes"][0]["rule"], "media-label");
     assert!(ichor(folder.path(), "explain media-label").stdout.contains("CIDATA"));
     assert_eq!(got["sources"].as_array().unwrap().len(), 5);
@@ -150,6 +150,11 @@ fn what_a_factory_makes_is_known_by_its_address() {
         (&"unread".into(), &"depends".into())
     );
     assert_eq!((other.code, other.stderr.contains("made from")), (2, true), "{}", other.stderr);
+    let same = ichor(folder.path(), &format!("media inspect {url} --talos 1.13 --json")).json();
+    let older = ichor(folder.path(), &format!("media inspect {url} --talos v1.12.4"));
+    assert_eq!(same["talos"], "v1.13.9");
+    assert_eq!(older.code, 2, "{}", older.all());
+    assert!(older.stderr.contains("v1.12.4") && older.stderr.contains("v1.13.9"), "{}", older.stderr);
     assert_eq!((&alone["hostname"], &alone["outcome"]), (&"a".into(), &"maintenance".into()));
 }
 

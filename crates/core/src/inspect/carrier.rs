@@ -14,6 +14,9 @@ pub(super) const METAL_CONFIG: &str = "config.yaml";
 /// The network of a machine on metal, as `ichor build` writes it into folders.
 pub(super) const META_NETWORK: &str = "meta-10.yaml";
 
+/// Shorter volumes are not looked into: one of the many file systems that Talos looks for ends there.
+pub(super) const SHORTEST: u64 = 64 << 10;
+
 /// Files that a platform looks for.
 #[derive(Clone, Default)]
 pub struct Carrier {
@@ -23,6 +26,8 @@ pub struct Carrier {
     pub label: Option<String>,
     /// The label of its partition; empty where it has none.
     pub partition: String,
+    /// Whether it is so short that Talos does not look into it.
+    pub is_short: bool,
     /// The files in its root by their names.
     pub files: BTreeMap<String, Vec<u8>>,
 }
@@ -51,7 +56,13 @@ impl Carrier {
                 files.insert(name.to_owned(), found.read(image, entry)?);
             }
         }
-        Ok(Self { place, label: Some(found.label.clone()), partition: partition.to_owned(), files })
+        Ok(Self {
+            place,
+            label: Some(found.label.clone()),
+            partition: partition.to_owned(),
+            is_short: image.size() < SHORTEST,
+            files,
+        })
     }
 
     /// Whether it is found by one of these labels: of its file system, or of its partition where that counts.

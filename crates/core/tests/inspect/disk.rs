@@ -18,6 +18,14 @@ pub fn stick(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
     fat::write(&Volume::new(label, files).unwrap())
 }
 
+/// The same, as short as its files let it be: shorter than Talos looks into.
+pub fn short_stick(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
+    let mut stick = stick(label, files);
+    stick.truncate(80 * SECTOR);
+    stick[19..21].copy_from_slice(&80_u16.to_le_bytes());
+    stick
+}
+
 /// A disk with a GPT and these partitions, by their labels.
 pub fn gpt(partitions: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut entries = vec![0; 128 * 128];
