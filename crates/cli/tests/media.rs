@@ -169,7 +169,13 @@ fn no_line_is_wider_than_a_page() {
 
 #[test]
 fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
-    let folder = folder(&[("disk.img", "a\0b"), ("empty/x", ""), ("zeros", "\0\0\0"), ("notes", "a\nb\n")]);
+    let folder = folder(&[
+        ("disk.img", "a\0b"),
+        ("empty/x", ""),
+        ("zeros", "\0\0\0"),
+        ("notes", "a\nb\n"),
+        ("x.yaml", "version: 2\n"),
+    ]);
     fs::write(folder.path().join("disk.zst"), b"\x28\xb5\x2f\xfd\0\xff").unwrap();
 
     for (what, said) in [
@@ -177,6 +183,8 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
         ("zeros", "neither an ISO 9660"),
         ("disk.zst", "zstd -d"),
         ("notes", "one line"),
+        ("x.yaml", "neither a kernel command line"),
+        ("/dev/zero", "no regular file"),
         ("empty", "network-config"),
         ("no", "does not exist"),
     ] {
@@ -186,6 +194,12 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
     }
     let links = ichor(folder.path(), "media inspect empty --talos 1.13 --links eth0=1");
     assert!(links.stderr.contains("want NAME=MAC"), "{}", links.stderr);
+    for twice in
+        ["eth0=52:54:00:00:01:0b,eth0=52:54:00:00:01:0c", "eth0=52:54:00:00:01:0b,eth1=52:54:00:00:01:0B"]
+    {
+        let links = ichor(folder.path(), &format!("media inspect empty --talos 1.13 --links {twice}"));
+        assert!(links.stderr.contains("two links"), "{}", links.stderr);
+    }
 }
 
 #[test]

@@ -21,12 +21,14 @@ use crate::commands::talos::known_release;
 /// Image Factory makes. It is read the way the given release does: platform, network, hostname, each configuration in the order
 /// Talos asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 Talos takes it, 1 it does not or a mistake is an error, 2 it could not be read.\n\n\
+#[command(
+    after_help = "Exit status: 0 Talos takes it, 1 it does not or a mistake is an error, 2 it could not be read.\n\n\
     Examples:\n  \
     ichor media inspect solcp01.iso --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
     ichor media inspect metal-amd64.qcow2 --talos 1.13 --json\n  \
     ichor media inspect \"talos.platform=metal talos.config=https://a/c?mac=${mac}\" --talos 1.13\n  \
-    ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml")]
+    ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml"
+)]
 pub(super) struct Args {
     /// An image, a folder, a command line or a file with one, a schematic, an address, or - for standard input
     #[arg(value_name = "X")]
@@ -56,7 +58,16 @@ fn links(text: &str) -> Result<Links, String> {
         Ok(Link { name: name.to_owned(), mac })
     };
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(link).collect::<Result<_, _>>().map(Links)
+    let links: Vec<Link> = parts.map(link).collect::<Result<_, String>>()?;
+    for (nth, Link { name, mac }) in links.iter().enumerate() {
+        if links[..nth].iter().any(|other| other.name == *name) {
+            return Err(format!("two links are named {name}; want each once"));
+        }
+        if links[..nth].iter().any(|other| other.mac == *mac) {
+            return Err(format!("two links have the MAC address {mac}; want each once"));
+        }
+    }
+    Ok(Links(links))
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
