@@ -127,12 +127,19 @@ impl Media {
             self.boots(&path, line);
         }
         let carrier = Carrier::volume(place.to_owned(), partition, found, image)?;
-        if carrier.is_short && !carrier.files.is_empty() {
+        if carrier.is_short && !(carrier.files.is_empty() && carrier.renamed.is_empty()) {
             let message = format!(
                 "{place} has {} bytes, and Talos looks into nothing shorter than {SHORTEST}",
                 image.size()
             );
             self.mistake(&rules::SMALL, message);
+        }
+        if !carrier.renamed.is_empty() {
+            let names = carrier.renamed.iter().map(|(name, shown)| format!("{name} is called `{shown}`"));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message =
+                format!("{place} has neither Rock Ridge nor Joliet: {names}, and Talos does not find it");
+            self.mistake(&rules::NAMES, message);
         }
         self.carriers.push(carrier);
         Ok(())

@@ -61,7 +61,7 @@ impl Media {
 
     /// The platform that the files are for, where no command line says it.
     fn platform(&self) -> Option<&'static str> {
-        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.has(names));
+        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.is_meant_for(names));
         if has(&NOCLOUD) {
             Some("nocloud")
         } else if has(&[METAL_CONFIG]) || self.meta.is_some() || self.state.is_some() {

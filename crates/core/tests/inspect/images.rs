@@ -117,6 +117,18 @@ fn a_volume_that_is_too_short_is_not_found() {
 }
 
 #[test]
+fn files_of_a_cd_with_plain_names_are_not_found() {
+    let files = [("user-data", WORKER), ("network-config", "version: 2\n")];
+
+    let found = of_image(&disk::plain_cd("cidata", &files));
+
+    assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", Outcome::Maintenance));
+    assert!(found.effective().is_none() && !found.is_taken());
+    let message = &found.mistakes[0].message;
+    assert!(message.contains("user-data is called `user_data`"), "{message}");
+}
+
+#[test]
 fn what_is_in_force_is_shown_without_its_secrets() {
     let found = of_image(&disk::stick("cidata", &[("user-data", WORKER)]));
     let secrets: Vec<&str> = WORKER.lines().filter_map(|line| line.trim().strip_prefix("token: ")).collect();

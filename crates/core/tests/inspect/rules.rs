@@ -52,6 +52,7 @@ fn cases() -> Vec<(Media, Vec<&'static str>)> {
     vec![
         (image(&disk::stick("seed", &[config])), vec!["media-label"]),
         (image(&disk::short_stick("cidata", &[config])), vec!["media-small"]),
+        (image(&disk::plain_cd("cidata", &[config])), vec!["media-names"]),
         (image(&disk::mbr(&disk::stick("cidata", &[config]))), vec!["media-mbr"]),
         (line("quiet"), vec!["media-no-platform"]),
         (line("talos.platform=bare"), vec!["media-platform-unknown"]),

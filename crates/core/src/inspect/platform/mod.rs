@@ -41,7 +41,7 @@ impl<'b> Boot<'b> {
         if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_called(carrier)) {
             return Some(found);
         }
-        let meant = carriers.iter().find(|carrier| carrier.has(files) && !is_called(carrier))?;
+        let meant = carriers.iter().find(|carrier| carrier.is_meant_for(files) && !is_called(carrier))?;
         let message = format!("{} {}, so that Talos does not find it", meant.place, meant.called());
         inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
         None
