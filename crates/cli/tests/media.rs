@@ -125,7 +125,7 @@ fn an_iso_is_told_by_what_it_is_and_every_mistake_is_explained() {
     let run = ichor(folder.path(), "media inspect image.txt --talos 1.13 --json");
     let got = run.json();
 
-    assert_eq!((run.code, &got["outcome"]), (0, &"maintenance".into()), "{got}");
+    assert_eq!((run.code, &got["outcome"]), (1, &"maintenance".into()), "{got}");
     assert_eq!(got["mistakes"][0]["rule"], "media-label");
     assert!(ichor(folder.path(), "explain media-label").stdout.contains("CIDATA"));
     assert_eq!(got["sources"].as_array().unwrap().len(), 5);
@@ -150,6 +150,11 @@ fn what_a_factory_makes_is_known_by_its_address() {
         (&"unread".into(), &"depends".into())
     );
     assert_eq!((other.code, other.stderr.contains("made from")), (2, true), "{}", other.stderr);
+    let same = ichor(folder.path(), &format!("media inspect {url} --talos 1.13 --json")).json();
+    let older = ichor(folder.path(), &format!("media inspect {url} --talos v1.12.4"));
+    assert_eq!(same["talos"], "v1.13.9");
+    assert_eq!(older.code, 2, "{}", older.all());
+    assert!(older.stderr.contains("v1.12.4") && older.stderr.contains("v1.13.9"), "{}", older.stderr);
     assert_eq!((&alone["hostname"], &alone["outcome"]), (&"a".into(), &"maintenance".into()));
 }
 
@@ -164,7 +169,13 @@ fn no_line_is_wider_than_a_page() {
 
 #[test]
 fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
-    let folder = folder(&[("disk.img", "a\0b"), ("empty/x", ""), ("zeros", "\0\0\0"), ("notes", "a\nb\n")]);
+    let folder = folder(&[
+        ("disk.img", "a\0b"),
+        ("empty/x", ""),
+        ("zeros", "\0\0\0"),
+        ("notes", "a\nb\n"),
+        ("x.yaml", "version: 2\n"),
+    ]);
     fs::write(folder.path().join("disk.zst"), b"\x28\xb5\x2f\xfd\0\xff").unwrap();
 
     for (what, said) in [
@@ -172,6 +183,8 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
         ("zeros", "neither an ISO 9660"),
         ("disk.zst", "zstd -d"),
         ("notes", "one line"),
+        ("x.yaml", "neither a kernel command line"),
+        ("/dev/zero", "no regular file"),
         ("empty", "network-config"),
         ("no", "does not exist"),
     ] {
@@ -181,6 +194,12 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
     }
     let links = ichor(folder.path(), "media inspect empty --talos 1.13 --links eth0=1");
     assert!(links.stderr.contains("want NAME=MAC"), "{}", links.stderr);
+    for twice in
+        ["eth0=52:54:00:00:01:0b,eth0=52:54:00:00:01:0c", "eth0=52:54:00:00:01:0b,eth1=52:54:00:00:01:0B"]
+    {
+        let links = ichor(folder.path(), &format!("media inspect empty --talos 1.13 --links {twice}"));
+        assert!(links.stderr.contains("two links"), "{}", links.stderr);
+    }
 }
 
 #[test]

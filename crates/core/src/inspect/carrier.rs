@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::media::{FileSystem, Image, ReadError};
+use crate::media::{Entry, FileSystem, Image, ReadError};
 
 /// The files of nocloud.
 pub(super) const NOCLOUD: [&str; 3] = ["meta-data", "network-config", "user-data"];
@@ -14,6 +14,9 @@ pub(super) const METAL_CONFIG: &str = "config.yaml";
 /// The network of a machine on metal, as `ichor build` writes it into folders.
 pub(super) const META_NETWORK: &str = "meta-10.yaml";
 
+/// Shorter volumes are not looked into: one of the many file systems that Talos looks for ends there.
+pub(super) const SHORTEST: u64 = 64 << 10;
+
 /// Files that a platform looks for.
 #[derive(Clone, Default)]
 pub struct Carrier {
@@ -23,8 +26,12 @@ pub struct Carrier {
     pub label: Option<String>,
     /// The label of its partition; empty where it has none.
     pub partition: String,
+    /// Whether it is so short that Talos does not look into it.
+    pub is_short: bool,
     /// The files in its root by their names.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// Files that were meant to be there, and what a CD with plain names alone calls them.
+    pub renamed: BTreeMap<&'static str, String>,
 }
 
 impl Carrier {
@@ -45,13 +52,24 @@ impl Carrier {
         found: &FileSystem,
         image: &dyn Image,
     ) -> Result<Self, ReadError> {
-        let mut files = BTreeMap::new();
+        let (mut files, mut renamed) = (BTreeMap::new(), BTreeMap::new());
         for name in NOCLOUD.into_iter().chain([METAL_CONFIG]) {
+            let is_plain = |entry: &&Entry| !entry.folder && is_plain_form(&entry.name, name);
             if let Some(entry) = found.find(name).filter(|entry| !entry.folder) {
                 files.insert(name.to_owned(), found.read(image, entry)?);
+            } else if let Some(entry) = found.files.iter().find(is_plain).filter(|_| found.has_plain_names())
+            {
+                renamed.insert(name, entry.name.clone());
             }
         }
-        Ok(Self { place, label: Some(found.label.clone()), partition: partition.to_owned(), files })
+        Ok(Self {
+            place,
+            label: Some(found.label.clone()),
+            partition: partition.to_owned(),
+            is_short: image.size() < SHORTEST,
+            files,
+            renamed,
+        })
     }
 
     /// Whether it is found by one of these labels: of its file system, or of its partition where that counts.
@@ -62,6 +80,11 @@ impl Carrier {
 
     pub(super) fn has(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.files.contains_key(*name))
+    }
+
+    /// Whether such files are there, or were meant to be.
+    pub(super) fn is_meant_for(&self, names: &[&str]) -> bool {
+        self.has(names) || names.iter().any(|name| self.renamed.contains_key(name))
     }
 
     pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
@@ -77,6 +100,42 @@ impl Carrier {
             "has no label".to_owned()
         } else {
             format!("has the label {}", labels.join(" and "))
+        }
+    }
+}
+
+/// Whether a plain name of a CD may come from a name: other letters are `_`, and from 8 before the dot and 3 after it on it may be cut.
+fn is_plain_form(plain: &str, name: &str) -> bool {
+    let parts = |name: &str| {
+        let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+        [stem.replace('-', "_"), extension.to_owned()]
+    };
+    let is_cut = |plain: &str, whole: &str, least: usize| {
+        whole.starts_with(plain) && plain.len() >= whole.len().min(least)
+    };
+    let ([plain_stem, plain_extension], [stem, extension]) = (parts(plain), parts(name));
+    is_cut(&plain_stem, &stem, 8) && is_cut(&plain_extension, &extension, 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_told_from_others() {
+        for (plain, name) in [
+            ("user_dat", "user-data"),
+            ("user_data", "user-data"),
+            ("network_", "network-config"),
+            ("network_config", "network-config"),
+            ("config.yam", "config.yaml"),
+        ] {
+            assert!(is_plain_form(plain, name), "{plain}");
+        }
+        for (plain, name) in
+            [("user", "user-data"), ("network_x", "network-config"), ("config", "config.yaml")]
+        {
+            assert!(!is_plain_form(plain, name), "{plain}");
         }
     }
 }

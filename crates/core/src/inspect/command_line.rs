@@ -35,7 +35,8 @@ const PLATFORMS: [&str; 20] = [
 pub(super) fn platform(line: &CommandLine, inspection: &mut Inspection) {
     if line.length() > LONGEST {
         let message = format!(
-            "the command line has {} bytes, and a kernel on x86 cuts it at {LONGEST} without a word",
+            "the command line has {} bytes, and a kernel on x86 cuts it at {LONGEST} without a word: what is beyond is not \
+             looked at",
             line.length()
         );
         inspection.mistake(&rules::COMMAND_LINE_LONG, message);

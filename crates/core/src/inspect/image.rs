@@ -1,5 +1,6 @@
 //! Media out of an image: a CD, a stick, a disk, a disk inside of a qcow2 image, or a kernel image.
 
+use super::carrier::SHORTEST;
 use super::{Carrier, Found, Media, boot_entry};
 use crate::media::{FileSystem, Image, Kind, Partition, Partitions, Qcow2, ReadError, Scheme, Window, uki};
 use crate::rules::media as rules;
@@ -8,9 +9,6 @@ use crate::talos::adv;
 /// The partitions of Talos, by their labels.
 const META: &str = "META";
 const STATE: &str = "STATE";
-
-/// Shorter volumes are not looked into: one of the many file systems that Talos looks for ends there.
-const SHORTEST: u64 = 64 << 10;
 
 /// What packed files begin with, and what unpacks them.
 const PACKED: [(&[u8], &str); 4] =
@@ -129,12 +127,19 @@ impl Media {
             self.boots(&path, line);
         }
         let carrier = Carrier::volume(place.to_owned(), partition, found, image)?;
-        if image.size() < SHORTEST && !carrier.files.is_empty() {
+        if carrier.is_short && !(carrier.files.is_empty() && carrier.renamed.is_empty()) {
             let message = format!(
                 "{place} has {} bytes, and Talos looks into nothing shorter than {SHORTEST}",
                 image.size()
             );
             self.mistake(&rules::SMALL, message);
+        }
+        if !carrier.renamed.is_empty() {
+            let names = carrier.renamed.iter().map(|(name, shown)| format!("{name} is called `{shown}`"));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message =
+                format!("{place} has neither Rock Ridge nor Joliet: {names}, and Talos does not find it");
+            self.mistake(&rules::NAMES, message);
         }
         self.carriers.push(carrier);
         Ok(())

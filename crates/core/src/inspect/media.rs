@@ -61,7 +61,7 @@ impl Media {
 
     /// The platform that the files are for, where no command line says it.
     fn platform(&self) -> Option<&'static str> {
-        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.has(names));
+        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.is_meant_for(names));
         if has(&NOCLOUD) {
             Some("nocloud")
         } else if has(&[METAL_CONFIG]) || self.meta.is_some() || self.state.is_some() {
@@ -76,7 +76,7 @@ impl Media {
 pub fn inspect(media: &Media, machine: &Machine) -> Result<Inspection, InspectError> {
     let mut inspection =
         Inspection { found: media.found.clone(), mistakes: media.mistakes.clone(), ..Inspection::default() };
-    let line = media.command_line.as_deref().map(CommandLine::parse);
+    let line = media.command_line.as_deref().map(CommandLine::kept);
     match &line {
         Some(line) => command_line::platform(line, &mut inspection),
         None => media.platform().ok_or(InspectError::Nothing)?.clone_into(&mut inspection.platform),

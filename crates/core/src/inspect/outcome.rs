@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Inspection, Verdict};
 use crate::cluster::value::TalosVersion;
+use crate::rules::Severity;
 use crate::talos::config::Config;
 use crate::talos::{emit, encode, secret_value};
 
@@ -47,6 +48,12 @@ impl Inspection {
             }
         }
         Outcome::Maintenance
+    }
+
+    /// Whether Talos takes what is there: the machine does not start again for ever, and nothing that is wrong is an error.
+    pub fn is_taken(&self) -> bool {
+        let has_error = self.mistakes.iter().any(|mistake| mistake.rule.severity == Severity::Error);
+        self.error.is_none() && self.outcome() != Outcome::Loops && !has_error
     }
 
     /// Which source is in force in the end: sources are not joined, each replaces the one before.

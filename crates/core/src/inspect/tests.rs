@@ -80,3 +80,16 @@ fn mistakes_are_told() {
     let long = format!("talos.platform=metal x={}", "y".repeat(2047));
     assert_eq!(rules(&inspected(&long)), ["media-command-line-long"]);
 }
+
+#[test]
+fn what_a_kernel_cuts_off_is_not_there() {
+    let fill = "y".repeat(2047);
+    let platform = inspected(&format!("x={fill} talos.platform=metal"));
+    let config = inspected(&format!("talos.platform=metal talos.config.inline={}{fill}", hostname("a")));
+    let url = inspected(&format!("talos.platform=metal x={fill} talos.config=http://a/"));
+
+    assert_eq!(platform.outcome(), Outcome::Loops);
+    assert_eq!(rules(&platform), ["media-command-line-long", "media-no-platform"]);
+    assert_eq!((config.outcome(), config.hostname()), (Outcome::Loops, None));
+    assert_eq!(url.outcome(), Outcome::Maintenance);
+}

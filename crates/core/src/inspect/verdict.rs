@@ -52,7 +52,9 @@ impl Verdict {
                 Verdict::Refused(vec![format!("unpacked, it is longer than {} MiB", LONGEST >> 20)])
             }
             Ok(_) => Self::of(&unpacked, talos, mode),
-            Err(error) => Verdict::Refused(vec![format!("it is gzipped and cannot be unpacked: {error}")]),
+            Err(_) => Verdict::Refused(vec![
+                "it is gzipped and cannot be unpacked: it is broken or cut off".to_owned(),
+            ]),
         }
     }
 

@@ -83,6 +83,14 @@ pub enum ReadError {
     /// It ends before something it should have.
     #[error("the image ends before its {0}: is some of it missing?")]
     Short(&'static str),
+    /// Some of it is missing.
+    #[error("the file system has {length} bytes, and {there} are there: is some of the image missing?")]
+    CutOff {
+        /// How long the file system says it is.
+        length: u64,
+        /// How long the image is.
+        there: u64,
+    },
     /// Something in it cannot be.
     #[error("the {0} is broken")]
     Broken(&'static str),
@@ -102,6 +110,11 @@ pub enum ReadError {
     /// The bytes could not be had.
     #[error("cannot read the image")]
     Read(#[source] io::Error),
+}
+
+/// Whether all of a file system is there, which says itself how long it is. The image may be longer: some are padded.
+pub(super) fn whole(image: &dyn Image, length: u64) -> Result<(), ReadError> {
+    if image.size() < length { Err(ReadError::CutOff { length, there: image.size() }) } else { Ok(()) }
 }
 
 /// The bytes at `offset`. Nothing is made room for that the image does not have.

@@ -107,6 +107,9 @@ impl<'i> Qcow2<'i> {
         if kept.from != Some(place) {
             kept.from = None;
             kept.bytes.resize(index(self.cluster())?, 0);
+            if place.saturating_add(self.cluster()) > self.image.size() {
+                return Err(cut_off());
+            }
             self.image.read_at(place, &mut kept.bytes)?;
             kept.from = Some(place);
         }
@@ -139,14 +142,14 @@ impl<'i> Qcow2<'i> {
             kept.bytes.clear();
             let packed = self.packed(entry)?;
             let (mut from, cluster) = (packed.as_slice(), self.cluster());
-            match self.packing {
-                Packing::Zlib => DeflateDecoder::new(from).take(cluster).read_to_end(&mut kept.bytes)?,
+            let read = match self.packing {
+                Packing::Zlib => DeflateDecoder::new(from).take(cluster).read_to_end(&mut kept.bytes),
                 Packing::Zstd => {
-                    let decoder = StreamingDecoder::new(&mut from).map_err(io::Error::other)?;
-                    decoder.take(cluster).read_to_end(&mut kept.bytes)?
+                    let decoder = StreamingDecoder::new(&mut from).map_err(|_| broken())?;
+                    decoder.take(cluster).read_to_end(&mut kept.bytes)
                 }
             };
-            if kept.bytes.len() as u64 != cluster {
+            if read.is_err() || kept.bytes.len() as u64 != cluster {
                 return Err(broken());
             }
             kept.from = Some(entry);

@@ -8,6 +8,7 @@ pub(super) const GROUPS: &[Group] = &[("Boot media", RULES)];
 pub(super) const RULES: &[Rule] = &[
     LABEL,
     SMALL,
+    NAMES,
     MBR,
     NO_PLATFORM,
     PLATFORM_UNKNOWN,
@@ -52,6 +53,17 @@ pub const SMALL: Rule = Rule {
     story: "A FAT image was made just as large as its three files. Talos looks for many file systems at once and reads as far \
             as the farthest of their marks; what ends before that is not looked at, whatever is in it.",
     fix: "make the volume at least 128 KiB long",
+    look: ELSEWHERE,
+};
+
+/// Files that are called otherwise.
+pub const NAMES: Rule = Rule {
+    id: "media-names",
+    severity: Severity::Error,
+    summary: "a CD has neither Rock Ridge nor Joliet, and its files are called otherwise",
+    story: "genisoimage was run with the right label and without -r and -J. A plain CD has names of eight letters, so user-data became \
+            USER_DAT. Talos found the volume, found no file on it, and waited in maintenance mode.",
+    fix: "make the CD with Rock Ridge and Joliet: genisoimage -r -J, xorriso -as mkisofs -r -J",
     look: ELSEWHERE,
 };
 

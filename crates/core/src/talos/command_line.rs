@@ -38,8 +38,8 @@ pub enum InlineError {
     #[error("it is not base64, perhaps because some of it was cut off")]
     Base64,
     /// It is not what zstd writes.
-    #[error("it is not zstd: {0}")]
-    Zstd(String),
+    #[error("it is not zstd, perhaps because some of it was cut off")]
+    Zstd,
     /// It is too long.
     #[error("it is longer than {} MiB", LONGEST_CONFIG >> 20)]
     TooLong,
@@ -54,6 +54,13 @@ impl CommandLine {
             (key.to_owned(), value.to_owned())
         };
         CommandLine { parameters: text.split_whitespace().map(pair).collect(), length: text.len() }
+    }
+
+    /// What a kernel keeps of a command line: the parameters of its first [`LONGEST`] bytes. Its length is that of all of it.
+    pub fn kept(text: &str) -> Self {
+        let text = text.trim_end_matches(['\n', '\0']);
+        let end = (0..=text.len().min(LONGEST)).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        Self { length: text.len(), ..Self::parse(&text[..end]) }
     }
 
     /// The values of a parameter, in their order.
@@ -106,11 +113,10 @@ fn unpack(text: &str) -> Result<Vec<u8>, InlineError> {
     let mut rest = packed.as_slice();
     // Several frames may follow each other.
     while !rest.is_empty() {
-        let decoder =
-            StreamingDecoder::new(&mut rest).map_err(|error| InlineError::Zstd(error.to_string()))?;
+        let decoder = StreamingDecoder::new(&mut rest).map_err(|_| InlineError::Zstd)?;
         let left = (LONGEST_CONFIG + 1).saturating_sub(unpacked.len() as u64);
         let read = decoder.take(left).read_to_end(&mut unpacked);
-        read.map_err(|error| InlineError::Zstd(error.to_string()))?;
+        read.map_err(|_| InlineError::Zstd)?;
         if unpacked.len() as u64 > LONGEST_CONFIG {
             return Err(InlineError::TooLong);
         }
@@ -132,6 +138,18 @@ mod tests {
         assert_eq!(line.all("talos.platform").count(), 2);
         assert_eq!((line.first("quiet"), line.first("a"), line.first("b")), (Some(""), Some("b=c"), None));
         assert_eq!(line.length(), 55);
+    }
+
+    #[test]
+    fn a_kernel_keeps_no_more_than_it_has_room_for() {
+        let upto = |length: usize| format!("a={} ", "x".repeat(length - 3));
+        let first = |text: &str| CommandLine::kept(text).first("b").map(str::to_owned);
+
+        assert_eq!(first(&(upto(LONGEST - 3) + "b=c\n")).as_deref(), Some("c"));
+        assert_eq!(first(&(upto(LONGEST - 3) + "b=cd")).as_deref(), Some("c"));
+        assert_eq!(first(&(upto(LONGEST - 3) + "b=ü")).as_deref(), Some(""));
+        assert_eq!(first(&(upto(LONGEST) + "b=c")), None);
+        assert_eq!(CommandLine::kept(&(upto(LONGEST) + "b=c\n")).length(), LONGEST + 3);
     }
 
     #[test]
@@ -160,7 +178,7 @@ mod tests {
         };
 
         assert_eq!(inline("hunter2!"), Err(InlineError::Base64));
-        assert!(matches!(inline(&base64::encode("hunter2")), Err(InlineError::Zstd(_))));
+        assert_eq!(inline(&base64::encode("hunter2")), Err(InlineError::Zstd));
         let bomb = vec![0; usize::try_from(LONGEST_CONFIG).unwrap() + 2];
         assert_eq!(inline(&pack(&bomb)), Err(InlineError::TooLong));
     }

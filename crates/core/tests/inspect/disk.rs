@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Crc;
 use flate2::write::DeflateEncoder;
-use ichor_core::media::{Volume, fat};
+use ichor_core::media::{Volume, fat, iso9660};
 use sha2::{Digest as _, Sha256};
 
 pub const SECTOR: usize = 512;
@@ -16,6 +16,25 @@ const FIRST: usize = 40;
 pub fn stick(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let files = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
     fat::write(&Volume::new(label, files).unwrap())
+}
+
+/// The same, as short as its files let it be: shorter than Talos looks into.
+pub fn short_stick(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
+    let mut stick = stick(label, files);
+    stick.truncate(80 * SECTOR);
+    stick[19..21].copy_from_slice(&80_u16.to_le_bytes());
+    stick
+}
+
+/// A CD of the label that has plain names alone: one whose Joliet descriptor ends the list, and whose Rock Ridge nobody announces.
+pub fn plain_cd(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
+    const CD_SECTOR: usize = 2048;
+    let files = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    let mut cd = iso9660::write(&Volume::new(label, files).unwrap());
+    cd[17 * CD_SECTOR] = 255;
+    let announced = cd.windows(4).position(|bytes| bytes == [b'S', b'P', 7, 1]).unwrap();
+    cd[announced] = b'X';
+    cd
 }
 
 /// A disk with a GPT and these partitions, by their labels.

@@ -98,6 +98,37 @@ fn a_volume_is_found_by_its_label_alone() {
 }
 
 #[test]
+fn a_volume_that_is_too_short_is_not_found() {
+    let files = [
+        ("user-data", WORKER),
+        ("meta-data", "local-hostname: a\n"),
+        ("network-config", "version: 2\nethernets: {eth0: {addresses: [10.0.0.5/24]}}\n"),
+    ];
+    let short = disk::short_stick("cidata", &files);
+
+    for image in [short.clone(), disk::gpt(&[("seed", short)])] {
+        let found = of_image(&image);
+
+        assert_eq!((found.outcome(), found.hostname()), (Outcome::Maintenance, None));
+        assert!(found.network.is_none() && found.effective().is_none() && !found.is_taken());
+        let rules: Vec<_> = found.mistakes.iter().map(|mistake| mistake.rule.id).collect();
+        assert_eq!(rules, ["media-small"]);
+    }
+}
+
+#[test]
+fn files_of_a_cd_with_plain_names_are_not_found() {
+    let files = [("user-data", WORKER), ("network-config", "version: 2\n")];
+
+    let found = of_image(&disk::plain_cd("cidata", &files));
+
+    assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", Outcome::Maintenance));
+    assert!(found.effective().is_none() && !found.is_taken());
+    let message = &found.mistakes[0].message;
+    assert!(message.contains("user-data is called `user_data`"), "{message}");
+}
+
+#[test]
 fn what_is_in_force_is_shown_without_its_secrets() {
     let found = of_image(&disk::stick("cidata", &[("user-data", WORKER)]));
     let secrets: Vec<&str> = WORKER.lines().filter_map(|line| line.trim().strip_prefix("token: ")).collect();
@@ -174,6 +205,14 @@ fn images_that_are_not_read_say_why() {
     ] {
         let error = Media::of_image(&image).err().unwrap();
         assert!(error.to_string().contains(said), "{error}");
+    }
+    let files = vec![("user-data", WORKER.as_bytes())];
+    let stick = disk::stick("cidata", &[("user-data", WORKER)]);
+    for whole in [iso9660::write(&Volume::new("cidata", files).unwrap()), stick] {
+        let cut_off = whole[..whole.len() - 1].to_vec();
+        assert!(matches!(Media::of_image(&cut_off).err(), Some(ReadError::CutOff { .. })));
+        let padded = [whole, vec![0; 4096]].concat();
+        assert_eq!(of_image(&padded).outcome(), Outcome::Boots);
     }
     let cut_off = disk::talos("talos.platform=metal", &[], b"")[..600_000].to_vec();
     assert!(matches!(Media::of_image(&cut_off).err(), Some(ReadError::Unknown | ReadError::Short(_))));

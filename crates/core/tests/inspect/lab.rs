@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ichor_core::inspect::{Inspection, Outcome};
+use ichor_core::inspect::{Inspection, Media, Outcome};
 use tempfile::TempDir;
 
 use crate::disk;
@@ -71,6 +71,38 @@ fn cds_and_sticks_of_others_boot() {
     }
 }
 
+#[test]
+fn a_cd_without_long_names_says_so() {
+    for make in [
+        "genisoimage -quiet -volid cidata -output image files",
+        "genisoimage -quiet -iso-level 3 -volid cidata -output image files",
+    ] {
+        let bench = bench();
+        run(bench.path(), make);
+        let found = read(&bench, "image");
+
+        let rules: Vec<_> = found.mistakes.iter().map(|mistake| mistake.rule.id).collect();
+        assert_eq!((rules, found.outcome()), (vec!["media-names"], Outcome::Maintenance), "{make}");
+    }
+}
+
+#[test]
+fn cds_and_sticks_of_others_that_are_cut_off_are_refused() {
+    for make in [
+        "genisoimage -quiet -no-pad -joliet -rock -volid cidata -output image files",
+        "xorriso -as mkisofs -quiet -no-pad -joliet -rock -volid cidata -output image files",
+        "mkfs.fat -n CIDATA -C image 1440",
+    ] {
+        let bench = bench();
+        run(bench.path(), make);
+        let whole = fs::read(bench.path().join("image")).unwrap();
+
+        assert!(Media::of_image(&whole).is_ok(), "{make}");
+        let error = Media::of_image(&whole[..whole.len() - 2048].to_vec()).err().unwrap();
+        assert!(error.to_string().contains("is some of the image missing?"), "{make}: {error}");
+    }
+}
+
 /// A disk with a GPT of sgdisk: a stick inside of its second partition.
 fn partitioned(bench: &TempDir) {
     run(bench.path(), "mkfs.fat -F 16 -n CIDATA -C stick 20000");
@@ -112,7 +144,7 @@ fn images_of_qemu_that_do_not_stand_alone_are_refused() {
 
     for (name, said) in [("top", "backing file"), ("wide", "features")] {
         let image = fs::read(bench.path().join(name)).unwrap();
-        let error = ichor_core::inspect::Media::of_image(&image).err().unwrap().to_string();
+        let error = Media::of_image(&image).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
 }

@@ -36,8 +36,6 @@ fn cases() -> Vec<(Media, Vec<&'static str>)> {
         "network-config",
         "version: 2\nethernets: {eth0: {match: {macaddress: 52-54-00-00-01-0b}, set-name: a}}\n",
     );
-    let mut small = disk::stick("cidata", &[config]);
-    small.truncate(40 << 10);
     let mut broken = disk::meta(&[(10, "a")]);
     for copy in [0, 256 << 10] {
         broken[copy + 9] ^= 1;
@@ -53,7 +51,8 @@ fn cases() -> Vec<(Media, Vec<&'static str>)> {
     replaced.carriers.push(Carrier::folder([("user-data".to_owned(), dummy_with_dhcp())].into()));
     vec![
         (image(&disk::stick("seed", &[config])), vec!["media-label"]),
-        (image(&small), vec!["media-small"]),
+        (image(&disk::short_stick("cidata", &[config])), vec!["media-small"]),
+        (image(&disk::plain_cd("cidata", &[config])), vec!["media-names"]),
         (image(&disk::mbr(&disk::stick("cidata", &[config]))), vec!["media-mbr"]),
         (line("quiet"), vec!["media-no-platform"]),
         (line("talos.platform=bare"), vec!["media-platform-unknown"]),

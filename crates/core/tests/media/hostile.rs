@@ -23,7 +23,7 @@ fn an_image_that_is_cut_off_says_so() {
             let _ = read(&image[..length].to_vec());
         }
         let error = FileSystem::open(&image[..1000].to_vec()).unwrap_err();
-        assert!(matches!(error, ReadError::Unknown | ReadError::Short(_)), "{error}");
+        assert!(matches!(error, ReadError::Unknown | ReadError::CutOff { .. }), "{error}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ichor_core::cluster::value::{Mac, TalosVersion};
-use ichor_core::inspect::{self, Machine, Media, Outcome};
+use ichor_core::inspect::{self, Machine, Media};
 use ichor_core::talos::nocloud::Link;
 use ichor_core::talos::schematic::Schematic;
 
@@ -21,12 +21,14 @@ use crate::commands::talos::known_release;
 /// Image Factory makes. It is read the way the given release does: platform, network, hostname, each configuration in the order
 /// Talos asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 Talos takes it, 1 it does not, 2 it could not be read.\n\n\
+#[command(
+    after_help = "Exit status: 0 Talos takes it, 1 it does not or a mistake is an error, 2 it could not be read.\n\n\
     Examples:\n  \
     ichor media inspect solcp01.iso --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
     ichor media inspect metal-amd64.qcow2 --talos 1.13 --json\n  \
     ichor media inspect \"talos.platform=metal talos.config=https://a/c?mac=${mac}\" --talos 1.13\n  \
-    ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml")]
+    ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml"
+)]
 pub(super) struct Args {
     /// An image, a folder, a command line or a file with one, a schematic, an address, or - for standard input
     #[arg(value_name = "X")]
@@ -56,18 +58,21 @@ fn links(text: &str) -> Result<Links, String> {
         Ok(Link { name: name.to_owned(), mac })
     };
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(link).collect::<Result<_, _>>().map(Links)
+    let links: Vec<Link> = parts.map(link).collect::<Result<_, String>>()?;
+    for (nth, Link { name, mac }) in links.iter().enumerate() {
+        if links[..nth].iter().any(|other| other.name == *name) {
+            return Err(format!("two links are named {name}; want each once"));
+        }
+        if links[..nth].iter().any(|other| other.mac == *mac) {
+            return Err(format!("two links have the MAC address {mac}; want each once"));
+        }
+    }
+    Ok(Links(links))
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let source = Source::open(&args.what)?;
-    let talos = match (&args.talos, &source) {
-        (Some(talos), _) => talos.clone(),
-        (None, Source::Factory(wanted)) => {
-            known_release(&wanted.talos.to_string()).map_err(anyhow::Error::msg)?
-        }
-        (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
-    };
+    let talos = release(args.talos.as_ref(), &source)?;
     let media = media(source, args.schematic.as_deref(), &talos)?;
     let machine = Machine { talos, links: args.links.0.clone() };
     let failed = || format!("cannot inspect {}", args.what);
@@ -77,14 +82,24 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     } else {
         text::tell(out, &inspection, &machine.talos)?;
     }
-    let refused = inspection.error.is_some() || inspection.outcome() == Outcome::Loops;
-    Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if inspection.is_taken() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The release that boots: what an address asks for is of one already.
+fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<TalosVersion> {
+    match (given, source) {
+        (Some(given), Source::Factory(wanted)) if given.minor() != wanted.talos.minor() => {
+            bail!("--talos is {given}, and the address asks for Talos {}; leave --talos out", wanted.talos)
+        }
+        (_, Source::Factory(wanted)) => known_release(&wanted.talos.to_string()).map_err(anyhow::Error::msg),
+        (Some(given), _) => Ok(given.clone()),
+        (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
+    }
 }
 
 fn media(source: Source, schematic: Option<&Path>, talos: &TalosVersion) -> anyhow::Result<Media> {
     match source {
-        Source::Factory(mut wanted) => {
-            wanted.talos = talos.clone();
+        Source::Factory(wanted) => {
             let schematic = schematic.map(read_schematic).transpose()?;
             Ok(Media::of_factory(&wanted, schematic.as_ref())?)
         }

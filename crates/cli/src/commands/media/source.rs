@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -19,6 +20,10 @@ const LONGEST: u64 = 16 << 20;
 /// The longest text: a command line is far shorter, a schematic with a configuration inside may be longer than one.
 const LONGEST_TEXT: u64 = 4 << 20;
 
+/// What may be given.
+const WANTED: &str = "an image, a folder, a schematic, a kernel command line or a file with one, or the address of what an Image \
+                      Factory makes";
+
 /// Something to inspect.
 pub(super) enum Source {
     /// What a machine finds.
@@ -33,6 +38,9 @@ impl Source {
     /// A folder, an image, a schematic or a command line; `-` for standard input.
     pub(super) fn open(given: &str) -> anyhow::Result<Self> {
         let path = Path::new(given);
+        if given.trim().is_empty() {
+            bail!("nothing is given; want {WANTED}");
+        }
         if path.is_dir() {
             return Ok(Self::media(Media::of_folder(folder(path)?)));
         }
@@ -51,12 +59,8 @@ impl Source {
                 Wanted::parse(given).with_context(|| format!("cannot inspect {given}"))?,
             ));
         }
-        // No path has a parameter of Talos in it, and no command line is without one.
-        if !given.contains(char::is_whitespace) && !given.contains('=') {
-            bail!(
-                "{given} does not exist; want an image, a folder, a schematic, a kernel command line or a file with one, or the \
-                 address of what an Image Factory makes"
-            );
+        if !is_command_line(given) {
+            bail!("{given} does not exist; want {WANTED}");
         }
         Ok(Self::media(Media::of_command_line(given)))
     }
@@ -67,6 +71,11 @@ impl Source {
 
     fn file(path: &Path, given: &str) -> anyhow::Result<Self> {
         let failed = || format!("cannot read {given}");
+        // Asked before it is opened: a pipe would wait for somebody to write.
+        let kind = path.metadata().with_context(failed)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            bail!("{given} is no regular file; want {WANTED}");
+        }
         let mut file = File::open(path).with_context(failed)?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST_TEXT + 1).read_to_end(&mut bytes).with_context(failed)?;
@@ -97,13 +106,19 @@ impl Source {
             let schematic = Schematic::read(&text).with_context(|| format!("{name} is not a schematic"))?;
             return Ok(Some(Self::Schematic(Box::new(schematic))));
         }
-        if text.trim_end().contains('\n') {
+        if text.trim_end().contains('\n') || !is_command_line(&text) {
             bail!(
-                "{name} is neither a kernel command line, which has one line, nor a schematic, which has `customization`"
+                "{name} is neither a kernel command line, which is one line with parameters such as talos.platform=metal, nor a \
+                 schematic, which has `customization`"
             );
         }
         Ok(Some(Self::media(Media::of_command_line(&text))))
     }
+}
+
+/// Whether a line is one of a kernel: no command line that boots Talos is without a parameter that has a value.
+fn is_command_line(line: &str) -> bool {
+    line.split_whitespace().any(|word| word.find('=').is_some_and(|at| at > 0))
 }
 
 /// Whether something leads to a factory: a URL, or the reference of an installer.

@@ -27,7 +27,8 @@ impl<'b> Boot<'b> {
         self.media.command_line.is_some()
     }
 
-    /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake.
+    /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake; that one
+    /// is too short was told when it was read.
     fn carrier(
         &self,
         labels: &[&str],
@@ -36,10 +37,11 @@ impl<'b> Boot<'b> {
         inspection: &mut Inspection,
     ) -> Option<&'b Carrier> {
         let carriers = &self.media.carriers;
-        if let Some(found) = carriers.iter().find(|carrier| carrier.is_called(labels, by_partition)) {
+        let is_called = |carrier: &&Carrier| carrier.is_called(labels, by_partition);
+        if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_called(carrier)) {
             return Some(found);
         }
-        let meant = carriers.iter().find(|carrier| carrier.has(files))?;
+        let meant = carriers.iter().find(|carrier| carrier.is_meant_for(files) && !is_called(carrier))?;
         let message = format!("{} {}, so that Talos does not find it", meant.place, meant.called());
         inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
         None

@@ -7,6 +7,8 @@ use crate::media::image::{low16, low32};
 /// What a boot sector says. All places are in bytes.
 pub(super) struct BootSector {
     pub(super) kind: Kind,
+    /// How long all of it is.
+    pub(super) length: u64,
     /// Where the first table starts.
     pub(super) table: u64,
     /// Where the root folder is; FAT32 has it among the files.
@@ -64,6 +66,7 @@ impl BootSector {
         let label = if kind == Kind::Fat32 { 71 } else { 43 };
         Some(Self {
             kind,
+            length: total * sector,
             table: reserved * sector,
             root,
             data: before * sector,

@@ -5,7 +5,7 @@ use super::folder::{LAST, PLACES};
 use super::name::{Short, sum};
 use super::{Clusters, FOLDER, LABEL, LONG_NAME, RECORD};
 use crate::media::file_system::Tree;
-use crate::media::image::{Image, ReadError, low16, low32, piece};
+use crate::media::image::{Image, ReadError, low16, low32, piece, whole};
 use crate::media::{Entry, FileSystem, Kind};
 
 /// The longest folder that is read.
@@ -23,6 +23,7 @@ const SMALL_EXTENSION: u8 = 0x10;
 pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ReadError> {
     let Ok(sector) = piece(image, 0, 512, "boot sector") else { return Ok(None) };
     let Some(sector) = BootSector::read(&sector) else { return Ok(None) };
+    whole(image, sector.length)?;
     let clusters = Clusters::of(&sector);
     let root = match sector.root {
         Root::At(offset, length) => piece(image, offset, length, "root folder")?,

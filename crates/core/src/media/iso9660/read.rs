@@ -3,7 +3,7 @@
 use super::rock_ridge::ID;
 use super::{FIRST_DESCRIPTOR, SECTOR, record};
 use crate::media::file_system::Tree;
-use crate::media::image::{Image, ReadError, low32, piece};
+use crate::media::image::{Image, ReadError, low32, piece, whole};
 use crate::media::{Entry, FileSystem, Kind};
 
 /// How many descriptors are looked at, as many as Talos does.
@@ -29,6 +29,7 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Re
         }
     }
     let Some(primary) = primary else { return Ok(None) };
+    whole(image, u64::from(low32(&primary, 80)) * SECTOR as u64)?;
     let root = raw(&primary[156..190]).ok_or(ReadError::Broken("root folder"))?;
     let plain = records(image, root.start, root.length)?;
     let rock_ridge = plain.first().map(|here| Susp::read(image, &here.more, 0)).filter(Susp::is_rock_ridge);
