@@ -155,7 +155,7 @@ impl Tree {
     /// Writes what is not there yet, and removes what an earlier build left in `scope` and this one does not have. The
     /// artifacts were made from `inputs`, if that is known.
     pub(crate) fn write(
-        self,
+        mut self,
         artifacts: &[Artifact],
         scope: &Scope,
         inputs: Option<Inputs>,
@@ -163,6 +163,8 @@ impl Tree {
         fs::create_dir_all(&self.root)
             .with_context(|| format!("cannot make the folder {}", self.root.display()))?;
         let _lock = self.lock()?;
+        // Somebody may have written since.
+        self.manifest = Manifest::read(&self.root);
         let compared = self.compared(artifacts)?;
         self.refuse_strangers(&compared)?;
         let (total, root) = (artifacts.len(), self.root.display());
@@ -507,5 +509,16 @@ mod tests {
         assert!(refused.to_string().contains("another run is writing"), "{refused}");
         drop(lock);
         write(&folder, &[]);
+    }
+
+    #[test]
+    fn what_another_wrote_in_the_meantime_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = Tree::open(folder.path().to_owned());
+        write(&folder, &[of("a"), of("b")]);
+
+        let done = opened.write(&[of("b")], &Scope::Whole, None).unwrap();
+
+        assert_eq!((done.written, done.removed), (0, 1));
     }
 }
