@@ -12,14 +12,7 @@ fn every_case_has_the_files_that_are_expected() {
     for case in cases() {
         let name = case.file_name().unwrap().to_str().unwrap();
         let folder = common::folder("golden-fabric").join(name);
-        let files = files(&case);
-        for file in &files {
-            common::assert_same(&folder.join(&file.path), file.text().unwrap());
-        }
-        let paths: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
-        let stale: Vec<_> =
-            common::files_below(&folder).into_iter().filter(|path| !paths.contains(path)).collect();
-        assert!(stale.is_empty(), "{stale:#?} are expected of {name} no longer");
+        common::assert_same_files(&folder, &files(&case));
     }
 }
 

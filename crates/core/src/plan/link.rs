@@ -21,7 +21,7 @@ pub const METRIC: u32 = 1024;
 const LONGEST_NAME: usize = 15;
 
 /// How deep VLANs stand on VLANs; deeper is a circle.
-const DEEPEST: usize = 4;
+pub(super) const DEEPEST: usize = 4;
 
 /// When a configuration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,54 +135,6 @@ impl RoutePlan {
     /// An address of the route's family; none for a route that says nothing.
     pub fn family(&self) -> Option<IpAddr> {
         self.via.or(self.to.map(|to| to.addr()))
-    }
-}
-
-impl NodePlan {
-    /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
-    pub fn leads_to(&self, address: IpAddr) -> bool {
-        let gateway = match address {
-            IpAddr::V4(_) => self.gateway.v4.is_some(),
-            IpAddr::V6(v6) => self.gateway.v6.is_some() && !v6.is_unicast_link_local(),
-        };
-        let mut links = self.settings.links.values();
-        gateway
-            || self.addressing.value == Addressing::Dhcp
-            || self.address.iter().any(|(net, _)| net.contains(&address))
-            || links.any(|link| {
-                link.dhcp.value() == Some(true)
-                    || link.addresses.values().any(|own| own.0.contains(&address))
-                    || link.routes.values().any(|route| match route.to.get() {
-                        Some(to) => to.0.contains(&address),
-                        None => route.via.get().is_some_and(|via| via.is_ipv4() == address.is_ipv4()),
-                    })
-            })
-    }
-}
-
-impl NodePlan {
-    /// The link over which the node reaches a neighbour with this address, below all VLANs.
-    pub fn link_toward(&self, address: IpAddr) -> &LinkName {
-        let beside = |link: &&Link| link.addresses.values().any(|own| own.0.contains(&address));
-        let routed = |link: &&Link| {
-            link.routes.values().any(|route| route.to.get().is_some_and(|to| to.0.contains(&address)))
-        };
-        let main = self.address.iter().any(|(net, _)| net.contains(&address));
-        let listed = || {
-            let links = || self.settings.links.values();
-            links().find(beside).or_else(|| links().find(routed))?.name.get()
-        };
-        let own = if main { None } else { listed() };
-        self.below_vlans(own.unwrap_or(&self.link.value))
-    }
-
-    /// The link that a VLAN stands on, or the link itself where it is none.
-    pub fn below_vlans<'n>(&'n self, name: &'n LinkName) -> &'n LinkName {
-        let below = |name: &LinkName| {
-            let mut links = self.settings.links.values();
-            links.find(|link| link.name.get() == Some(name))?.vlan.get()?.link.get()
-        };
-        (0..DEEPEST).try_fold(name, |name, _| below(name).ok_or(name)).unwrap_or_else(|last| last)
     }
 }
 

@@ -20,6 +20,7 @@ mod route;
 mod routing;
 mod subnet;
 mod vm;
+mod way;
 pub mod why;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use ichor_core::cluster::{Files, Loaded, load};
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::{self, Plan};
+use ichor_core::render::artifact::Artifact;
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
@@ -141,8 +142,18 @@ pub fn assert_same(path: &Path, got: &str) {
     similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
 }
 
+/// Compares files with all that are expected in a folder, or rewrites them when `UPDATE_GOLDEN` is set.
+pub fn assert_same_files(folder: &Path, files: &[Artifact]) {
+    for file in files {
+        assert_same(&folder.join(&file.path), file.text().unwrap());
+    }
+    let paths: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
+    let stale: Vec<_> = files_below(folder).into_iter().filter(|path| !paths.contains(path)).collect();
+    assert!(stale.is_empty(), "{stale:#?} are expected no longer");
+}
+
 /// Every file below a folder.
-pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+fn files_below(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
