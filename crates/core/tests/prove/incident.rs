@@ -1,0 +1,114 @@
+//! Incidents of docs/rules.md that BGP decides, and clusters that work.
+
+use std::path::PathBuf;
+
+use ichor_core::prove::Subject;
+
+use crate::{common, proved, told};
+
+fn rule_case(rule: &str, name: &str) -> (PathBuf, String) {
+    (common::folder("rules").join(rule), name.to_owned())
+}
+
+/// Rules whose incident BGP decides, and what the proof says of the file that trips them.
+const INCIDENTS: [(&str, &str); 27] = [
+    ("aggregate-with-specifics", "delivered: 10.101.254.11/32: announced only as part of 10.101.254.0/24"),
+    ("allow-misses-pool", "reached: 10.101.251.1/32: nobody announces it"),
+    (
+        "asn-behind-reflector",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: its own AS",
+    ),
+    (
+        "asn-of-router",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: leaf1 has it from within AS 65101",
+    ),
+    ("allow-fabric", "guarded: solcp01 would take 10.101.0.11/32 from the speaker"),
+    ("backend-cannot", "sessions: solcp01, solwk01 and solwk02: native cannot have"),
+    ("backend-too-old", "sessions: solwk03 and the router on eth0: solwk03 has Talos"),
+    (
+        "bfd-listen-range",
+        "sessions: solcp01 and gw1: gw1 accepts solcp01 by a range, and its FRR starts BGP only after BFD",
+    ),
+    ("bfd-one-sided-affected", "sessions: solcp01 and gw1: gw1 has BFD and solcp01 has not"),
+    ("bfd-vrf-native", "speakers: solcp01: native cannot have BFD with the speaker"),
+    ("cable-contradicts", "sessions: solcp01 and leaf1: by its cable solcp01:eth0 leads to leaf2:swp1"),
+    ("duplicate-asn", "reached: leaf2 does not reach 10.101.254.11/32"),
+    (
+        "extended-nexthop-missing",
+        "reached: gw1 does not reach 10.101.254.11/32: its session with solcp01 does not carry IPv4",
+    ),
+    (
+        "listen-range-misses-nodes",
+        "sessions: solwk01 and gw1: gw1 accepts fd00:101::/64 only, and solwk01 comes from",
+    ),
+    ("metallb-native-ipv6", "speakers: solcp01: MetalLB's native mode writes IPv4 routes wrongly"),
+    ("mtu-below-1280", "sessions: solcp01 and the router on eth0: the MTU of solcp01:eth0 is below 1280"),
+    ("neighbor-is-self", "sessions: solcp01 and 10.101.0.11: 10.101.0.11 is an address of solcp01 itself"),
+    ("neighbor-link-unknown", "sessions: solcp01 and the router on fab1: solcp01 has no link fab1"),
+    ("neighbor-twice", "sessions: solcp01 and 10.101.0.1: 10.101.0.1 is a neighbour of solcp01 twice"),
+    (
+        "neighbor-unreachable",
+        "sessions: solcp01 and 10.102.0.1: solcp01 has neither an address beside 10.102.0.1 nor a gateway",
+    ),
+    ("neighbor-without-address", "sessions: solcp01 has nobody to speak with"),
+    ("password-unsupported", "sessions: solcp01 and gw1: gw1 wants a password, and Talos' own BGP has none"),
+    ("routing-without-neighbors", "sessions: solcp01 has nobody to speak with"),
+    (
+        "speaker-asn-of-router",
+        "reached: leaf1 does not reach 10.101.250.1/32: its own AS 65101 is in the path",
+    ),
+    (
+        "speaker-link-broken",
+        "speakers: solcp01: fda1:b2c3:d4e5:1::1 and fda1:b2c3:d4e5:1::2 are not in one network",
+    ),
+    ("speaker-without-cilium", "speakers: solcp01: Cilium is not there"),
+    ("zebra-netns-vrf", "speakers: solcp01: with `zebra -n` FRR takes VRFs for network namespaces"),
+];
+
+#[test]
+fn every_incident_that_bgp_decides_is_foreseen() {
+    for (rule, expected) in INCIDENTS {
+        let (case, file) = rule_case(rule, "trips.yaml");
+        let said = told(&proved(&common::planned_case(&case, &file)));
+        assert!(said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
+    }
+}
+
+#[test]
+fn what_passes_the_rule_is_not_said_to_break() {
+    for (rule, expected) in INCIDENTS {
+        let (case, file) = rule_case(rule, "passes.yaml");
+        let said = told(&proved(&common::planned_case(&case, &file)));
+        assert!(!said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
+    }
+}
+
+#[test]
+fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
+    let (case, file) = rule_case("aggregate-foreign", "trips.yaml");
+
+    let proof = proved(&common::planned_case(&case, &file));
+
+    assert!(proof.study.reaches.iter().all(|reach| reach.kind.to_string() != "aggregate"));
+}
+
+#[test]
+fn a_prefix_of_the_fabric_is_not_taken_even_where_the_file_allows_it() {
+    let (case, file) = rule_case("allow-around-fabric", "trips.yaml");
+
+    let proof = proved(&common::planned_case(&case, &file));
+
+    assert!(!told(&proof).iter().any(|said| said.starts_with("guarded")));
+}
+
+#[test]
+fn every_example_that_routes_holds() {
+    for case in common::routing::cases() {
+        let planned = common::planned_case(&case, "ichor.yaml");
+        let subject = Subject::of(&planned.0, &planned.1).unwrap();
+        let known = subject.network.routers.iter().all(|router| router.listed);
+        if case.components().any(|part| part.as_os_str() == "examples") && known {
+            assert!(proved(&planned).holds(), "{}: {:#?}", case.display(), told(&proved(&planned)));
+        }
+    }
+}

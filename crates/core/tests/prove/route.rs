@@ -1,0 +1,162 @@
+//! Which routes are chosen, by whom, and over how many paths.
+
+use ichor_core::prove::spread::Spread;
+
+use crate::{SPINE, next, outcome_of, proof, rack, subject, told};
+
+#[test]
+fn equal_paths_are_counted_and_no_node_is_transit() {
+    let proof = proof(&rack(", workload: {speaker: metallb}", ""));
+
+    let service =
+        proof.study.reaches.iter().find(|reach| reach.kind.to_string() == "service default").unwrap();
+    let loopback =
+        proof.study.reaches.iter().find(|reach| reach.from == [0] && reach.nets.len() == 2).unwrap();
+    assert_eq!((service.routers, service.paths, service.longest), (2, (2, 2), 2));
+    assert_eq!((loopback.routers, loopback.paths, loopback.longest), (2, (1, 1), 1));
+    assert!(proof.holds());
+}
+
+#[test]
+fn talos_itself_makes_a_node_transit_between_leafs_of_different_as_numbers() {
+    let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.0-rc.1");
+    let one_number = text.replace("asn: 65102", "asn: 65101");
+
+    let (two, one) = (told(&proof(&text)), told(&proof(&one_number)));
+
+    let through = |said: &[String]| said.iter().any(|said| said.starts_with("transit: leaf"));
+    // Each leaf has the node beside it, so the longer way through another node is taken only where that one is cut off.
+    assert!(!through(&two) && !through(&one), "{two:#?} {one:#?}");
+    let (broken, _) = outcome_of(&proof(&text), &subject(&text), "a:fab1").unwrap();
+    assert!(broken > 0, "leaf2 then reaches a through b");
+    let single = text.replacen("\"02:00:00:00:00:02\"", "", 1).replacen(", ]", "]", 1);
+    let said = told(&proof(&single));
+    assert!(
+        said.iter().any(|said| said.contains("leaf2 reaches 10.1.254.1/32 and fd00:1:fe::1/128 through b")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn routes_that_may_not_leave_the_next_router_are_missed_behind_it() {
+    let proof = proof(&rack(", policy: {out: {communities: [no-export]}}", SPINE));
+
+    let said = told(&proof);
+
+    assert!(
+        said.iter().any(|said| said
+            .contains("spine does not reach 10.1.254.1/32 and fd00:1:fe::1/128: a community keeps leaf")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_community_is_known_by_its_number_too_and_a_blackhole_is_kept() {
+    for community in ["\"65535:65281\"", "\"065535:65282\"", "local-as", "blackhole", "\"65535:666\""] {
+        let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
+
+        assert!(told(&proof).iter().any(|said| said.contains("a community keeps leaf")), "{community}");
+    }
+    for community in ["\"65000:65281\"", "no-peer", "accept-own", "\"65535:1:65281\""] {
+        let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
+
+        assert!(proof.holds(), "{community}");
+    }
+}
+
+#[test]
+fn a_node_that_says_it_is_leaving_is_used_only_where_nobody_else_is() {
+    let leaving = ", routing: {policy: {out: {communities: [graceful-shutdown]}}}";
+    let text =
+        rack(", workload: {speaker: metallb}", SPINE).replace("index: 2", &format!("index: 2{leaving}"));
+
+    let subject = subject(&text);
+
+    assert_eq!(next(&subject, "198.51.100.1/32")["leaf1"], ["a"]);
+    assert_eq!(next(&subject, "10.1.254.2/32")["leaf1"], ["b"]);
+}
+
+#[test]
+fn an_address_that_one_of_two_nodes_hides_is_still_that_nodes_own() {
+    let text = rack("", "").replace("node: null", "node: null, api: {anycast: [10.1.9.1/32]}");
+    let hides = "role: controlplane, index: 2, routing: {aggregates: [10.1.9.0/24]}";
+    let subject = subject(&text.replace("index: 2", hides));
+
+    let ways = next(&subject, "10.1.9.1/32");
+
+    assert_eq!((&ways["leaf1"], ways["b"].len()), (&vec!["a".to_owned()], 0));
+}
+
+#[test]
+fn lengths_of_paths_count_what_is_put_in_front() {
+    let proof = proof(&rack(", policy: {out: {prepend: 255}}", SPINE));
+
+    let longest = proof.study.reaches.iter().map(|reach| reach.longest).max();
+
+    assert_eq!(longest, Some(257), "spine, over a leaf, to a node with its number 256 times");
+}
+
+#[test]
+fn a_long_chain_of_nodes_that_prepend_their_numbers_can_be_counted() {
+    let count = 300;
+    let routers: Vec<_> = (1..=count).map(|nth| format!("{{name: r{nth}, asn: {}}}", 64_600 + nth)).collect();
+    let routers = routers.join(", ");
+    let node = |nth: usize| {
+        let neighbors = format!("{{router: r{nth}, link: fab0}}, {{router: r{}, link: fab1}}", nth + 1);
+        let (high, low) = (nth / 256, nth % 256);
+        format!(
+            "- {{name: n{nth}, index: {nth}, macs: [\"02:00:00:{high:02x}:{low:02x}:01\", \"02:00:00:{high:02x}:{low:02x}:02\"], routing: {{neighbors: [{neighbors}]}}}}\n"
+        )
+    };
+    let nodes = (1..count).map(node).collect::<Vec<_>>().concat();
+    let text = format!(
+        "cluster: {{name: a, id: 1, talos: v1.14.0-rc.1}}\nnetwork: {{digits: value, node: null, loopback: {{v4: 10.64.0.0/12}}}}\n\
+         fabric: {{routers: [{routers}]}}\nrouting: {{backend: native, asn: 4210000000, router_id: 10.128.0.0, policy: {{out: {{prepend: 255}}}}}}\n\
+         defaults: {{ports: [fab0, fab1]}}\nnodes:\n{nodes}"
+    );
+
+    let subject = subject(&text);
+    let mut spread = Spread::new(&subject.graph);
+
+    assert!(spread.settle(&subject.destinations[0]));
+    let lengths = subject.graph.routers().map(|router| spread.length(router));
+    assert!(lengths.max().unwrap() > usize::from(u16::MAX));
+}
+
+#[test]
+fn default_routes_of_the_two_families_are_told_apart() {
+    let text = rack(", policy: {in: {allow: [0.0.0.0/0, \"fd00:1:fe::/64\"]}}", "");
+    let text = text.replace("index: 2", "index: 2, routing: {asn: 4210001001}");
+
+    let said = told(&proof(&text));
+
+    assert!(
+        said.iter().any(|said| said.contains("b reaches 10.1.254.1/32 by its default route alone")),
+        "{said:#?}"
+    );
+    assert!(
+        said.iter().any(|said| said.contains("b does not reach fd00:1:fe::1/128: its own AS")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_speaker_that_is_heard_only_if_its_node_is_first_is_told() {
+    let preferring = "index: 1, routing: {policy: {in: {local_preference: 200}}}";
+    let text = rack(", workload: {speaker: metallb}", "").replace("index: 1", preferring);
+
+    let said = told(&proof(&text));
+
+    // The leafs pass on the route of a, which has the lower router id, or that of b, if it is the older.
+    assert!(said.iter().any(|said| said.starts_with("speakers: a prefers the fabric's way")), "{said:#?}");
+}
+
+#[test]
+fn a_preference_for_the_fabric_over_the_own_speaker_leaves_one_node_alone() {
+    let proof = proof(&rack(", workload: {speaker: metallb}, policy: {in: {local_preference: 200}}", ""));
+
+    let said = told(&proof);
+
+    let expected = "speakers: b prefers the fabric's way to 198.51.100.1/32 over its own speaker's, and does not announce it";
+    assert!(said.iter().any(|said| said == expected), "{said:#?}");
+}

@@ -1,0 +1,69 @@
+//! Sessions that do not come up, or not for everything.
+
+use crate::{proof, rack, subject, told};
+
+#[test]
+fn only_prefixes_that_the_node_lets_in_count_toward_its_limit() {
+    // Of each family a hears of a default route and the other's loopback, and not of its own.
+    let crowded = |policy: &str| {
+        let text =
+            rack("", "").replace("index: 1", &format!("index: 1, routing: {{policy: {{in: {{{policy}}}}}}}"));
+        subject(&text).faults.iter().flatten().count()
+    };
+
+    assert_eq!(crowded("max_prefixes: 2"), 0);
+    assert_eq!(crowded("max_prefixes: 1"), 2);
+    assert_eq!(crowded("max_prefixes: 0, allow: [192.0.2.0/24]"), 0);
+    assert_eq!(crowded("max_prefixes: 0"), 2);
+}
+
+#[test]
+fn a_speaker_whose_port_is_taken_is_not_heard() {
+    let text = rack(", workload: {speaker: metallb}", "");
+    let taken = text.replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
+
+    let said = told(&proof(&taken));
+
+    assert!(
+        said.iter().any(|said| said.contains("a and b: the extension bird2 has taken port 179")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_router_of_others_with_another_password_refuses_the_session() {
+    let text = |password: &str| {
+        format!(
+            "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
+             fabric: {{routers: [{{name: gw, role: gateway, asn: 65001, addresses: [10.1.0.254], software: other, password: {{env: A}}}}]}}\n\
+             routing: {{backend: frr, neighbors: [{{router: gw{password}}}]}}\nnodes: [{{name: a, index: 1}}]"
+        )
+    };
+
+    let (same, other) = (told(&proof(&text(""))), told(&proof(&text(", password: {env: B}"))));
+
+    assert!(!same.iter().any(|said| said.starts_with("sessions")), "{same:#?}");
+    assert!(
+        other.iter().any(|said| said.contains("have their passwords from different places")),
+        "{other:#?}"
+    );
+}
+
+#[test]
+fn a_gateway_with_the_as_number_of_its_nodes_hears_them_and_does_not_pass_it_on() {
+    let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+                fabric: {routers: [{name: gw, role: gateway, asn: 4200000001, addresses: [10.1.0.254], software: other}]}\n\
+                routing: {backend: frr, neighbors: [{router: gw}]}\nnetwork: {loopback: {v6: null}}\n\
+                nodes: [{name: a, index: 1, routing: {asn: 4200000001}}, {name: b, index: 2, routing: {asn: 4200000001}}]";
+
+    let said = told(&proof(text));
+
+    assert!(
+        !said.iter().any(|said| said.starts_with("sessions") || said.starts_with("reached")),
+        "{said:#?}"
+    );
+    assert!(
+        said.iter().any(|said| said.starts_with("together: b does not reach 10.1.254.1/32")),
+        "{said:#?}"
+    );
+}

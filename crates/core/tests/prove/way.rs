@@ -1,0 +1,54 @@
+//! The way of a packet to an address.
+
+use std::collections::BTreeMap;
+
+use ichor_core::prove::{Subject, way};
+
+use crate::{GATEWAYS, common, rack};
+
+/// Everyone's next hop to an address, in words.
+fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
+    let (cluster, plan) = common::planned(common::load_text(text));
+    let subject = Subject::of(&cluster, &plan).unwrap();
+    let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
+    let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);
+    let name = |vertex: u32| subject.graph.vertices[vertex as usize].name.clone();
+    let told = |way: &way::Way| match &way.next {
+        way::Next::Neighbors(next) => next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" "),
+        other => format!("{other:?}"),
+    };
+    ways.iter().map(|way| (name(way.vertex), told(way))).collect()
+}
+
+#[test]
+fn a_way_by_bgp_goes_before_a_default_route_and_one_on_the_own_link_before_both() {
+    let outside = ways(GATEWAYS, "192.0.2.7", &[]);
+    let cut = ways(GATEWAYS, "192.0.2.7", &["a:gw1"]);
+    let beside = ways(GATEWAYS, "10.1.0.2", &[]);
+    let announced = ways(GATEWAYS, "10.1.254.2", &[]);
+
+    assert_eq!((outside["a"].as_str(), outside["gw1"].as_str()), ("gw1 gw2", "Unknown"));
+    assert_eq!(cut["a"], "gw2");
+    assert!(
+        beside["a"].starts_with("Link(Some(") && beside["gw1"] == "Link(None)" && beside["b"] == "Itself"
+    );
+    assert_eq!((announced["a"].as_str(), announced["gw1"].as_str()), ("gw1 gw2", "b"));
+}
+
+#[test]
+fn a_link_that_is_taken_away_leads_to_no_network() {
+    let beside = ways(GATEWAYS, "10.1.0.2", &["a:eth0"]);
+
+    assert_eq!((beside["a"].as_str(), beside["b"].as_str()), ("Nowhere", "Itself"));
+}
+
+#[test]
+fn an_aggregate_leads_to_parts_that_are_not_announced_and_one_of_a_pool_to_all() {
+    let text = rack(", workload: {speaker: metallb}", "")
+        .replace("index: 2", "index: 2, routing: {aggregates: [10.1.254.0/24]}");
+
+    let (hidden, service) = (ways(&text, "10.1.254.2", &[]), ways(&text, "198.51.100.77", &["a:metallb"]));
+
+    assert_eq!((hidden["leaf1"].as_str(), hidden["b"].as_str()), ("b", "Itself"));
+    assert_eq!((service["leaf1"].as_str(), service["b"].as_str()), ("b", "Itself"));
+}

@@ -1,0 +1,99 @@
+//! How the answer is put.
+
+use crate::{proof, rack, told};
+
+#[test]
+fn nothing_at_all_can_be_proved_without_panic() {
+    let head = "cluster: {name: a, id: 1, talos: v1.13.9}\n";
+    let texts = [
+        format!("{head}nodes: [{{name: a, index: 1}}]"),
+        format!("{head}fabric: {{routers: [{{name: leaf1, asn: 65101}}]}}\nnodes: [{{name: a, index: 1}}]"),
+        rack(", router_id: 10.255.255.1", ""),
+    ];
+
+    for text in texts {
+        proof(&text);
+    }
+}
+
+#[test]
+fn a_session_that_is_down_is_named_also_by_those_behind_it() {
+    let cables = "\n  cables: [[\"b:fab0\", \"leaf9:swp1\"], [\"b:fab1\", \"leaf9:swp2\"]]";
+    let text =
+        rack("", ", {name: leaf9, asn: 65109}").replace("]}\nrouting", &format!("],{cables}}}\nrouting"));
+
+    let said = told(&proof(&text.replace(
+        "backend: frr",
+        "backend: frr, neighbors: [{router: leaf1, link: fab0}, {router: leaf2, link: fab1}]",
+    )));
+
+    for expected in [
+        "reached: leaf1 does not reach 10.1.254.2/32 and fd00:1:fe::2/128: its session with b does not come up",
+        "together: a does not reach 10.1.254.2/32 and fd00:1:fe::2/128: the session of leaf1 with b does not come up",
+    ] {
+        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_family_that_is_not_spoken_is_named_also_by_those_behind_it() {
+    let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
+                fabric: {routers: [{name: gw, role: gateway, asn: 65001, extended_nexthop: false, addresses: [10.1.0.254, \"fd00:1::fffe\"]}]}\n\
+                routing: {backend: frr, neighbors: [{router: gw, address: 10.1.0.254}]}\n\
+                nodes: [{name: a, index: 1}, {name: b, index: 2}, {name: c, index: 3, routing: {neighbors: [{router: gw, address: \"fd00:1::fffe\"}]}}]";
+
+    let said = told(&proof(text));
+
+    let expected =
+        "together: a and b do not reach 10.1.254.3/32: the session of gw with c does not carry IPv4";
+    assert!(said.iter().any(|said| said == expected), "{said:#?}");
+}
+
+#[test]
+fn what_many_nodes_share_is_said_once_of_all_of_them() {
+    let many: Vec<_> = (3..=6).map(|nth| format!("- {{name: n{nth}, index: {nth}, macs: [\"02:00:00:00:{nth:02}:01\", \"02:00:00:00:{nth:02}:02\"]}}\n")).collect();
+    let text = rack("", "") + &many.concat();
+    let text = text.replace("index: ", "routing: {asn: 4210001001}, index: ");
+    let text = text
+        .replace("backend: frr", "backend: native, policy: {out: {communities: [\"65000:1\"]}}")
+        .replace("v1.13.9", "v1.14.0-rc.1");
+
+    let proof = proof(&text);
+
+    let said = told(&proof);
+    let lacks =
+        "sessions: a, b, n3 and 3 more: native cannot have communities: BGPInstanceConfig has no such field";
+    assert!(said.iter().any(|said| said == lacks), "{said:#?}");
+    let led = "together: b, n3, n4 and 2 more reach 10.1.254.1/32 and fd00:1:fe::1/128 by their default routes alone: \
+               their own AS 4210001001 is in the path from leaf1";
+    assert!(said.iter().any(|said| said == led), "{said:#?}");
+    let together = proof.intents.iter().find(|intent| intent.id == "together").unwrap();
+    assert_eq!((together.remarks.count, together.remarks.untold()), (30, 0));
+}
+
+#[test]
+fn where_nothing_is_announced_nothing_is_said_to_be_reached() {
+    let proof = proof(&rack(", advertise: []", ""));
+
+    let ids: Vec<_> = proof.intents.iter().map(|intent| intent.id).collect();
+
+    assert_eq!(ids, ["sessions", "announced"]);
+    assert!(told(&proof)[0].starts_with("announced: nothing is announced"));
+    assert!(proof.holds() && proof.has_warnings());
+}
+
+#[test]
+fn the_hurdle_that_no_service_address_takes_is_named() {
+    let services = ", workload: {speaker: metallb}";
+    let filtered = rack(", workload: {speaker: metallb, allow: [192.0.2.0/24]}", "");
+    let unheard =
+        rack(services, "").replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
+
+    for (text, expected) in [
+        (filtered, "nobody announces it: no node's filter takes it from a speaker"),
+        (unheard, "nobody announces it: no speaker that may announce it is heard"),
+    ] {
+        let said = told(&proof(&text));
+        assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:#?}");
+    }
+}
