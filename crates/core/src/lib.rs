@@ -5,6 +5,7 @@
 //! of it, [`render`] turns it all into bytes, and [`migrate`] compares two of them. [`talos`] holds what is known of Talos
 //! itself, [`media`] writes and reads the volumes that it boots with, and [`inspect`] says what it makes of them.
 
+pub mod agent;
 pub mod cluster;
 pub mod inspect;
 pub mod media;

@@ -181,6 +181,8 @@ macro_rules! choice {
         }
 
         impl $crate::cluster::key::Over for $name {}
+
+        $crate::cluster::value::written!($name);
     };
 }
 

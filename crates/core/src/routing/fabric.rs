@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 use super::{Bfd, Family, Filter};
 use crate::cluster::section::{Addressing, Advertise, PolicyIn, PolicyOut, Routing};
@@ -11,7 +12,8 @@ use crate::model::Cluster;
 use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
 
 /// The instance in the node's own table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fabric {
     /// Whom it peers with.
     pub neighbors: Vec<Neighbor>,
@@ -28,7 +30,8 @@ pub struct Fabric {
 }
 
 /// One session.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Neighbor {
     /// How the neighbour is found.
     pub found: Found,
@@ -43,11 +46,13 @@ pub struct Neighbor {
     /// Whether the neighbour connects.
     pub passive: bool,
     /// Where the password can be had.
+    #[serde(skip)]
     pub password: Option<Secret>,
 }
 
 /// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Found {
     /// By its router advertisements on a port.
     Port {
@@ -77,7 +82,8 @@ impl Neighbor {
 }
 
 /// An address that is announced while its link has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Announced {
     /// What kind of address it is.
     pub kind: Advertise,
@@ -88,7 +94,8 @@ pub struct Announced {
 }
 
 /// What is let in from the fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Inward {
     /// Prefixes.
     pub filter: Filter,
@@ -99,7 +106,8 @@ pub struct Inward {
 }
 
 /// What is added to routes on the way to the fabric.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Outward {
     /// Communities.
     pub communities: Vec<Community>,

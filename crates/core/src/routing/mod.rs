@@ -18,6 +18,8 @@ pub mod workload;
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use serde::{Deserialize, Serialize};
+
 use crate::cluster::section::Backend;
 use crate::cluster::value::{Asn, NodeName};
 use crate::model::Cluster;
@@ -30,7 +32,8 @@ pub use router::Router;
 pub use workload::{Domain, Workload};
 
 /// The BGP of one node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Model {
     /// The node.
     pub name: NodeName,
@@ -52,7 +55,8 @@ pub struct Model {
 }
 
 /// Fast detection of a dead path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bfd {
     /// Milliseconds between two packets.
     pub interval: u32,

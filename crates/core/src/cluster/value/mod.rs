@@ -37,9 +37,30 @@ macro_rules! scalar {
         }
 
         impl $crate::cluster::key::Over for $ty {}
+
+        $crate::cluster::value::written!($ty);
     };
 }
 use scalar;
+
+/// Makes a type that has `Display` and [`Scalar`](crate::cluster::read::Scalar) one that other files hold as its text.
+macro_rules! written {
+    ($ty:ty) => {
+        impl serde::Serialize for $ty {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $ty {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(from)?;
+                <Self as $crate::cluster::read::Scalar>::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use written;
 
 /// Makes a checked text: one that holds what its `check` lets through.
 macro_rules! text {

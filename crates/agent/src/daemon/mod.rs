@@ -1,0 +1,1 @@
+//! The routing daemon: its processes, its configuration, and what it tells.

@@ -1,0 +1,1 @@
+//! The kernel: links, addresses, routes and switches.

@@ -1,0 +1,3 @@
+//! The `ichor-agent` command: routing on a Talos node.
+
+fn main() {}
