@@ -41,15 +41,16 @@ fn service(
     template: Option<Template<'_>>,
 ) -> Result<Option<Service>, Vec<Refusal>> {
     let decided = node.routing.as_deref().unwrap();
+    let settings = node.settings.routing.get().unwrap();
     let order = Order {
         backend: decided.backend.value,
         carrier: decided.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
         model: &model(cluster, plan, node),
-        routing: node.settings.routing.get().unwrap(),
-        fetch,
+        version: settings.version.get(),
+        options: &routing::options(settings),
         template,
     };
-    routing::render(order)
+    routing::render(order, fetch)
 }
 
 /// The service of the first node of a text, or what is wrong.

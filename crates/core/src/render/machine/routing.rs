@@ -23,9 +23,10 @@ pub fn service(
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
+    let (version, options) = (routing.version.get(), routing::options(routing));
     let order =
-        Order { backend, carrier: carrier(plan), model: &model, routing, fetch: ground.secret, template };
-    routing::render(order).map_err(|refusals| told(node, refusals))
+        Order { backend, carrier: carrier(plan), model: &model, version, options: &options, template };
+    routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 
 fn model(

@@ -9,8 +9,10 @@ pub mod gobgp;
 pub mod native;
 pub mod template;
 
+use std::collections::BTreeMap;
+
 use crate::cluster::section::{Backend, Carrier, Routing};
-use crate::cluster::value::Secret;
+use crate::cluster::value::{Secret, SoftwareVersion};
 use crate::routing::Model;
 pub use template::Template;
 use template::variables::{self, Daemon};
@@ -33,12 +35,23 @@ pub struct Order<'a> {
     pub carrier: Carrier,
     /// What is meant.
     pub model: &'a Model,
-    /// What is written about the daemon itself: its release and options.
-    pub routing: &'a Routing,
-    /// Fetches the passwords of sessions.
-    pub fetch: &'a Fetch<'a>,
+    /// The daemon's release; that of the carrier when there is none.
+    pub version: Option<&'a SoftwareVersion>,
+    /// Further options.
+    pub options: &'a Options,
     /// A template in the place of the daemon's own configuration.
     pub template: Option<Template<'a>>,
+}
+
+/// Further options, by daemon: each word of a command line for itself.
+pub type Options = BTreeMap<String, Vec<String>>;
+
+/// The options that a file asks for.
+pub fn options(routing: &Routing) -> Options {
+    let entries = routing.daemons.entries();
+    entries
+        .map(|(daemon, at)| (daemon.to_string(), at.value.values().map(ToString::to_string).collect()))
+        .collect()
 }
 
 /// An extension service: what it reads.
@@ -87,18 +100,28 @@ impl Refusal {
     }
 }
 
-/// The service of a node, or everything that is wrong; none where Talos itself speaks BGP.
-pub fn render(order: Order<'_>) -> Result<Option<Service>, Vec<Refusal>> {
+/// The service of a node, or everything that is wrong; none where Talos itself speaks BGP. `fetch` gives the passwords of
+/// sessions.
+pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Vec<Refusal>> {
     let mut refusals = Vec::new();
-    let passwords = passwords(order, &mut refusals);
+    let passwords = passwords(order.model, fetch, &mut refusals);
+    render_with(order, &passwords, refusals)
+}
+
+/// The service of a node whose passwords are known: one for each session with the fabric. `refusals` is what is wrong already.
+pub fn render_with(
+    order: Order<'_>,
+    passwords: &[Option<String>],
+    mut refusals: Vec<Refusal>,
+) -> Result<Option<Service>, Vec<Refusal>> {
     let mut service = match order.backend {
-        Backend::Frr => Some(frr::render(order, &passwords, &mut refusals)),
-        Backend::Bird => Some(bird::render(order, &passwords, &mut refusals)),
-        Backend::Gobgp => Some(gobgp::render(order, &passwords, &mut refusals)),
+        Backend::Frr => Some(frr::render(order, passwords, &mut refusals)),
+        Backend::Bird => Some(bird::render(order, passwords, &mut refusals)),
+        Backend::Gobgp => Some(gobgp::render(order, passwords, &mut refusals)),
         Backend::Native => None,
     };
     if let (Some(service), Some(template)) = (&mut service, order.template)
-        && let Err(refusal) = fill(service, template, order, &passwords)
+        && let Err(refusal) = fill(service, template, order, passwords)
     {
         refusals.push(refusal);
     }
@@ -122,16 +145,16 @@ fn fill(
     Ok(())
 }
 
-/// The password of each session with the fabric.
-fn passwords(order: Order<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
-    let mut one = |secret: &Secret| match password(order.fetch, secret) {
+/// The password of each session with the fabric; why one cannot be had is added to `refusals`.
+pub fn passwords(model: &Model, fetch: &Fetch<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
+    let mut one = |secret: &Secret| match password(fetch, secret) {
         Ok(password) => Some(password),
         Err(reason) => {
             refusals.push(Refusal::new("routing.neighbors", reason));
             None
         }
     };
-    let neighbors = order.model.fabric.neighbors.iter();
+    let neighbors = model.fabric.neighbors.iter();
     neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut one)).collect()
 }
 
@@ -149,6 +172,16 @@ pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
 /// A line break would end the line and start another.
 fn fits(password: &str) -> bool {
     (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The further options of one daemon; what is wrong with one is added to `refusals`.
+fn words<'a>(options: &'a Options, daemon: &str, refusals: &mut Vec<Refusal>) -> &'a [String] {
+    let words = options.get(daemon).map_or(&[][..], Vec::as_slice);
+    if let Some(bad) = words.iter().find(|option| !is_word(option)) {
+        let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
+        refusals.push(Refusal::new("routing.daemons", reason));
+    }
+    words
 }
 
 /// Whether an option is one word of a command line, which a shell reads between double quotes.

@@ -2,7 +2,7 @@
 
 use super::session::alike;
 use crate::cluster::section::{Carrier, Rung};
-use crate::render::routing::{Order, TEMPLATE, Template, render};
+use crate::render::routing::{Order, TEMPLATE, Template, options, render};
 use crate::routing::{Model, Protected};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
@@ -34,11 +34,11 @@ fn broken(context: &Context<'_>, found: &mut Found) {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
             model: &model,
-            routing,
-            fetch: &|_| Ok("password".to_owned()),
+            version: routing.version.get(),
+            options: &options(routing),
             template: Some(Template { path: path.value.as_str(), text }),
         };
-        let refusals = render(order).err().unwrap_or_default();
+        let refusals = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
         for refusal in refusals.into_iter().filter(|refusal| refusal.key == TEMPLATE) {
             rolls.add((backend, refusal.reason), nodes, path.place);
         }

@@ -12,7 +12,8 @@ mod speaker;
 mod text;
 
 use super::{File, Order, Refusal, Service};
-use crate::cluster::section::{Carrier, Routing};
+use crate::cluster::section::Carrier;
+use crate::cluster::value::SoftwareVersion;
 use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Domain, Model};
 
@@ -33,12 +34,12 @@ const LONGEST_RESTART: u16 = 4095;
 struct Release(u16, u16);
 
 impl Release {
-    fn of(routing: &Routing, carrier: Carrier) -> Self {
+    fn of(version: Option<&SoftwareVersion>, carrier: Carrier) -> Self {
         let known = match carrier {
             Carrier::Ichor => OURS,
             Carrier::Official => OFFICIAL,
         };
-        let (major, minor) = routing.version.get().map_or(known, |version| version.minor());
+        let (major, minor) = version.map_or(known, SoftwareVersion::minor);
         Self(major, minor)
     }
 
@@ -55,9 +56,9 @@ impl Release {
 
 /// The service of a node; what is wrong is added to `refusals`.
 pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
-    let Order { model, routing, carrier, .. } = order;
-    let release = Release::of(routing, carrier);
-    refuse_release(routing, release, refusals);
+    let Order { model, version, options, carrier, .. } = order;
+    let release = Release::of(version, carrier);
+    refuse_release(version, release, refusals);
     refuse_words(model, passwords, refusals);
     refuse_passwords(model, passwords, refusals);
     let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals) };
@@ -66,7 +67,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     match carrier {
         Carrier::Official => Service { name: "bird2", version, folder: "/usr/local/etc", files: vec![conf] },
         Carrier::Ichor => {
-            let daemons = daemons::render(model, routing, refusals);
+            let daemons = daemons::render(model, options, refusals);
             let daemons = File { name: "daemons", text: daemons, private: false };
             Service { name: "bird", version, folder: "/usr/local/etc/bird", files: vec![conf, daemons] }
         }
@@ -84,11 +85,11 @@ fn restarts(model: &Model, carrier: Carrier, refusals: &mut Vec<Refusal>) -> Opt
     Some(time)
 }
 
-fn refuse_release(routing: &Routing, release: Release, refusals: &mut Vec<Refusal>) {
-    let patch = routing.version.get().and_then(|version| version.patch());
+fn refuse_release(version: Option<&SoftwareVersion>, release: Release, refusals: &mut Vec<Refusal>) {
+    let patch = version.and_then(SoftwareVersion::patch);
     let early = (release.0, release.1) == (2, 0) && patch.is_some_and(|patch| patch < OLDEST);
     if release.0 != 2 || early {
-        let written = routing.version.get().map(ToString::to_string).unwrap_or_default();
+        let written = version.map(ToString::to_string).unwrap_or_default();
         let reason = format!("BIRD {written} is not known here; take one from 2.0.{OLDEST} on, but not 3");
         refusals.push(Refusal::new("routing.version", reason));
     }

@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::cluster::section::Routing;
-use crate::render::routing::{Refusal, is_word};
+use crate::render::routing::{Options, Refusal, words};
 use crate::routing::{Domain, Model};
 
 /// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
 const NETLINK_BUFFER: &str = "16777216";
 
 /// The file; what is wrong with the options that are written is added to `refusals`.
-pub fn render(model: &Model, routing: &Routing, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
+pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
     let mut text = format!("# {}: written by ichor\n", model.name);
     let names = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
     for name in names {
@@ -19,22 +18,13 @@ pub fn render(model: &Model, routing: &Routing, version: (u16, u16), refusals: &
             "bfdd" => !model.bfd().is_empty(),
             _ => true,
         };
-        let more = routing.daemons.entries().find(|(daemon, _)| daemon.as_str() == name);
-        let more: Vec<&str> = more
-            .iter()
-            .flat_map(|(_, options)| options.value.values())
-            .map(|option| option.as_str())
-            .collect();
+        let more = words(written, name, refusals);
         if !runs && !more.is_empty() {
             let reason = format!("`{name}` does not run here, so it takes no options");
             refusals.push(Refusal::new("routing.daemons", reason));
         }
-        if let Some(bad) = more.iter().find(|option| !is_word(option)) {
-            let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
-            refusals.push(Refusal::new("routing.daemons", reason));
-        }
         let mut options = options(model, name, version);
-        options.extend(more.iter().map(|&option| option.to_owned()));
+        options.extend_from_slice(more);
         let _ = writeln!(text, "{name}={}", if runs { "yes" } else { "no" });
         if runs {
             let _ = writeln!(text, "{name}_options=\"{}\"", options.join(" "));

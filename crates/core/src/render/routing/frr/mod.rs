@@ -10,6 +10,7 @@ mod daemons;
 pub(in crate::render) mod page;
 
 use super::{File, Order, Refusal, Service};
+use crate::cluster::value::SoftwareVersion;
 use crate::routing::Domain;
 
 /// The release in ichor's extension.
@@ -17,8 +18,8 @@ const OURS: (u16, u16) = (10, 5);
 
 /// The service of a node; what is wrong is added to `refusals`.
 pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
-    let Order { model, routing, .. } = order;
-    let version = routing.version.get().map_or(OURS, |version| version.minor());
+    let Order { model, options, .. } = order;
+    let version = order.version.map_or(OURS, SoftwareVersion::minor);
     if version < (8, 4) || version.0 > 10 {
         let (major, minor) = version;
         let reason = format!("FRR {major}.{minor} is not known here; take one from 8.4 to 10");
@@ -30,7 +31,7 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
                       link's family, and there is none; use `isolation: vrf`";
         refusals.push(Refusal::new("routing.workload.isolation", reason));
     }
-    let daemons = daemons::render(model, routing, version, refusals);
+    let daemons = daemons::render(model, options, version, refusals);
     let conf = conf::render(model, passwords, gateway, version);
     Service {
         name: "frr",

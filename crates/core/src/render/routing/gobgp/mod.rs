@@ -11,20 +11,21 @@ mod policy;
 mod toml;
 
 use super::{File, Order, Refusal, Service};
+use crate::cluster::value::SoftwareVersion;
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (4, 8);
 
 /// The service of a node; what is wrong is added to `refusals`.
 pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
-    let Order { model, routing, .. } = order;
-    let version = routing.version.get().map_or(OURS, |version| version.minor());
+    let Order { model, options, .. } = order;
+    let version = order.version.map_or(OURS, SoftwareVersion::minor);
     let (major, minor) = version;
     if !(3..=4).contains(&major) {
         let reason = format!("GoBGP {major}.{minor} is not known here; take one of 3 or 4");
         refusals.push(Refusal::new("routing.version", reason));
     }
-    let daemons = daemons::render(model, routing, refusals);
+    let daemons = daemons::render(model, options, refusals);
     Service {
         name: "gobgp",
         version,
