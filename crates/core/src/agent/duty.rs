@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::wiring::Carried;
-use crate::cluster::section::{Backend, LogLevel};
-use crate::cluster::value::SoftwareVersion;
-use crate::routing::Model;
+use crate::cluster::section::{Advertise, Backend, LogLevel};
+use crate::cluster::value::{LinkName, SoftwareVersion};
+use crate::render::routing::Options;
 use crate::routing::fabric::Neighbor;
+use crate::routing::{Domain, Model};
 
 /// Everything the agent needs to know beforehand.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -18,23 +20,8 @@ use crate::routing::fabric::Neighbor;
 pub struct Duty {
     /// Who speaks BGP.
     pub backend: Backend,
-    /// The release its files are written for; the one in the extension when there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<SoftwareVersion>,
-    /// What is meant. Its ports have the names of the plan until the kernel's are known.
-    pub model: Model,
-    /// Passwords of the sessions with the fabric, in the order of the model's neighbours.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passwords: Vec<Option<Password>>,
-    /// More neighbours like this one, on ports that are not listed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub discover: Option<Discover>,
-    /// Further options, by daemon.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, Vec<String>>,
-    /// What the daemon reads in the place of what would be rendered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<Instead>,
+    /// What is said.
+    pub speech: Speech,
     /// The longest packet on the link to the speaker; that of the first fabric port when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
@@ -44,6 +31,9 @@ pub struct Duty {
     /// When anycast addresses are announced: always when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
+    /// Whether nothing is announced, because the node is about to leave.
+    #[serde(default)]
+    pub drain: bool,
     /// How much is said.
     #[serde(default = "usual_log")]
     pub log: LogLevel,
@@ -52,15 +42,126 @@ pub struct Duty {
     pub status: Option<Status>,
 }
 
+/// What the daemon is told.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Speech {
+    /// What is meant; its words follow from it.
+    Model(Box<Meant>),
+    /// Its own files, ready as they are.
+    Ready(Box<Ready>),
+}
+
+/// What is meant, and how it is put into words.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Meant {
+    /// What is meant. Its ports have the names of the plan until the kernel's are known.
+    pub model: Model,
+    /// Hiddens of the sessions with the fabric, in the order of the model's neighbours; empty when none has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passwords: Vec<Option<Hidden>>,
+    /// More neighbours, on ports that are not listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discover: Option<Discover>,
+    /// Links whose addresses are announced, whatever they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub announce: Vec<Announce>,
+    /// The release of the daemon; the one in the extension when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<SoftwareVersion>,
+    /// Further options, by daemon.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: Options,
+    /// A template of one's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<OwnTemplate>,
+}
+
+/// Files that somebody else wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// The daemon's configuration.
+    pub configuration: Hidden,
+    /// Which daemons run and how, in the form of FRR's `daemons`; the usual ones when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemons: Option<String>,
+    /// The link to the speaker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
+}
+
+/// The link to the speaker.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lead {
+    /// Where our end is.
+    pub domain: Domain,
+    /// Our end: its name and address.
+    pub ours: (String, IpNet),
+    /// The speaker's.
+    pub theirs: (String, IpNet),
+}
+
+/// A link whose addresses are announced, whatever they are.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Announce {
+    /// The link.
+    pub link: LinkName,
+    /// What kind of addresses it has.
+    pub kind: Advertise,
+}
+
+/// A template of one's own.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnTemplate {
+    /// Its path in the cluster file, for errors.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Duty {
+    /// Reads the file of a build. What it says is not repeated: it may hold secrets.
+    pub fn parse(text: &str) -> Result<Self, DutyError> {
+        serde_json::from_str(text).map_err(|error| DutyError {
+            line: error.line(),
+            column: error.column(),
+            reason: if error.is_data() { "it says what this agent does not know" } else { "it is no JSON" },
+        })
+    }
+
+    /// The file of a build.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("all keys are texts");
+        text + "\n"
+    }
+}
+
+/// Why a file tells no duty.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {reason}; build it with the release of ichor that made the extension")]
+pub struct DutyError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub reason: &'static str,
+}
+
 fn usual_log() -> LogLevel {
     LogLevel::Info
 }
 
-/// A password of a session, which prints as `***`.
+/// A text with secrets in it, which prints as `***`.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Password(pub String);
+pub struct Hidden(pub String);
 
-impl fmt::Debug for Password {
+impl fmt::Debug for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -84,27 +185,6 @@ pub enum Ports {
     Advertised,
     /// All.
     All,
-}
-
-/// What the daemon reads in the place of what would be rendered.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Instead {
-    /// A template of one's own.
-    Template {
-        /// Its path in the cluster file, for errors.
-        path: String,
-        /// Its text.
-        text: String,
-    },
-    /// The daemon's own file and its `daemons`, ready as they are.
-    Ready {
-        /// The daemon's configuration.
-        configuration: Password,
-        /// `daemons`; what would be rendered when there is none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        daemons: Option<String>,
-    },
 }
 
 /// A check on which the announcement of anycast addresses depends.
@@ -181,5 +261,5 @@ pub struct Status {
     /// The agent's own certificate, as PEM.
     pub certificate: String,
     /// Its key, as PEM.
-    pub key: Password,
+    pub key: Hidden,
 }

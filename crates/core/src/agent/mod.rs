@@ -7,11 +7,14 @@
 //! Not here: doing any of it, which is `crates/agent`.
 
 pub mod duty;
+pub mod environment;
 pub mod link;
+pub mod scene;
 pub mod session;
 pub mod wiring;
 
 pub use duty::Duty;
 pub use link::Link;
+pub use scene::Scene;
 pub use session::Session;
 pub use wiring::Wiring;

@@ -105,7 +105,7 @@ impl Model {
     }
 
     /// Announces nothing any more, neither the node's own nor the speaker's. Sessions stay: the node still finds its way.
-    fn drain(&mut self) {
+    pub fn drain(&mut self) {
         self.fabric.announced.clear();
         self.fabric.aggregates.clear();
         if let Some(workload) = &mut self.workload {

@@ -98,6 +98,11 @@ impl Refusal {
     fn new(key: &'static str, reason: impl Into<String>) -> Self {
         Self { key, reason: reason.into() }
     }
+
+    /// Talos itself speaks BGP: there is no daemon.
+    pub fn no_daemon() -> Self {
+        Self::new("routing.backend", "Talos itself speaks BGP, and no agent runs")
+    }
 }
 
 /// The service of a node, or everything that is wrong; none where Talos itself speaks BGP. `fetch` gives the passwords of
@@ -126,6 +131,21 @@ pub fn render_with(
         refusals.push(refusal);
     }
     if refusals.is_empty() { Ok(service) } else { Err(refusals) }
+}
+
+/// The service of files that somebody else wrote; without `daemons`, the usual daemons of this release run.
+pub fn ready(
+    backend: Backend,
+    configuration: &str,
+    daemons: Option<&str>,
+    version: Option<&SoftwareVersion>,
+) -> Result<Service, Vec<Refusal>> {
+    match backend {
+        Backend::Frr => Ok(frr::ready(configuration, daemons, version)),
+        Backend::Bird => Ok(bird::ready(configuration, daemons, version)),
+        Backend::Gobgp => Ok(gobgp::ready(configuration, daemons, version)),
+        Backend::Native => Err(vec![Refusal::no_daemon()]),
+    }
 }
 
 /// Puts what a template gives in the place of the daemon's own configuration.

@@ -3,6 +3,11 @@
 use crate::render::routing::{Options, Refusal, words};
 use crate::routing::Model;
 
+/// The file for a configuration that somebody else wrote.
+pub fn usual() -> String {
+    "bird=yes\nbird_options=\"\"\n".to_owned()
+}
+
 /// The file; what is wrong with the options that are written is added to `refusals`.
 pub fn render(model: &Model, options: &Options, refusals: &mut Vec<Refusal>) -> String {
     let options = words(options, "bird", refusals);

@@ -62,16 +62,30 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     refuse_words(model, passwords, refusals);
     refuse_passwords(model, passwords, refusals);
     let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals) };
-    let conf = File { name: "bird.conf", text: conf::render(&told, passwords), private: true };
+    let conf = conf::render(&told, passwords);
     let version = (release.0, release.1);
     match carrier {
-        Carrier::Official => Service { name: "bird2", version, folder: "/usr/local/etc", files: vec![conf] },
-        Carrier::Ichor => {
-            let daemons = daemons::render(model, options, refusals);
-            let daemons = File { name: "daemons", text: daemons, private: false };
-            Service { name: "bird", version, folder: "/usr/local/etc/bird", files: vec![conf, daemons] }
+        Carrier::Official => {
+            Service { name: "bird2", version, folder: "/usr/local/etc", files: vec![file(conf)] }
         }
+        Carrier::Ichor => service(version, conf, daemons::render(model, options, refusals)),
     }
+}
+
+/// The service of files that somebody else wrote.
+pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+    let version = version.map_or(OURS, SoftwareVersion::minor);
+    let daemons = daemons.map_or_else(daemons::usual, str::to_owned);
+    service(version, configuration.to_owned(), daemons)
+}
+
+fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
+    let daemons = File { name: "daemons", text: daemons, private: false };
+    Service { name: "bird", version, folder: "/usr/local/etc/bird", files: vec![file(conf), daemons] }
+}
+
+fn file(conf: String) -> File {
+    File { name: "bird.conf", text: conf, private: true }
 }
 
 /// Seconds that neighbours keep routes through a restart. Without the agent BIRD is stopped as if for good: it says good-bye,

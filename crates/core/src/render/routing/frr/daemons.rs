@@ -5,14 +5,31 @@ use std::fmt::Write;
 use crate::render::routing::{Options, Refusal, words};
 use crate::routing::{Domain, Model};
 
+/// FRR's programs that a node may need.
+const NAMES: [&str; 5] = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
+
+/// Without this each daemon has a shell on a TCP port of every address.
+const CLOSED: &str = "-P 0";
+
 /// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
 const NETLINK_BUFFER: &str = "16777216";
+
+/// The file for a configuration that somebody else wrote.
+pub fn usual(configuration: &str, version: (u16, u16)) -> String {
+    let bfd = configuration.lines().any(|line| line.split_whitespace().any(|word| word == "bfd"));
+    let runs = |name| match name {
+        "mgmtd" => version.0 >= 9,
+        "bfdd" => bfd,
+        _ => true,
+    };
+    let line = |name| format!("{name}=yes\n{name}_options=\"{CLOSED}\"\n");
+    NAMES.into_iter().filter(|name| runs(name)).map(line).collect()
+}
 
 /// The file; what is wrong with the options that are written is added to `refusals`.
 pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
     let mut text = format!("# {}: written by ichor\n", model.name);
-    let names = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
-    for name in names {
+    for name in NAMES {
         let runs = match name {
             "mgmtd" => version.0 >= 9,
             "bfdd" => !model.bfd().is_empty(),
@@ -34,8 +51,7 @@ pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &
 }
 
 fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
-    // Without this each daemon has a shell on a TCP port of every address.
-    let mut options = vec!["-P 0".to_owned()];
+    let mut options = vec![CLOSED.to_owned()];
     if name == "zebra" {
         options.push(format!("-s {NETLINK_BUFFER}"));
         if let Some(time) = model.fabric.graceful_restart {

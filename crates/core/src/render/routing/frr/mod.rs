@@ -33,6 +33,17 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
     }
     let daemons = daemons::render(model, options, version, refusals);
     let conf = conf::render(model, passwords, gateway, version);
+    service(version, conf, daemons)
+}
+
+/// The service of files that somebody else wrote.
+pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+    let version = version.map_or(OURS, SoftwareVersion::minor);
+    let daemons = daemons.map_or_else(|| daemons::usual(configuration, version), str::to_owned);
+    service(version, configuration.to_owned(), daemons)
+}
+
+fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
     Service {
         name: "frr",
         version,

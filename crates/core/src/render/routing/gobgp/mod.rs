@@ -26,12 +26,23 @@ pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec
         refusals.push(Refusal::new("routing.version", reason));
     }
     let daemons = daemons::render(model, options, refusals);
+    service(version, conf::render(model, passwords), daemons)
+}
+
+/// The service of files that somebody else wrote.
+pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+    let version = version.map_or(OURS, SoftwareVersion::minor);
+    let daemons = daemons.map_or_else(daemons::usual, str::to_owned);
+    service(version, configuration.to_owned(), daemons)
+}
+
+fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
     Service {
         name: "gobgp",
         version,
         folder: "/usr/local/etc/gobgp",
         files: vec![
-            File { name: "gobgpd.toml", text: conf::render(model, passwords), private: true },
+            File { name: "gobgpd.toml", text: conf, private: true },
             File { name: "daemons", text: daemons, private: false },
         ],
     }

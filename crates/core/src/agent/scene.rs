@@ -1,0 +1,255 @@
+//! What of a duty can be done now: with the links that are there, and what else the node knows of itself.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use ipnet::IpNet;
+
+use super::duty::{Duty, Lead, Meant, Ports, Speech};
+use super::link::{self, Ambiguous, Link};
+use super::wiring::{Pair, Wiring};
+use crate::cluster::section::{Advertise, Carrier};
+use crate::cluster::value::{LinkName, Mac, SoftwareVersion};
+use crate::render::routing::{self, Order, Refusal, Service, Template};
+use crate::routing::fabric::{Announced, Found, Neighbor};
+use crate::routing::{Domain, Family, Model, Workload};
+
+/// What the node knows of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions<'a> {
+    /// The links of its own network namespace.
+    pub links: &'a [Link],
+    /// Those on which a router advertises itself.
+    pub advertised: &'a BTreeSet<String>,
+    /// Whether the kernel can make a VRF.
+    pub vrf: bool,
+    /// Whether what is behind the anycast addresses works.
+    pub healthy: bool,
+    /// Whether the node is about to leave.
+    pub leaving: bool,
+}
+
+/// What can be done now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// What is meant, as far as it is possible, with the kernel's names of ports; none for files that are ready.
+    pub model: Option<Model>,
+    /// A password for each neighbour of the model.
+    passwords: Vec<Option<String>>,
+    /// The links it needs.
+    pub wiring: Wiring,
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+}
+
+/// What a node waits for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waiting {
+    /// A fabric port.
+    Port {
+        /// Its name in the plan.
+        name: LinkName,
+        /// Its MAC address.
+        mac: Option<Mac>,
+    },
+    /// Any fabric port.
+    AnyPort,
+    /// The kernel's module for VRFs.
+    Vrf(String),
+    /// The MTU of the first fabric port.
+    Mtu,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port { name, mac: Some(mac) } => write!(f, "no port has the MAC address {mac} ({name})"),
+            Self::Port { name, mac: None } => write!(f, "there is no port {name}"),
+            Self::AnyPort => write!(f, "no port has a router that advertises itself"),
+            Self::Vrf(name) => write!(
+                f,
+                "the kernel has no VRFs, so {name} is left out; load the module by `machine.kernel.modules: [{{name: vrf}}]`"
+            ),
+            Self::Mtu => write!(f, "the link to the speaker takes its MTU from the first fabric port"),
+        }
+    }
+}
+
+impl Scene {
+    /// What can be done of a duty, or the ports that cannot be told apart.
+    pub fn of(duty: &Duty, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+        match &duty.speech {
+            Speech::Model(meant) => Self::meant(duty, meant, now),
+            Speech::Ready(ready) => {
+                let mut waiting = Vec::new();
+                let pair = ready.lead.clone().and_then(|lead| pair(duty, lead, &[], now, &mut waiting));
+                let wiring = Wiring { pair, carried: duty.carried.clone(), ..Wiring::default() };
+                Ok(Self { model: None, passwords: Vec::new(), wiring, waiting })
+            }
+        }
+    }
+
+    fn meant(duty: &Duty, meant: &Meant, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+        let mut waiting = Vec::new();
+        let sessions = sessions(meant, now, &mut waiting)?;
+        let mut model = meant.model.clone();
+        let (neighbors, passwords): (Vec<_>, Vec<_>) = sessions.into_iter().unzip();
+        model.fabric.neighbors = neighbors;
+        let ports = ports(&model);
+        announce(&mut model, meant, now);
+        let lead = model.workload.as_ref().and_then(lead);
+        let pair = lead.and_then(|lead| pair(duty, lead, &ports, now, &mut waiting));
+        if pair.is_none() {
+            model.workload = None;
+        }
+        if !now.healthy {
+            model.fabric.announced.retain(|announced| announced.kind != Advertise::Anycast);
+        }
+        if duty.drain || now.leaving {
+            model.drain();
+        }
+        let wiring = Wiring { pair, carried: duty.carried.clone(), ports, ..Wiring::default() };
+        Ok(Self { model: Some(model), passwords, wiring, waiting })
+    }
+
+    /// The daemon's files, for the release that is there, or everything that is wrong.
+    pub fn render(&self, duty: &Duty, there: Option<&SoftwareVersion>) -> Result<Service, Vec<Refusal>> {
+        let (model, meant) = match (&self.model, &duty.speech) {
+            (Some(model), Speech::Model(meant)) => (model, meant),
+            (None, Speech::Model(meant)) => (&meant.model, meant),
+            (_, Speech::Ready(ready)) => {
+                let (configuration, daemons) = (&ready.configuration.0, ready.daemons.as_deref());
+                return routing::ready(duty.backend, configuration, daemons, there);
+            }
+        };
+        let template = meant.template.as_ref();
+        let order = Order {
+            backend: duty.backend,
+            carrier: Carrier::Ichor,
+            model,
+            version: there.or(meant.version.as_ref()),
+            options: &meant.options,
+            template: template.map(|own| Template { path: &own.path, text: &own.text }),
+        };
+        let service = routing::render_with(order, &self.passwords, Vec::new())?;
+        service.ok_or_else(|| vec![Refusal::no_daemon()])
+    }
+}
+
+/// The sessions with the fabric whose ports are there, each with its password.
+fn sessions(
+    meant: &Meant,
+    now: Conditions<'_>,
+    waiting: &mut Vec<Waiting>,
+) -> Result<Vec<(Neighbor, Option<String>)>, Vec<Ambiguous>> {
+    let mut ambiguous = Vec::new();
+    let mut sessions = Vec::new();
+    for (nth, neighbor) in meant.model.fabric.neighbors.iter().enumerate() {
+        let password = meant.passwords.get(nth).cloned().flatten().map(|password| password.0);
+        match found(&neighbor.found, now.links) {
+            Ok(Some(found)) => sessions.push((Neighbor { found, ..neighbor.clone() }, password)),
+            Ok(None) => waiting.extend(missing(&neighbor.found)),
+            Err(error) => ambiguous.push(error),
+        }
+    }
+    if let Some(discover) = &meant.discover {
+        let ports = now.links.iter().filter(|link| {
+            let heard = discover.ports == Ports::All || now.advertised.contains(&link.name);
+            heard && link.is_physical() && link.master.is_none()
+        });
+        let before = sessions.len();
+        sessions.extend(ports.filter_map(|link| {
+            let found = Found::Port { name: LinkName::parse(&link.name).ok()?, mac: link.port_mac() };
+            Some((Neighbor { found, ..discover.like.clone() }, None))
+        }));
+        if sessions.len() == before {
+            waiting.push(Waiting::AnyPort);
+        }
+    }
+    ambiguous.dedup();
+    if ambiguous.is_empty() { Ok(sessions) } else { Err(ambiguous) }
+}
+
+/// A neighbour with the kernel's name of its port; none while the port is missing.
+fn found(meant: &Found, links: &[Link]) -> Result<Option<Found>, Ambiguous> {
+    let Found::Port { name, mac } = meant else { return Ok(Some(meant.clone())) };
+    let link = match mac {
+        Some(mac) => link::port(links, *mac)?,
+        None => links.iter().find(|link| link.name == name.as_str()),
+    };
+    let name = link.and_then(|link| LinkName::parse(&link.name).ok());
+    Ok(name.map(|name| Found::Port { name, mac: *mac }))
+}
+
+fn missing(meant: &Found) -> Option<Waiting> {
+    match meant {
+        Found::Port { name, mac } => Some(Waiting::Port { name: name.clone(), mac: *mac }),
+        Found::Address { .. } => None,
+    }
+}
+
+fn ports(model: &Model) -> Vec<String> {
+    let port = |neighbor: &Neighbor| match &neighbor.found {
+        Found::Port { name, .. } => Some(name.to_string()),
+        Found::Address { .. } => None,
+    };
+    model.fabric.neighbors.iter().filter_map(port).collect()
+}
+
+/// Adds the addresses of links that are announced whatever they are. Those of an anycast link are never a source.
+fn announce(model: &mut Model, meant: &Meant, now: Conditions<'_>) {
+    for announce in &meant.announce {
+        let Some(link) = now.links.iter().find(|link| link.name == announce.link.as_str()) else { continue };
+        for net in link.addresses.iter().filter(|net| is_for_others(**net)) {
+            let net = IpNet::from(net.addr());
+            let announced = Announced { kind: announce.kind, link: announce.link.clone(), net };
+            if !model.fabric.announced.contains(&announced) {
+                model.fabric.announced.push(announced);
+            }
+            let taken = |source: &std::net::IpAddr| Family::of(IpNet::from(*source)) == Family::of(net);
+            if announce.kind != Advertise::Anycast && !model.sources.iter().any(taken) {
+                model.sources.push(net.addr());
+            }
+        }
+    }
+}
+
+/// Whether an address of a loopback or dummy link means something to others.
+fn is_for_others(net: IpNet) -> bool {
+    let link_local = match net {
+        IpNet::V4(net) => net.addr().is_link_local(),
+        IpNet::V6(net) => net.addr().is_unicast_link_local(),
+    };
+    net.prefix_len() == net.max_prefix_len() && !net.addr().is_loopback() && !link_local
+}
+
+fn lead(workload: &Workload) -> Option<Lead> {
+    let net = |address| IpNet::new(address, workload.prefix).ok();
+    Some(Lead {
+        domain: workload.domain.clone(),
+        ours: (workload.ours.link.clone(), net(workload.ours.address)?),
+        theirs: (workload.theirs.link.clone(), net(workload.theirs.address)?),
+    })
+}
+
+/// The link to the speaker, unless the kernel cannot make it yet.
+fn pair(
+    duty: &Duty,
+    lead: Lead,
+    ports: &[String],
+    now: Conditions<'_>,
+    waiting: &mut Vec<Waiting>,
+) -> Option<Pair> {
+    if let Domain::Vrf { name, .. } = &lead.domain
+        && !now.vrf
+    {
+        waiting.push(Waiting::Vrf(name.clone()));
+        return None;
+    }
+    let first = ports.first().and_then(|port| now.links.iter().find(|link| link.name == *port));
+    let Some(mtu) = duty.mtu.or(first.map(|link| link.mtu)) else {
+        waiting.push(Waiting::Mtu);
+        return None;
+    };
+    Some(Pair { domain: lead.domain, ours: lead.ours, theirs: lead.theirs, mtu })
+}
