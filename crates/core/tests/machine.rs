@@ -125,17 +125,18 @@ fn a_worker_holds_no_key_of_the_cluster() {
 }
 
 #[test]
-fn a_node_that_runs_frr_is_given_its_files_before_and_after_the_installation() {
+fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
     for release in RELEASES {
         for (name, _, boot, machine) in
             rendered(&common::folder("../../../examples/metallb"), release).unwrap()
         {
             for text in [boot, machine] {
                 let (_, service) = text.split_once("kind: ExtensionServiceConfig\nname: frr\n").unwrap();
-                let paths =
-                    ["frr.conf", "daemons"].map(|file| format!("mountPath: /usr/local/etc/frr/{file}"));
-                assert!(paths.iter().all(|path| service.contains(path)), "{name} {release}: {service}");
-                assert!(service.contains("router bgp 650"), "{name} {release}: {service}");
+                assert!(
+                    service.contains("mountPath: /usr/local/etc/frr/agent.json"),
+                    "{name} {release}: {service}"
+                );
+                assert!(service.contains("\"asn\": \"650"), "{name} {release}: {service}");
             }
         }
     }
@@ -156,5 +157,5 @@ fn a_password_is_part_of_what_a_machine_has_before_it_is_installed() {
          nodes: [{name: a, role: controlplane, index: 1}]",
     );
 
-    assert!(boot.contains("name: bgp\n") && boot.contains("password a-secret-of-the-file"), "{boot}");
+    assert!(boot.contains("name: bgp\n") && boot.contains("\"a-secret-of-the-file\""), "{boot}");
 }

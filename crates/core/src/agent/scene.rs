@@ -56,7 +56,7 @@ pub enum Waiting {
     AnyPort,
     /// The kernel's module for VRFs.
     Vrf(String),
-    /// The MTU of the first fabric port.
+    /// A link whose MTU the one to the speaker shall have.
     Mtu,
 }
 
@@ -70,7 +70,9 @@ impl fmt::Display for Waiting {
                 f,
                 "the kernel has no VRFs, so {name} is left out; load the module by `machine.kernel.modules: [{{name: vrf}}]`"
             ),
-            Self::Mtu => write!(f, "the link to the speaker takes its MTU from the first fabric port"),
+            Self::Mtu => {
+                write!(f, "there is no port yet from which the link to the speaker could take its MTU")
+            }
         }
     }
 }
@@ -98,7 +100,7 @@ impl Scene {
         let ports = ports(&model);
         announce(&mut model, meant, now);
         let lead = model.workload.as_ref().and_then(lead);
-        let pair = lead.and_then(|lead| pair(duty, lead, &ports, now, &mut waiting));
+        let pair = lead.and_then(|lead| pair(duty, lead, &model.fabric.neighbors, now, &mut waiting));
         if pair.is_none() {
             model.workload = None;
         }
@@ -232,11 +234,23 @@ fn lead(workload: &Workload) -> Option<Lead> {
     })
 }
 
+/// The first link toward the fabric: the port of the first neighbour, or the link of its network; a port where neither is
+/// known.
+fn first_link<'l>(fabric: &[Neighbor], links: &'l [Link]) -> Option<&'l Link> {
+    let toward = |neighbor: &Neighbor| match &neighbor.found {
+        Found::Port { name, .. } => links.iter().find(|link| link.name == name.as_str()),
+        Found::Address { address, .. } => {
+            links.iter().find(|link| link.addresses.iter().any(|net| net.contains(address)))
+        }
+    };
+    fabric.iter().find_map(toward).or_else(|| links.iter().find(|link| link.is_physical() && link.up))
+}
+
 /// The link to the speaker, unless the kernel cannot make it yet.
 fn pair(
     duty: &Duty,
     lead: Lead,
-    ports: &[String],
+    fabric: &[Neighbor],
     now: Conditions<'_>,
     waiting: &mut Vec<Waiting>,
 ) -> Option<Pair> {
@@ -246,8 +260,7 @@ fn pair(
         waiting.push(Waiting::Vrf(name.clone()));
         return None;
     }
-    let first = ports.first().and_then(|port| now.links.iter().find(|link| link.name == *port));
-    let Some(mtu) = duty.mtu.or(first.map(|link| link.mtu)) else {
+    let Some(mtu) = duty.mtu.or_else(|| first_link(fabric, now.links).map(|link| link.mtu)) else {
         waiting.push(Waiting::Mtu);
         return None;
     };

@@ -176,7 +176,7 @@ impl<'a> Ask<'a> {
 }
 
 /// Whether a node has an anycast address that follows the API's health: only control planes have one.
-pub(super) fn watches_health(settings: &Rung, role: Role) -> bool {
+pub fn watches_health(settings: &Rung, role: Role) -> bool {
     let api = settings.network.get().and_then(|network| network.api.get());
     role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && any(&api.anycast))
 }

@@ -8,6 +8,7 @@
 
 mod base;
 mod cluster;
+mod duty;
 mod firewall;
 mod install;
 pub mod network;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, RenderError};
+use super::{Draft, Ground, RenderError, duty};
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::routing::{self, Order, Refusal, Service, Template, native};
@@ -29,7 +29,7 @@ pub fn service(
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 
-fn model(
+pub(super) fn model(
     ground: Ground<'_>,
     protected: &Protected,
     node: &NodePlan,
@@ -54,11 +54,11 @@ pub fn template<'a>(
     }
 }
 
-fn carrier(plan: &RoutingPlan) -> Carrier {
+pub(super) fn carrier(plan: &RoutingPlan) -> Carrier {
     plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value)
 }
 
-fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> {
+pub(super) fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> {
     let told = |refusal: Refusal| RenderError::new(node.path(refusal.key), refusal.reason);
     refusals.into_iter().map(told).collect()
 }
@@ -102,11 +102,13 @@ pub fn add(
         Err(mut found) => return errors.append(&mut found),
     };
     let named = node.settings.routing.get().and_then(|routing| routing.service.get());
-    let files: Vec<_> = service
-        .files
-        .iter()
-        .map(|file| json!({"content": file.text, "mountPath": format!("{}/{}", service.folder, file.name)}))
-        .collect();
+    let mount =
+        |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
+    let files: Vec<_> = match duty::of(ground, protected, node, stage) {
+        Ok(Some(duty)) => vec![mount(duty::FILE, &duty.text())],
+        Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
+        Err(mut found) => return errors.append(&mut found),
+    };
     let name = named.map_or(service.name, |name| name.as_str());
     draft.document("ExtensionServiceConfig", json!({"name": name, "configFiles": files}));
 }

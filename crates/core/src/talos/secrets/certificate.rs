@@ -3,17 +3,24 @@
 //! Not here: how long one is good for, which whoever asks for it says.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
-use rand_core::CryptoRngCore;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRngCore, SeedableRng as _};
+use sha2::{Digest as _, Sha256};
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::certificate::{CertificateInner, TbsCertificateInner, Version};
-use x509_cert::der::asn1::{Any, BitString, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec};
+use x509_cert::der::asn1::{
+    Any, BitString, Ia5String, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec,
+};
 use x509_cert::der::oid::AssociatedOid;
 use x509_cert::der::{Decode as _, Encode, Header, Reader as _, SliceReader};
 use x509_cert::ext::Extension;
+use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{
-    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, SubjectKeyIdentifier,
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, SubjectAltName,
+    SubjectKeyIdentifier,
 };
 use x509_cert::name::{Name, RdnSequence, RelativeDistinguishedName};
 use x509_cert::serial_number::SerialNumber;
@@ -115,9 +122,12 @@ impl Certificate {
         &self.inner.tbs_certificate.subject
     }
 
-    fn subject_key_id(&self) -> Option<Vec<u8>> {
-        let found = self.inner.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
-        Some(found.1.0.as_bytes().to_vec())
+    /// What a certificate says of the authority that signed it, where that has an identifier.
+    fn signs(&self) -> Option<Extension> {
+        let (_, id) = self.inner.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
+        let issuer =
+            AuthorityKeyIdentifier { key_identifier: Some(id.0), ..AuthorityKeyIdentifier::default() };
+        Some(extension(false, &issuer))
     }
 }
 
@@ -180,16 +190,54 @@ pub fn client_certificate(
         extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
         extension(false, &ExtendedKeyUsage(vec![CLIENT_AUTH])),
     ];
-    if let Some(id) = authority.subject_key_id() {
-        let key_identifier = Some(OctetString::new(id).expect(FITS));
-        let issuer = AuthorityKeyIdentifier { key_identifier, ..AuthorityKeyIdentifier::default() };
-        extensions.push(extension(false, &issuer));
-    }
+    extensions.extend(authority.signs());
     let to_be_signed = Statement {
         serial: serial(rng),
         issuer: authority.subject().clone(),
         subject: name(roles),
         validity: validity(now, life)?,
+        key: key.public_info()?,
+        extensions,
+    };
+    pair(to_be_signed.sign(&signer)?, &key)
+}
+
+/// Makes the certificate by which the agent of a node proves itself, signed by the authority `os` and good for as long as
+/// that is.
+///
+/// Everything in it follows from the authority and the node, the key too: a build with the same secrets gives the same.
+pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<Pair, IssueError> {
+    let authority = Certificate::read(&os.crt)?;
+    let signer = PrivateKey::read(&os.key)?;
+    if !authority.belongs_to(&signer) {
+        return Err(IssueError::Foreign);
+    }
+    let (_, secret) = os.key.block().ok_or(KeyError::CannotSign)?;
+    let seed = Sha256::new()
+        .chain_update("ichor agent\0")
+        .chain_update(node)
+        .chain_update("\0")
+        .chain_update(secret);
+    let mut rng = ChaCha20Rng::from_seed(seed.finalize().into());
+    let key = PrivateKey::new(signer.kind().ok_or(KeyError::CannotSign)?, &mut rng);
+    let dns = Ia5String::new(node).map(GeneralName::DnsName).ok();
+    let addresses = addresses.iter().map(|address| match address {
+        IpAddr::V4(address) => OctetString::new(address.octets()),
+        IpAddr::V6(address) => OctetString::new(address.octets()),
+    });
+    let addresses = addresses.map(|octets| GeneralName::IpAddress(octets.expect(FITS)));
+    let mut extensions = vec![
+        extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
+        extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH])),
+        // Its subject is empty, so this is what names it (RFC 5280, 4.2.1.6).
+        extension(true, &SubjectAltName(dns.into_iter().chain(addresses).collect())),
+    ];
+    extensions.extend(authority.signs());
+    let to_be_signed = Statement {
+        serial: serial(&mut rng),
+        issuer: authority.subject().clone(),
+        subject: name(None),
+        validity: authority.inner.tbs_certificate.validity,
         key: key.public_info()?,
         extensions,
     };

@@ -20,7 +20,9 @@ pub use admin::{
     ADMIN_ROLE, AdminCaution, AdminFault, admin_cautions, admin_faults, read_admin, write_admin,
 };
 pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
-pub use certificate::{CertificateError, IssueError, admin_certificate, client_certificate};
+pub use certificate::{
+    CertificateError, IssueError, admin_certificate, agent_certificate, client_certificate,
+};
 pub use check::{Warning, pair_warnings};
 pub use import::{ImportError, from_config};
 pub use key::KeyError;

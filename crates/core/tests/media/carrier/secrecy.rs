@@ -44,7 +44,7 @@ fn a_password_goes_only_where_nobody_else_reads() {
         let text = text("v1.13.9", platform, &format!("from: {from}"), PASSWORD);
         let carried = of_text(&text);
 
-        assert!(carried.boot.contains("password a-secret-of-the-file"), "{}", carried.boot);
+        assert!(carried.boot.contains("\"a-secret-of-the-file\""), "{}", carried.boot);
         assert!(carried.file(file).private);
         assert_eq!(told(&text, "boot-carrier-secret"), Vec::<String>::new());
     }

@@ -1,0 +1,127 @@
+//! What the agent on a node is told.
+
+use std::net::IpAddr;
+
+use super::routing::{carrier, model, template, told};
+use super::{Ground, RenderError};
+use crate::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
+use crate::agent::wiring::Carried;
+use crate::cluster::section::{Backend, Carrier, Isolation, LogLevel, Routing};
+use crate::plan::backend::watches_health;
+use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
+use crate::render::routing;
+use crate::routing::Protected;
+use crate::talos::secrets::agent_certificate;
+
+/// The name of the file.
+pub const FILE: &str = "agent.json";
+
+/// The duty of a node's agent; none where no agent runs.
+pub fn of(
+    ground: Ground<'_>,
+    protected: &Protected,
+    node: &NodePlan,
+    stage: Stage,
+) -> Result<Option<Duty>, Vec<RenderError>> {
+    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
+        return Ok(None);
+    };
+    let backend = plan.backend.value;
+    if backend == Backend::Native || carrier(plan) != Carrier::Ichor {
+        return Ok(None);
+    }
+    let Some(model) = model(ground, protected, node)? else { return Ok(None) };
+    let mut refusals = Vec::new();
+    let passwords = routing::passwords(&model, ground.secret, &mut refusals);
+    let mut errors = told(node, refusals);
+    let template = template(ground.attachments, routing, backend).unwrap_or_else(|reason| {
+        errors.push(RenderError::new(node.path(routing::TEMPLATE), reason));
+        None
+    });
+    let status = status(ground, node, routing, stage).unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    });
+    let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
+    let meant = Meant {
+        model,
+        passwords: if passwords.iter().any(Option::is_some) { passwords } else { Vec::new() },
+        discover: None,
+        announce: Vec::new(),
+        version: routing.version.get().cloned(),
+        options: routing::options(routing),
+        template: template
+            .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
+    };
+    let duty = Duty {
+        backend,
+        speech: Speech::Model(Box::new(meant)),
+        mtu: mtu(plan, routing),
+        carried: carried(node, stage),
+        health: health(node),
+        drain: node.settings.drain.value() == Some(true),
+        log: routing.agent.get().and_then(|agent| agent.log.value()).unwrap_or(LogLevel::Info),
+        status,
+    };
+    if errors.is_empty() { Ok(Some(duty)) } else { Err(errors) }
+}
+
+/// What is written; in a namespace 1500, else that of the first fabric port, which only the node knows.
+fn mtu(plan: &RoutingPlan, routing: &Routing) -> Option<u32> {
+    let link = routing.workload.get().and_then(|workload| workload.link.get());
+    let written = link.and_then(|link| link.mtu.value()).map(|mtu| mtu.0);
+    let isolation = plan.workload.as_ref().map(|workload| workload.isolation.value);
+    written.or((isolation == Some(Isolation::Netns)).then_some(1500))
+}
+
+/// Before it is installed, a Talos without documents for links gives a node no loopback or dummy addresses.
+fn carried(node: &NodePlan, stage: Stage) -> Vec<Carried> {
+    if stage == Stage::Final || !node.old_links {
+        return Vec::new();
+    }
+    let of = |link: &str, prefixes: &Prefixes| Carried {
+        link: link.to_owned(),
+        addresses: prefixes.iter().map(|(net, _)| net).collect(),
+    };
+    let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
+    let dummies = dummies.map(|dummy| of(dummy.name.as_str(), &dummy.address));
+    let all = std::iter::once(of("lo", &node.loopback)).chain(dummies);
+    all.filter(|carried| !carried.addresses.is_empty()).collect()
+}
+
+fn health(node: &NodePlan) -> Option<Health> {
+    if !watches_health(&node.settings, node.role) {
+        return None;
+    }
+    let url = node.settings.network.get()?.api.get()?.health.get()?;
+    Some(Health::of(Probe::Url(url.to_string())))
+}
+
+/// Where the state is served: not before the installation, when nobody but the node's own can be trusted.
+fn status(
+    ground: Ground<'_>,
+    node: &NodePlan,
+    routing: &Routing,
+    stage: Stage,
+) -> Result<Option<Status>, RenderError> {
+    const KEY: &str = "routing.agent.status.listen";
+    let listen = routing.agent.get().and_then(|agent| agent.status.get()?.listen.get());
+    let Some(listen) = listen.filter(|_| stage == Stage::Final) else { return Ok(None) };
+    let wrong = |reason: String| RenderError::new(node.path(KEY), reason);
+    let (host, port) = listen.as_str().rsplit_once(':').unwrap_or((listen.as_str(), ""));
+    let port = port.parse().map_err(|_| wrong(format!("`{port}` is no port")))?;
+    let host = host.trim_matches(['[', ']']);
+    let address = if host == "node" { node.main_address() } else { host.parse().ok() };
+    let address = address
+        .ok_or_else(|| wrong(format!("`{host}` is no address; write one, or `node` for the node's own")))?;
+    let names: Vec<IpAddr> = [Some(address), node.main_address()].into_iter().flatten().collect();
+    let pair = agent_certificate(&ground.bundle.os, node.name.as_str(), &names)
+        .map_err(|error| wrong(format!("no certificate can be made for it: {error}")))?;
+    Ok(Some(Status {
+        listen: address,
+        port,
+        ca: ground.bundle.os.crt.text().into_owned(),
+        certificate: pair.crt.text().into_owned(),
+        key: Hidden(pair.key.text().into_owned()),
+    }))
+}
