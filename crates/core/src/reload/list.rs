@@ -53,6 +53,13 @@ impl Entry {
         self.value.starts_with("permit")
     }
 
+    /// Whether FRR takes the one for the other. What bgpd itself keeps, it takes back by what is matched: `no … seq 10 deny ^$`
+    /// ends `seq 5 permit ^$`.
+    fn is_taken_for(&self, other: &Self) -> bool {
+        let matched = |entry: &Self| entry.value.split_once(' ').map(|(_, matched)| matched.to_owned());
+        self.value == other.value || (self.list.starts_with("bgp ") && matched(self) == matched(other))
+    }
+
     fn line(&self) -> Line {
         let number = self.number.unwrap_or_default();
         Line::top(format!("{} seq {number} {}", self.list, self.value))
@@ -115,7 +122,7 @@ fn numbers(entries: &[Entry]) -> BTreeMap<u64, Entry> {
 
 /// Says a line, after what says the same under another number was taken back.
 fn tell(now: &mut BTreeMap<u64, Entry>, entry: &Entry, said: &mut Vec<String>) {
-    let same = |other: &&Entry| other.value == entry.value && other.number != entry.number;
+    let same = |other: &&Entry| other.is_taken_for(entry) && other.number != entry.number;
     if let Some(other) = now.values().find(same).cloned() {
         said.push(undo(&other.line()));
         now.retain(|_, entry| *entry != other);

@@ -146,6 +146,9 @@ const SESSION: [&str; 8] = [
 /// What FRR has for a BFD session that is told nothing. The lines have no `no`: another value takes their place.
 const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit-interval 300"];
 
+/// Lines of which FRR knows only the start after `no`, on 8.4 or on both.
+const SHORT: [&str; 4] = ["description", "on-match goto", "set as-path prepend", "set table"];
+
 /// What a line is.
 pub fn statement(line: &Line) -> Statement {
     let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
@@ -230,10 +233,8 @@ pub fn undo(line: &Line) -> String {
     if let Some(interface) = text.strip_suffix(" interface v6only") {
         return format!("{interface} interface");
     }
-    if starts(text, "description") {
-        return "no description".to_owned();
-    }
-    format!("no {text}")
+    let short = SHORT.iter().find(|short| starts(text, short));
+    format!("no {}", short.unwrap_or(&text))
 }
 
 #[cfg(test)]

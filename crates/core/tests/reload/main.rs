@@ -7,4 +7,5 @@ mod property;
 
 mod lab {
     mod pairs;
+    mod template;
 }
