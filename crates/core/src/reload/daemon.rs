@@ -60,6 +60,9 @@ const BGPD: [&str; 3] = ["bgp", "router bgp", "debug bgp"];
 
 const LISTS: [&str; 4] = ["access-list", "ip prefix-list", "ipv6 access-list", "ipv6 prefix-list"];
 
+/// Lines that every daemon is told.
+const ALL: [&str; 2] = ["frr defaults", "log"];
+
 const ROUTES: [&str; 2] = ["ip route", "ipv6 route"];
 
 /// Lines at the top about ports and the kernel.
@@ -78,8 +81,9 @@ const KERNEL: [&str; 9] = [
 impl Daemon {
     /// The daemons of a release, in the order in which they are told.
     pub fn of(version: (u16, u16)) -> &'static [Self] {
-        const ALL: [Daemon; 5] = [Daemon::Mgmtd, Daemon::Zebra, Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd];
-        if version.0 >= 9 { &ALL } else { &ALL[1..] }
+        const DAEMONS: [Daemon; 5] =
+            [Daemon::Mgmtd, Daemon::Zebra, Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd];
+        if version.0 >= 9 { &DAEMONS } else { &DAEMONS[1..] }
     }
 
     /// The name of its program, and of its socket before `.vty`.
@@ -128,7 +132,7 @@ impl Daemon {
         if any(&BGPD) {
             return self == Self::Bgpd;
         }
-        starts(first, "log")
+        any(&ALL)
     }
 }
 

@@ -36,6 +36,7 @@ pub fn index<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Index<'l> {
 /// What turns the running lines into the intended ones, by stages.
 pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
     let mut changes = Changes::default();
+    profile(running, intended, &mut changes);
     let running = instance::clear(running, intended, &mut changes);
     lists(&running, intended, &mut changes);
     map::changes(&running, intended, &mut changes);
@@ -43,6 +44,24 @@ pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
     others(&running, intended, &mut changes);
     changes.0.sort_by_key(|change| change.stage);
     changes.0
+}
+
+/// The profile of defaults comes before everything. Instances keep the one they were made with: while there are some, telling
+/// another would change what they print and not what they do, and only a restart helps.
+fn profile(running: &[Line], intended: &[Line], changes: &mut Changes) {
+    let of = |lines: &[Line]| lines.iter().find(|line| is_profile(line)).cloned();
+    if running.iter().any(|line| line.opens() == Some(Context::Bgp)) {
+        return;
+    }
+    match (of(running), of(intended)) {
+        (now, Some(meant)) if now.as_ref() != Some(&meant) => changes.tell(Stage::Clear, meant),
+        (Some(now), None) => changes.take_back(Stage::Clear, &now),
+        _ => {}
+    }
+}
+
+fn is_profile(line: &Line) -> bool {
+    starts(&line.text, "frr defaults")
 }
 
 fn lists(running: &[Line], intended: &[Line], changes: &mut Changes) {
@@ -89,7 +108,7 @@ fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
 fn rest(lines: &[Line]) -> Vec<&Line> {
     let apart = |line: &&Line| {
         let first = line.above.first().unwrap_or(&line.text);
-        Entry::of(line).is_none() && !starts(first, "router bgp") && !map::is_entry(first)
+        Entry::of(line).is_none() && !is_profile(line) && !starts(first, "router bgp") && !map::is_entry(first)
     };
     lines.iter().filter(apart).collect()
 }

@@ -15,10 +15,8 @@ use super::statement::heading;
 use crate::cluster::value::Community;
 use crate::render::routing::frr::community;
 
-/// Lines that are no configuration, or that only a start can change: names, the profile of defaults, and what zebra found in the
-/// kernel.
-const NOT_MEANT: [&str; 9] = [
-    "frr defaults",
+/// Lines that are no configuration: names, and what zebra found in the kernel.
+const NOT_MEANT: [&str; 8] = [
     "frr version",
     "hostname",
     "domainname",
@@ -30,7 +28,8 @@ const NOT_MEANT: [&str; 9] = [
 ];
 
 /// What every daemon does anyway and does not repeat, by the innermost context.
-const DEFAULTS: [(Option<Context>, &str); 12] = [
+const DEFAULTS: [(Option<Context>, &str); 13] = [
+    (None, "frr defaults traditional"),
     (Some(Context::Profile), "detect-multiplier 3"),
     (Some(Context::Profile), "receive-interval 300"),
     (Some(Context::Profile), "transmit-interval 300"),

@@ -99,7 +99,7 @@ const ENTRY: [&str; 28] = [
     "set * …",
 ];
 
-const TOP: [&str; 17] = [
+const TOP: [&str; 18] = [
     "access-list * seq * …",
     "bgp as-path access-list * seq * …",
     "bgp community-list * * seq * …",
@@ -109,6 +109,7 @@ const TOP: [&str; 17] = [
     "bgp large-community-list * * seq * …",
     "bgp large-community-list * seq * …",
     "bgp route-map delay-timer …",
+    "frr defaults …",
     "ip prefix-list * description …",
     "ip prefix-list * seq * …",
     "ip protocol * …",
@@ -226,6 +227,9 @@ pub fn undo(line: &Line) -> String {
     let usual = BFD.iter().find(|usual| session && usual.split(' ').next() == text.split(' ').next());
     if let Some(usual) = usual {
         return (*usual).to_owned();
+    }
+    if starts(text, "frr defaults") {
+        return "frr defaults traditional".to_owned();
     }
     if let Some(rest) = text.strip_prefix("no ") {
         return rest.to_owned();

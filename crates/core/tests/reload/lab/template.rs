@@ -55,7 +55,7 @@ const FILES: [&str; 5] = [
      neighbor 192.0.2.1 peer-group G\n neighbor eth0 interface remote-as 65044\n \
      address-family ipv4 unicast\n  redistribute connected\n  neighbor G activate\n  neighbor G route-map OUT out\n  \
      neighbor eth0 activate\n  neighbor eth0 default-originate\n  import vrf red\n",
-    "router bgp 65002 vrf red\n neighbor 192.0.2.5 remote-as 65006\n\
+    "frr defaults datacenter\nrouter bgp 65002 vrf red\n neighbor 192.0.2.5 remote-as 65006\n\
      router bgp 65003\n neighbor G peer-group\n neighbor 192.0.2.1 remote-as 65012\n neighbor 192.0.2.1 peer-group G\n \
      address-family ipv4 unicast\n  import vrf red\n  neighbor G soft-reconfiguration inbound\n",
     "frr defaults datacenter\nhostname nothing\n",
