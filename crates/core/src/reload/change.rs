@@ -30,13 +30,17 @@ pub struct Change {
 }
 
 impl Change {
-    /// What is sent, from `configure terminal` on and back to there.
+    /// What is sent, one after the other; `enable` was sent before. After one that is refused, only [`Change::END`] may follow:
+    /// FRR would look for the rest in whatever context it is in.
     pub fn commands(&self) -> Vec<String> {
-        let depth = self.line.above.len() + usize::from(self.line.opens().is_some());
-        let mut commands = self.line.path();
-        commands.extend(std::iter::repeat_n("exit".to_owned(), depth));
+        let mut commands = vec!["configure terminal".to_owned()];
+        commands.extend(self.line.path());
+        commands.push(Self::END.to_owned());
         commands
     }
+
+    /// The command that leads out of every context.
+    pub const END: &str = "end";
 }
 
 /// The changes of several daemons in one order: nothing is used before every daemon knows it.

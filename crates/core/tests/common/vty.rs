@@ -35,18 +35,16 @@ impl Vty {
         }
     }
 
-    /// Makes changes; what the daemon did not do is returned.
-    pub fn apply<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) -> Vec<String> {
-        let mut against = Vec::new();
-        self.ask("configure terminal");
-        for command in changes.into_iter().flat_map(Change::commands) {
+    /// Makes a change, or says why the daemon did not.
+    pub fn apply(&mut self, change: &Change) -> Result<(), String> {
+        for command in change.commands() {
             let (said, status) = self.ask(&command);
             if status != 0 {
-                against.push(format!("{command}: {status} {said}"));
+                self.ask(Change::END);
+                return Err(format!("{command}: {status} {said}"));
             }
         }
-        self.ask("end");
-        against
+        Ok(())
     }
 }
 
@@ -71,8 +69,8 @@ pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>
     }));
     let mut against = Vec::new();
     for (daemon, change) in &changes {
-        let said = Vty::open(machine, *daemon).apply([change]);
-        against.extend(said.into_iter().map(|said| format!("{daemon}: {said}")));
+        let refused = Vty::open(machine, *daemon).apply(change).err();
+        against.extend(refused.map(|said| format!("{daemon}: {said}")));
     }
     (changes, against)
 }
