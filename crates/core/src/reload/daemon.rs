@@ -21,7 +21,7 @@ pub enum Daemon {
 }
 
 /// What the entries of route maps can say in zebra or mgmtd.
-const SHARED: [&str; 24] = [
+const SHARED: [&str; 20] = [
     "call",
     "description",
     "match interface",
@@ -42,10 +42,6 @@ const SHARED: [&str; 24] = [
     "set sr-te",
     "set src",
     "set tag",
-    "match ip address prefix-list",
-    "match ip address prefix-len",
-    "match ip next-hop prefix-list",
-    "match ip next-hop type",
 ];
 
 /// Of these, what bgpd does not know.
@@ -111,7 +107,7 @@ impl Daemon {
             return self == router;
         }
         if starts(first, "route-map") {
-            return (self == keeper && of_keeper(line)) || (self == Self::Bgpd && of_bgpd(line));
+            return (self == keeper && of_keeper(line)) || (self == Self::Bgpd && of_bgpd(line, version));
         }
         if starts(first, "vrf") {
             let route = ROUTES.iter().any(|start| starts(&line.text, start));
@@ -141,8 +137,10 @@ fn of_keeper(line: &Line) -> bool {
     line.within() != Some(Context::RouteMap) || (any(&SHARED) && !any(&BGPD_ALONE))
 }
 
-fn of_bgpd(line: &Line) -> bool {
-    line.within() != Some(Context::RouteMap) || !NOT_BGPD.iter().any(|start| starts(&line.text, start))
+fn of_bgpd(line: &Line, version: (u16, u16)) -> bool {
+    let newer = version.0 < 10 && starts(&line.text, "match source-protocol");
+    line.within() != Some(Context::RouteMap)
+        || !(newer || NOT_BGPD.iter().any(|start| starts(&line.text, start)))
 }
 
 impl fmt::Display for Daemon {

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use ichor_core::reload::{Change, Comparison, Configuration, Daemon, compare, difference, in_order};
+use ichor_core::reload::{Change, Comparison, Configuration, Daemon, Line, compare, difference, in_order};
 
 use super::frr::Frr;
 use super::lab::Machine;
@@ -78,8 +78,11 @@ pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>
 /// What of a configuration does not run, and what runs besides, daemon by daemon.
 pub fn compared(machine: &Machine, frr: Frr, conf: &str) -> Vec<String> {
     let intended = Configuration::parse(conf);
-    let mut wrong = Vec::new();
-    for daemon in daemons(machine, frr) {
+    let daemons = daemons(machine, frr);
+    let lost = |line: &&Line| !daemons.iter().any(|daemon| daemon.takes(frr.version(), line));
+    let lost = intended.lines().iter().filter(lost);
+    let mut wrong: Vec<_> = lost.map(|line| format!("no daemon takes: {line}")).collect();
+    for daemon in daemons {
         let running = running(machine, frr, daemon);
         let Comparison { missing, extra } = compare(&running, &intended.of(daemon, frr.version()));
         wrong.extend(missing.iter().map(|line| format!("{daemon} lacks: {line}")));

@@ -16,7 +16,7 @@ const SAMPLE: &str = "frr defaults datacenter\nlog syslog informational\n\
     bfd\n profile p\n  detect-multiplier 5\n peer 192.0.2.1\n  profile p\n\
     route-map M permit 10\n description x\n match interface eth0\n match ip address X\n match ip address prefix-list A\n \
     match ip next-hop prefix-list A\n match ip next-hop address 10.0.0.1\n match ip next-hop type blackhole\n \
-    match ipv6 address prefix-list A\n match metric 5\n match tag 5\n match source-instance 5\n match as-path P\n match community C\n \
+    match ipv6 address prefix-list A\n match metric 5\n match tag 5\n match source-instance 5\n match source-protocol bgp\n match as-path P\n match community C\n \
     match large-community L\n match extcommunity E\n match local-preference 5\n match origin igp\n match peer 10.0.0.1\n match probability 5\n \
     match source-vrf red\n match evpn vni 5\n match ip route-source prefix-list A\n match ip address prefix-len 8\n \
     set src 10.0.0.1\n set metric 5\n set tag 5\n set ip next-hop 10.0.0.1\n set ip next-hop unchanged\n set ipv6 next-hop local fe80::1\n \
