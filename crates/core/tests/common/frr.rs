@@ -1,6 +1,5 @@
 //! The releases of FRR that files are tried on.
 
-use std::collections::BTreeSet;
 use std::process::Output;
 
 use super::lab::{Machine, Root};
@@ -16,6 +15,14 @@ pub enum Frr {
 
 impl Frr {
     pub const ALL: [Self; 2] = [Self::V8, Self::V10];
+
+    /// Its first two numbers.
+    pub fn version(self) -> (u16, u16) {
+        match self {
+            Self::V8 => (8, 4),
+            Self::V10 => (10, 3),
+        }
+    }
 
     /// A machine with this FRR, which does not run yet.
     pub fn machine(self) -> Machine {
@@ -55,20 +62,4 @@ impl Frr {
         machine.write("/etc/frr/frr.conf", conf);
         machine.run("vtysh -f /etc/frr/frr.conf")
     }
-}
-
-/// Each line with the lines it stands below.
-pub fn lines(conf: &str) -> BTreeSet<String> {
-    let mut above: Vec<(usize, &str)> = Vec::new();
-    let mut found = BTreeSet::new();
-    for line in conf.lines().filter(|line| !line.trim_start().starts_with('!') && !line.is_empty()) {
-        let text = line.trim_start();
-        let depth = line.len() - text.len();
-        above.retain(|(other, _)| *other < depth);
-        above.push((depth, text));
-        if !text.starts_with("exit") {
-            found.insert(above.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" / "));
-        }
-    }
-    found
 }

@@ -1,0 +1,96 @@
+//! Pairs of configurations, the first running and made into the second.
+
+use std::collections::BTreeSet;
+
+use ichor_core::cluster::section::Backend;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, said};
+use crate::common::random::{Random, holds_for_pairs};
+use crate::common::routing::told;
+use crate::common::vty::{compared, reload};
+
+/// A machine whose daemons run nothing yet, with all that these files look for: ports, and addresses that zebra shall take as a
+/// source.
+pub fn idle(frr: Frr, confs: &[&str]) -> Machine {
+    let machine = frr.machine();
+    let all = |start: &str| -> BTreeSet<&str> {
+        confs.iter().flat_map(|conf| conf.lines()).filter_map(|line| line.strip_prefix(start)).collect()
+    };
+    for port in all("interface ") {
+        machine.ask(&format!("ip link add {port} type veth && ip link set {port} up"));
+    }
+    for address in all(" set src ") {
+        machine.ask(&format!("ip address add {address} dev lo"));
+    }
+    frr.start(&machine, None);
+    machine
+}
+
+/// What goes wrong when each file is loaded in turn, the first as FRR itself would, the others by what differs.
+pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
+    let texts: Vec<_> = confs.iter().map(|(_, conf)| conf.as_str()).collect();
+    let machine = idle(frr, &texts);
+    let loaded = Frr::load(&machine, texts[0]);
+    assert!(loaded.status.success(), "{}", said(&loaded));
+    let mut wrong = compared(&machine, frr, texts[0]);
+    for pair in confs.windows(2) {
+        let (changes, against) = reload(&machine, frr, &pair[1].1);
+        wrong.extend(against);
+        wrong.extend(compared(&machine, frr, &pair[1].1));
+        if !wrong.is_empty() {
+            wrong.push(format!("{frr:?} {} -> {}", pair[0].0, pair[1].0));
+            wrong.extend(changes.iter().map(|(daemon, change)| format!("{daemon} was told: {}", change.line)));
+            break;
+        }
+    }
+    wrong
+}
+
+/// The files of all cases, there and back again.
+fn there_and_back(frr: Frr) {
+    let confs: Vec<_> =
+        told(Backend::Frr).into_iter().map(|(name, service)| (name, service.files[0].text.clone())).collect();
+    let back = confs.iter().rev().skip(1).cloned();
+    let wrong = wrong(frr, &confs.iter().cloned().chain(back).collect::<Vec<_>>());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Two clusters that nobody thought of, there and back again.
+fn any_pair(frr: Frr) {
+    let confs = |random: &Random| {
+        let told = random.told()?.into_iter().map(|told| (told.name, told.service.files[0].text.clone()));
+        Ok::<Vec<_>, TestCaseError>(told.collect())
+    };
+    holds_for_pairs(12, Backend::Frr, |one, other| {
+        let mut all = [confs(one)?, confs(other)?].concat();
+        all.extend(all.first().cloned());
+        if !all.is_empty() {
+            let wrong = wrong(frr, &all);
+            prop_assert!(wrong.is_empty(), "{:#?}\n{:#?}", wrong, all);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn frr_8_turns_any_cluster_into_any_other() {
+    any_pair(Frr::V8);
+}
+
+#[test]
+fn frr_10_turns_any_cluster_into_any_other() {
+    any_pair(Frr::V10);
+}
+
+#[test]
+fn frr_8_turns_every_case_into_every_next() {
+    there_and_back(Frr::V8);
+}
+
+#[test]
+fn frr_10_turns_every_case_into_every_next() {
+    there_and_back(Frr::V10);
+}
