@@ -12,6 +12,7 @@ const BORROWERS: &[&str] =
 /// A link of the node's own network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "the kernel tells each by itself")]
 pub struct Link {
     /// The kernel's number of it.
     pub index: u32,

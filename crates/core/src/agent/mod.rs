@@ -6,8 +6,10 @@
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
+pub mod advertisement;
 pub mod duty;
 pub mod link;
+pub mod route;
 pub mod session;
 pub mod wiring;
 

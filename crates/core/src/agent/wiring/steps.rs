@@ -166,7 +166,7 @@ impl<'o> Way<'o> {
         let link = at.link.clone();
         match vrf {
             Some(vrf) if is.is_none() || is != wanted => {
-                self.steps.push(Step::Join { link, vrf: vrf.to_owned() })
+                self.steps.push(Step::Join { link, vrf: vrf.to_owned() });
             }
             None if is.is_some() => self.steps.push(Step::Leave { link }),
             _ => return false,
