@@ -6,9 +6,11 @@
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
+pub mod advertisement;
 pub mod duty;
 pub mod environment;
 pub mod link;
+pub mod route;
 pub mod scene;
 pub mod session;
 pub mod wiring;
