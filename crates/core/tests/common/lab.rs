@@ -156,7 +156,7 @@ impl Machine {
     }
 
     /// Where this process sees a path of the machine.
-    fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.pid))
     }
 }
