@@ -7,6 +7,7 @@
 //! Not here: doing any of it, which is `crates/agent`.
 
 pub mod duty;
+pub mod frr;
 pub mod link;
 pub mod session;
 pub mod wiring;
