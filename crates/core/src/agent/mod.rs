@@ -9,6 +9,7 @@
 pub mod advertisement;
 pub mod duty;
 pub mod environment;
+pub mod frr;
 pub mod link;
 pub mod route;
 pub mod scene;

@@ -65,7 +65,7 @@ impl fmt::Debug for Line {
 }
 
 /// The line with `***` in the place of what nobody else may read.
-fn without_secret(line: &str) -> String {
+pub fn without_secret(line: &str) -> String {
     for word in ["password ", "key-string "] {
         if let Some((before, _)) = line.split_once(word) {
             return format!("{before}{word}***");

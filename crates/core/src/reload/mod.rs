@@ -46,7 +46,7 @@ mod statement;
 
 pub use change::{Change, Stage, in_order};
 pub use daemon::Daemon;
-pub use line::Line;
+pub use line::{Line, without_secret};
 
 use statement::{Statement, heading, statement};
 
