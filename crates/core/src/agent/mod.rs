@@ -6,7 +6,9 @@
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
+pub mod bird;
 pub mod duty;
+pub mod gobgp;
 pub mod link;
 pub mod session;
 pub mod wiring;
