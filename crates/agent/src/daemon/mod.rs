@@ -1,1 +1,10 @@
 //! The routing daemon: its processes, its configuration, and what it tells.
+//!
+//! `process` runs programs and keeps them running, whichever they are; `bird` and `gobgp` are the daemons that are one process,
+//! and `place` and `solo` are what those two have in common.
+
+pub mod bird;
+pub mod gobgp;
+pub mod place;
+pub mod process;
+pub mod solo;

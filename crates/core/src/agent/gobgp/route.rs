@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::agent::Link;
 use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Family, Model};
 
@@ -37,19 +38,19 @@ pub struct Route {
 pub struct Gateway {
     /// The next router, also of the other family.
     pub address: IpAddr,
-    /// The port to it; none where the kernel finds it by the address.
-    pub link: Option<String>,
+    /// The kernel's number of the port to it.
+    pub link: u32,
 }
 
 /// The routes of a node: from the best paths that the fabric told, by destination.
 ///
 /// What the speaker tells is for others, and what the node has itself needs no route. A path of a family that its session
-/// shall not carry, or of a neighbour that nobody meant, is no way.
-pub fn routes(model: &Model, paths: &[Path]) -> Vec<Route> {
+/// shall not carry, of a neighbour that nobody meant, or over a link that is not there, is no way.
+pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
     let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
     let mut ways: BTreeMap<IpNet, BTreeSet<Gateway>> = BTreeMap::new();
     for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
-        if let Some(gateway) = gateway(model, path) {
+        if let Some(gateway) = gateway(model, path, links) {
             ways.entry(path.net).or_default().insert(gateway);
         }
     }
@@ -66,7 +67,7 @@ fn is_v4(net: IpNet) -> bool {
     Family::of(net) == Family::V4
 }
 
-fn gateway(model: &Model, path: &Path) -> Option<Gateway> {
+fn gateway(model: &Model, path: &Path, links: &[Link]) -> Option<Gateway> {
     let from = path.from.as_deref()?;
     let (address, port) = match from.split_once('%') {
         Some((address, port)) => (address, Some(port)),
@@ -77,17 +78,19 @@ fn gateway(model: &Model, path: &Path) -> Option<Gateway> {
     if !neighbor.families.contains(&Family::of(path.net)) {
         return None;
     }
-    match port {
+    let mut hops = path.hops.iter().copied();
+    let (address, link) = match port {
         // On a port without addresses the neighbour itself is the way, whatever global address it tells besides.
         Some(port) => {
-            let near = path.hops.iter().copied().find(is_near).unwrap_or(address);
-            Some(Gateway { address: near, link: Some(port.to_owned()) })
+            (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?)
         }
         None => {
-            let hop = path.hops.iter().copied().find(|hop| !is_near(hop) && !hop.is_unspecified());
-            Some(Gateway { address: hop?, link: None })
+            let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
+            let reaches = |link: &&Link| link.addresses.iter().any(|net| net.contains(&hop));
+            (hop, links.iter().find(reaches)?)
         }
-    }
+    };
+    Some(Gateway { address, link: link.index })
 }
 
 fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
@@ -144,16 +147,20 @@ mod tests {
         Path { net: net.parse().unwrap(), hops, from, best: true }
     }
 
+    fn links() -> Vec<Link> {
+        let named = |(index, name): (u32, &str)| Link { index, name: name.to_owned(), ..Link::default() };
+        let mut links: Vec<Link> = [(1, "eth0"), (2, "eth1"), (3, "eth2"), (4, "eth9")].map(named).into();
+        links[2].addresses = vec!["fd00::1/64".parse().unwrap()];
+        links
+    }
+
     fn told(paths: &[Path]) -> Vec<String> {
-        let gateway = |gateway: &Gateway| {
-            let link = gateway.link.as_deref().map(|link| format!("%{link}")).unwrap_or_default();
-            format!("{}{link}", gateway.address)
-        };
+        let gateway = |gateway: &Gateway| format!("{}%{}", gateway.address, gateway.link);
         let route = |route: &Route| {
             let ways: Vec<_> = route.gateways.iter().map(gateway).collect();
             format!("{} via {} src {}", route.destination, ways.join(" "), route.source.unwrap())
         };
-        routes(&model(), paths).iter().map(route).collect()
+        routes(&model(), paths, &links()).iter().map(route).collect()
     }
 
     #[test]
@@ -164,7 +171,7 @@ mod tests {
             Path { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
         ];
 
-        assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%eth0 fe80::2%eth1 src 10.1.1.1"]);
+        assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
     }
 
     #[test]
@@ -178,9 +185,9 @@ mod tests {
         assert_eq!(
             told(&paths),
             [
-                "2001:db8::/32 via fe80::1%eth0 src fd00:1::1",
-                "2001:db9::/32 via fe80::1%eth0 src fd00:1::1",
-                "2001:dba::/32 via fd00::9 src fd00:1::1",
+                "2001:db8::/32 via fe80::1%1 src fd00:1::1",
+                "2001:db9::/32 via fe80::1%1 src fd00:1::1",
+                "2001:dba::/32 via fd00::9%3 src fd00:1::1",
             ]
         );
     }
@@ -194,6 +201,7 @@ mod tests {
             path("198.51.100.0/24", &["fd00::9"], "fd00::9"),
             path("198.51.100.0/24", &["fe80::1"], "fe80::1%eth9"),
             path("2001:db8::/32", &["fd00::8"], "fd00::8"),
+            path("2001:db8::/32", &["fd00:7::7"], "fd00::9"),
         ];
 
         assert_eq!(told(&paths), [""; 0]);
