@@ -7,9 +7,11 @@
 //! Not here: doing any of it, which is `crates/agent`.
 
 pub mod advertisement;
+pub mod bird;
 pub mod duty;
 pub mod environment;
 pub mod frr;
+pub mod gobgp;
 pub mod link;
 pub mod route;
 pub mod scene;

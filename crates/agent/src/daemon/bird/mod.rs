@@ -1,0 +1,185 @@
+//! BIRD as the node's daemon.
+//!
+//! A [`Bird`] is started with a [`Service`], reloaded with another, asked for its sessions, and stopped. It is told and asked
+//! over its control socket ([`control`]).
+
+pub mod control;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ichor_core::agent::{Session, bird};
+use ichor_core::render::routing::Service;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::place::{CheckError, Place, Stop, WriteError, options};
+use super::process::{Program, StartError, leftover};
+use super::solo::Solo;
+use crate::say;
+use control::{Control, ControlError};
+
+/// How long BIRD may take to listen to its control socket.
+const STARTING: Duration = Duration::from_secs(10);
+/// How long it may take to end.
+const ENDING: Duration = Duration::from_secs(5);
+/// Between two looks at what it does meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// BIRD, and the process that runs it.
+#[derive(Debug)]
+pub struct Bird {
+    place: Place,
+    solo: Solo,
+    /// What it reads now.
+    service: Service,
+}
+
+/// What was wanted of BIRD could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum BirdError {
+    /// Its file was not taken.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// Its file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It ended before it answered.
+    #[error("bird ended when it was started: {0}; what it said is in the log")]
+    Ended(String),
+    /// It does not answer, or refused.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+/// Asks BIRD's own parser about a file, and touches nothing.
+pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
+    place.check(service, "bird", &["-p", "-c"]).await
+}
+
+impl Bird {
+    /// Checks and writes its file, and starts it. It answers afterwards.
+    ///
+    /// Where an earlier one ended without leaving, the kernel still has its routes, and neighbours may: then it takes up
+    /// where that one ended.
+    pub async fn start(place: Place, service: &Service) -> Result<Self, BirdError> {
+        check(&place, service).await?;
+        place.write(service)?;
+        let mut bird = Self { place, solo: Solo::default(), service: service.clone() };
+        leftover::end(&["bird"], &[&bird.socket().to_string_lossy()], ENDING).await;
+        bird.run().await.map(|()| bird)
+    }
+
+    async fn run(&mut self) -> Result<(), BirdError> {
+        // Else it would be taken for the one of the process that is to start.
+        Place::clear(&self.socket())?;
+        let recovers = self.place.enter()?;
+        self.solo.start(self.program(recovers))?;
+        let start = Instant::now();
+        while let Err(error) = self.ask(bird::STATUS).await {
+            if start.elapsed() >= STARTING {
+                return Err(error.into());
+            }
+            tokio::select! {
+                how = self.solo.ended() => return Err(BirdError::Ended(how)),
+                () = sleep(LOOK) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn program(&self, recovers: bool) -> Program {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let mut arguments = vec!["-f".to_owned()];
+        arguments.extend(recovers.then(|| "-R".to_owned()));
+        arguments.extend(["-c".to_owned(), text(self.place.file(&self.service))]);
+        arguments.extend(["-s".to_owned(), text(self.socket())]);
+        arguments.extend(["-P".to_owned(), text(self.place.run("bird.pid"))]);
+        arguments.extend(options(&self.service, "bird"));
+        Program { name: "bird".to_owned(), path: self.place.program.clone(), arguments }
+    }
+
+    /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
+    pub async fn tend(&mut self) -> String {
+        loop {
+            let socket = self.socket();
+            let alive = async || answers(&socket).await;
+            let why = self.solo.fails(alive).await;
+            match self.run().await {
+                Ok(()) => {
+                    self.solo.healed();
+                    return why;
+                }
+                Err(error) => say::error(format_args!("bird cannot be started again: {error}")),
+            }
+        }
+    }
+
+    /// Gives the running BIRD another file. Sessions stay as far as the change lets them; one that is refused leaves
+    /// everything as it was.
+    pub async fn reload(&mut self, service: &Service) -> Result<(), BirdError> {
+        check(&self.place, service).await?;
+        self.place.write(service)?;
+        let path = self.place.file(service);
+        let told = async { Control::connect(&self.socket()).await?.configure(&path).await };
+        if let Err(error) = told.await {
+            // What is started again later reads the file that runs now.
+            self.place.write(&self.service)?;
+            return Err(error.into());
+        }
+        self.service = service.clone();
+        Ok(())
+    }
+
+    /// Its sessions.
+    pub async fn sessions(&self) -> Result<Vec<Session>, ControlError> {
+        let mut control = Control::connect(&self.socket()).await?;
+        let protocols = control.ask(bird::PROTOCOLS).await?;
+        let bfd = control.say(bird::BFD).await?;
+        let status = control.ask(bird::STATUS).await?;
+        Ok(bird::sessions(&protocols, &bfd, &status))
+    }
+
+    /// Whether it answers.
+    pub async fn alive(&self) -> bool {
+        answers(&self.socket()).await
+    }
+
+    /// The process, while there is one.
+    pub fn pid(&self) -> Option<u32> {
+        self.solo.pid()
+    }
+
+    async fn ask(&self, command: &str) -> Result<bird::Reply, ControlError> {
+        Control::connect(&self.socket()).await?.ask(command).await
+    }
+
+    /// Ends it.
+    pub async fn stop(mut self, why: Stop) {
+        let Some(mut kept) = self.solo.take() else { return };
+        match why {
+            Stop::Planned => {
+                // It then says good-bye to nobody and leaves its routes in the kernel.
+                let asked = self.ask("graceful restart").await.is_ok();
+                if !asked || timeout(ENDING, kept.ended()).await.is_err() {
+                    kept.cut().await;
+                }
+            }
+            Stop::Leaving => {
+                kept.stop(ENDING).await;
+                self.place.leave();
+            }
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.place.run("bird.ctl")
+    }
+}
+
+async fn answers(socket: &Path) -> bool {
+    let asked = async { Control::connect(socket).await?.ask(bird::STATUS).await };
+    asked.await.is_ok()
+}

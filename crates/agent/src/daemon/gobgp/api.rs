@@ -1,0 +1,242 @@
+//! gobgpd's API: calls over its socket, in the dialect of its release.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ichor_core::agent::Session;
+use ichor_core::agent::gobgp::{self, Running};
+use ipnet::IpNet;
+use prost::Message;
+use tokio::time::timeout;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use super::dialect::{Dialect, family};
+use super::message::{
+    AddPathRequest, DeletePathRequest, GetBgpResponse, ListDefinedSetRequest, ListDefinedSetResponse,
+    ListPathRequest, ListPathResponse, ListPeerRequest, ListPeerResponse, ListPolicyResponse, Nothing, Peer,
+    StopBgpRequest, WatchEventRequest, WatchFilter, WatchTable,
+};
+use super::peer;
+
+/// How long an answer may take.
+const ANSWERING: Duration = Duration::from_secs(3);
+/// The longest message.
+const LONGEST: usize = 64 << 20;
+
+/// gobgpd did not answer, or not as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// There is no connection.
+    #[error("cannot talk to gobgpd on {}", socket.display())]
+    Connect {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A call failed.
+    #[error("gobgpd does not answer {call} as it should: {said}")]
+    Call {
+        /// The call.
+        call: &'static str,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// A connection.
+#[derive(Clone, Debug)]
+pub struct Api {
+    grpc: Grpc<Channel>,
+    dialect: Dialect,
+}
+
+/// Changes of the table, as they happen.
+#[derive(Debug)]
+pub struct Changes(Streaming<Nothing>);
+
+impl Changes {
+    /// Waits for the next.
+    pub async fn next(&mut self) -> Result<(), ApiError> {
+        match self.0.message().await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(ApiError::Call { call: "WatchEvent", said: "no more is told".to_owned() }),
+            Err(status) => Err(failed("WatchEvent", &status)),
+        }
+    }
+}
+
+impl Api {
+    /// Connects, and finds out which release it is.
+    pub async fn connect(socket: &Path) -> Result<Self, ApiError> {
+        let no_way = |source: Box<dyn std::error::Error + Send + Sync>| ApiError::Connect {
+            socket: socket.to_owned(),
+            source,
+        };
+        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
+        let endpoint = endpoint.map_err(|error| no_way(error.into()))?;
+        let channel = timeout(ANSWERING, endpoint.connect()).await;
+        let channel = channel.map_err(|_| no_way(io::Error::from(io::ErrorKind::TimedOut).into()))?;
+        let channel = channel.map_err(|error| no_way(error.into()))?;
+        let grpc = Grpc::new(channel).max_decoding_message_size(LONGEST);
+        let mut api = Self { grpc, dialect: Dialect::Four };
+        match api.try_call::<_, GetBgpResponse>("GetBgp", Nothing {}).await {
+            Err(status) if status.code() == Code::Unimplemented => api.dialect = Dialect::Three,
+            Err(status) => return Err(failed("GetBgp", &status)),
+            Ok(_) => {}
+        }
+        Ok(api)
+    }
+
+    /// Its AS number; none before it has read its file.
+    pub async fn asn(&mut self) -> Result<Option<u32>, ApiError> {
+        let answer: GetBgpResponse = self.call("GetBgp", Nothing {}).await?;
+        Ok(answer.global.map(|global| global.asn).filter(|asn| *asn != 0))
+    }
+
+    /// Its sessions.
+    pub async fn sessions(&mut self) -> Result<Vec<Session>, ApiError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let dialect = self.dialect;
+        Ok(self.peers().await?.iter().map(|peer| peer::session(peer, dialect, now)).collect())
+    }
+
+    async fn peers(&mut self) -> Result<Vec<Peer>, ApiError> {
+        let all: Vec<ListPeerResponse> =
+            self.list("ListPeer", ListPeerRequest { enable_advertised: true }).await?;
+        Ok(all.into_iter().filter_map(|answer| answer.peer).collect())
+    }
+
+    /// What it runs.
+    pub async fn running(&mut self) -> Result<Running, ApiError> {
+        let neighbors = self.peers().await?.iter().map(peer::written).collect();
+        let kind = ListDefinedSetRequest { defined_type: self.dialect.first() };
+        let sets: Vec<ListDefinedSetResponse> = self.list("ListDefinedSet", kind).await?;
+        let policies: Vec<ListPolicyResponse> = self.list("ListPolicy", Nothing {}).await?;
+        let prefix = |prefix: super::message::Prefix| {
+            format!("{} {}..{}", prefix.net, prefix.mask_length_min, prefix.mask_length_max)
+        };
+        let sets = sets.into_iter().filter_map(|answer| answer.defined_set);
+        let policies = policies.into_iter().filter_map(|answer| answer.policy);
+        Ok(Running {
+            neighbors,
+            sets: sets.map(|set| (set.name, set.prefixes.into_iter().map(prefix).collect())).collect(),
+            policies: policies
+                .map(|policy| (policy.name, policy.statements.into_iter().map(|one| one.name).collect()))
+                .collect(),
+        })
+    }
+
+    /// The paths of its table, of both families.
+    pub async fn paths(&mut self) -> Result<Vec<gobgp::Path>, ApiError> {
+        let dialect = self.dialect;
+        let mut paths = Vec::new();
+        for v4 in [true, false] {
+            let which = ListPathRequest { table_type: dialect.first(), family: Some(family(v4)) };
+            let found: Vec<ListPathResponse> = self.list("ListPath", which).await?;
+            for destination in found.into_iter().filter_map(|answer| answer.destination) {
+                let read = destination.paths.iter().filter_map(|path| dialect.read(&destination.prefix, path));
+                paths.extend(read);
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Adds an address of the node.
+    pub async fn add(&mut self, net: IpNet) -> Result<(), ApiError> {
+        let (table_type, path) = (self.dialect.first(), Some(self.dialect.own(net)));
+        self.call::<_, Nothing>("AddPath", AddPathRequest { table_type, path }).await.map(drop)
+    }
+
+    /// Takes an address of the node out again.
+    pub async fn delete(&mut self, net: IpNet) -> Result<(), ApiError> {
+        let table_type = self.dialect.first();
+        let path = super::message::Path { is_withdraw: true, ..self.dialect.own(net) };
+        let request = DeletePathRequest { table_type, family: path.family, path: Some(path) };
+        self.call::<_, Nothing>("DeletePath", request).await.map(drop)
+    }
+
+    /// Tells of every change of the table from now on. What it is then, [`paths`](Self::paths) says.
+    pub async fn changes(&mut self) -> Result<Changes, ApiError> {
+        let filters = vec![WatchFilter { kind: self.dialect.first() }];
+        let request = WatchEventRequest { table: Some(WatchTable { filters }) };
+        let stream = self.stream("WatchEvent", request).await;
+        stream.map(Changes).map_err(|status| failed("WatchEvent", &status))
+    }
+
+    /// Ends all sessions without a word to neighbours that keep routes. GoBGP 3 cannot: it says good-bye.
+    pub async fn pause(&mut self) -> Result<(), ApiError> {
+        if self.dialect == Dialect::Three {
+            return Err(ApiError::Call { call: "StopBgp", said: "GoBGP 3 says good-bye".to_owned() });
+        }
+        let request = StopBgpRequest { allow_graceful_restart: true };
+        self.call::<_, Nothing>("StopBgp", request).await.map(drop)
+    }
+
+    async fn call<Q, A>(&mut self, name: &'static str, request: Q) -> Result<A, ApiError>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.try_call(name, request).await.map_err(|status| failed(name, &status))
+    }
+
+    async fn try_call<Q, A>(&mut self, name: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let way = self.way(name);
+        let answer = async {
+            self.grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+            self.grpc.unary(Request::new(request), way, ProstCodec::default()).await
+        };
+        within(answer).await.map(tonic::Response::into_inner)
+    }
+
+    async fn list<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Vec<A>, ApiError>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let all = async {
+            let mut stream = self.stream(name, request).await?;
+            let mut all = Vec::new();
+            while let Some(one) = stream.message().await? {
+                all.push(one);
+            }
+            Ok(all)
+        };
+        within(all).await.map_err(|status| failed(name, &status))
+    }
+
+    async fn stream<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Streaming<A>, Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let way = self.way(name);
+        self.grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let answer = self.grpc.server_streaming(Request::new(request), way, ProstCodec::default()).await?;
+        Ok(answer.into_inner())
+    }
+
+    fn way(&self, name: &'static str) -> PathAndQuery {
+        PathAndQuery::try_from(self.dialect.call(name)).expect("letters, points and slashes")
+    }
+}
+
+async fn within<T>(work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    let late = || Status::deadline_exceeded(format!("no answer within {} s", ANSWERING.as_secs()));
+    timeout(ANSWERING, work).await.unwrap_or_else(|_| Err(late()))
+}
+
+fn failed(call: &'static str, status: &Status) -> ApiError {
+    ApiError::Call { call, said: status.message().to_owned() }
+}

@@ -1,0 +1,252 @@
+//! GoBGP as the node's daemon.
+//!
+//! A [`Gobgp`] is started with a [`Service`], reloaded with another, asked for its sessions and paths, and stopped. It is asked
+//! over its API ([`api`]), and told by its file and a signal.
+//!
+//! The order on a node: ports up, router advertisements on them, the routers' addresses among the kernel's neighbours, then
+//! gobgpd, with a file that has no neighbour whose router was not heard ([`heard`](ichor_core::agent::gobgp::heard)). When one
+//! is heard later, or has another address, [`Gobgp::reload`] with the file rendered anew.
+//!
+//! Not here: routes in the kernel, which are made of [`Gobgp::paths`] whenever [`Gobgp::changes`] tells of one.
+
+pub mod api;
+mod dialect;
+mod message;
+mod peer;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ichor_core::agent::Session;
+use ichor_core::agent::gobgp::{self, Running};
+use ichor_core::render::routing::Service;
+use ipnet::IpNet;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::time::{Instant, sleep};
+
+use super::place::{CheckError, Place, Stop, WriteError, options};
+use super::process::{Program, StartError, leftover};
+use super::solo::Solo;
+use crate::say;
+use api::{Api, ApiError, Changes};
+
+/// How long gobgpd may take to have what its file means.
+const TAKING: Duration = Duration::from_secs(10);
+/// How long a running one may take for that after a signal.
+const CHANGING: Duration = Duration::from_secs(3);
+/// How long it may take to end.
+const ENDING: Duration = Duration::from_secs(5);
+/// Between two looks at what it has.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// gobgpd, and the process that runs it.
+#[derive(Debug)]
+pub struct Gobgp {
+    place: Place,
+    solo: Solo,
+    /// What it reads now.
+    service: Service,
+    /// The node's own addresses that it announces.
+    own: BTreeSet<IpNet>,
+}
+
+/// What was wanted of gobgpd could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum GobgpError {
+    /// Its file was not taken.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// Its file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It ended before it answered.
+    #[error("gobgpd ended when it was started: {0}; what it said is in the log")]
+    Ended(String),
+    /// It does not answer.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// It runs something else than its file means.
+    #[error("gobgpd has not taken its configuration: {}; what it said is in the log", .0.join(", "))]
+    Differs(Vec<String>),
+}
+
+/// Asks gobgpd's own reader about a file, and touches nothing.
+pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
+    place.check(service, "gobgpd", &["-d", "-p", "-f"]).await
+}
+
+impl Gobgp {
+    /// Checks and writes its file, and starts it with the node's own addresses. It has what the file means afterwards.
+    ///
+    /// Where an earlier one ended without leaving, neighbours may still have its routes: it then takes up where that one ended.
+    pub async fn start(place: Place, service: &Service, own: BTreeSet<IpNet>) -> Result<Self, GobgpError> {
+        check(&place, service).await?;
+        place.write(service)?;
+        let mut gobgp = Self { place, solo: Solo::default(), service: service.clone(), own };
+        if let Ok(mut left) = Api::connect(&gobgp.socket()).await {
+            let _ = left.pause().await;
+        }
+        leftover::end(&["gobgpd"], &[&gobgp.listens()], ENDING).await;
+        gobgp.run().await.map(|()| gobgp)
+    }
+
+    async fn run(&mut self) -> Result<(), GobgpError> {
+        Place::clear(&self.socket())?;
+        let recovers = self.place.enter()?;
+        self.solo.start(self.program(recovers))?;
+        let start = Instant::now();
+        loop {
+            match self.taken().await {
+                Ok(missing) if missing.is_empty() => return Ok(self.announce_own().await?),
+                Ok(missing) if start.elapsed() >= TAKING => return Err(GobgpError::Differs(missing)),
+                Err(error) if start.elapsed() >= TAKING => return Err(error.into()),
+                _ => {}
+            }
+            tokio::select! {
+                how = self.solo.ended() => return Err(GobgpError::Ended(how)),
+                () = sleep(LOOK) => {}
+            }
+        }
+    }
+
+    fn program(&self, recovers: bool) -> Program {
+        let file = self.place.file(&self.service).to_string_lossy().into_owned();
+        let mut arguments = vec!["-p".to_owned(), "-f".to_owned(), file];
+        arguments.extend(recovers.then(|| "-r".to_owned()));
+        arguments.extend(options(&self.service, "gobgpd"));
+        // The last one counts: the socket is where this agent has its own.
+        arguments.extend(["--api-hosts".to_owned(), self.listens()]);
+        Program { name: "gobgpd".to_owned(), path: self.place.program.clone(), arguments }
+    }
+
+    /// What of the file it does not have.
+    async fn taken(&self) -> Result<Vec<String>, ApiError> {
+        let mut api = Api::connect(&self.socket()).await?;
+        if api.asn().await?.is_none() {
+            return Ok(vec!["it has not started".to_owned()]);
+        }
+        let text = self.service.files.first().map_or("", |file| file.text.as_str());
+        Ok(Running::meant(text).missing_in(&api.running().await?))
+    }
+
+    /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
+    pub async fn tend(&mut self) -> String {
+        loop {
+            let socket = self.socket();
+            let alive = async || answers(&socket).await;
+            let why = self.solo.fails(alive).await;
+            match self.run().await {
+                Ok(()) => {
+                    self.solo.healed();
+                    return why;
+                }
+                Err(error) => say::error(format_args!("gobgpd cannot be started again: {error}")),
+            }
+        }
+    }
+
+    /// Gives the running gobgpd another file. Sessions stay as far as the change lets them.
+    ///
+    /// It applies most of a change, but of several neighbours that have other settings only the first. So it is started anew,
+    /// as planned, where it does not have what the file means. A file that it cannot read leaves everything as it was.
+    pub async fn reload(&mut self, service: &Service) -> Result<(), GobgpError> {
+        check(&self.place, service).await?;
+        self.place.write(service)?;
+        self.service = service.clone();
+        if let Some(pid) = self.solo.pid().and_then(|pid| i32::try_from(pid).ok()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGHUP);
+        }
+        let start = Instant::now();
+        while start.elapsed() < CHANGING {
+            if self.taken().await?.is_empty() {
+                return Ok(());
+            }
+            sleep(LOOK).await;
+        }
+        say::warn("gobgpd has not taken all of its configuration, and is started anew");
+        self.pause().await;
+        self.run().await
+    }
+
+    /// Announces exactly these addresses of the node from now on.
+    pub async fn announce(&mut self, own: BTreeSet<IpNet>) -> Result<(), ApiError> {
+        self.own = own;
+        self.announce_own().await
+    }
+
+    async fn announce_own(&self) -> Result<(), ApiError> {
+        let mut api = Api::connect(&self.socket()).await?;
+        let added = api.paths().await?.into_iter().filter(|path| path.from.is_none());
+        let has: BTreeSet<IpNet> = added.map(|path| path.net).collect();
+        for net in self.own.difference(&has) {
+            api.add(*net).await?;
+        }
+        for net in has.difference(&self.own) {
+            api.delete(*net).await?;
+        }
+        Ok(())
+    }
+
+    /// Its sessions.
+    pub async fn sessions(&self) -> Result<Vec<Session>, ApiError> {
+        Api::connect(&self.socket()).await?.sessions().await
+    }
+
+    /// The paths of its table.
+    pub async fn paths(&self) -> Result<Vec<gobgp::Path>, ApiError> {
+        Api::connect(&self.socket()).await?.paths().await
+    }
+
+    /// Changes of its table from now on.
+    pub async fn changes(&self) -> Result<Changes, ApiError> {
+        Api::connect(&self.socket()).await?.changes().await
+    }
+
+    /// Whether it answers.
+    pub async fn alive(&self) -> bool {
+        answers(&self.socket()).await
+    }
+
+    /// The process, while there is one.
+    pub fn pid(&self) -> Option<u32> {
+        self.solo.pid()
+    }
+
+    /// Ends it.
+    pub async fn stop(mut self, why: Stop) {
+        match why {
+            Stop::Planned => self.pause().await,
+            Stop::Leaving => {
+                if let Some(mut kept) = self.solo.take() {
+                    kept.stop(ENDING).await;
+                }
+                self.place.leave();
+            }
+        }
+    }
+
+    /// Ends the process so that it says good-bye to nobody: asked to end, it would.
+    async fn pause(&mut self) {
+        if let Some(mut kept) = self.solo.take() {
+            kept.cut().await;
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.place.run("gobgpd.sock")
+    }
+
+    fn listens(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+}
+
+async fn answers(socket: &Path) -> bool {
+    let asked = async { Api::connect(socket).await?.asn().await };
+    matches!(asked.await, Ok(Some(_)))
+}

@@ -1,0 +1,185 @@
+//! A daemon that is one process: its program, its files, and what is left of it when it ends.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use ichor_core::render::routing::Service;
+use tempfile::NamedTempFile;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long a program may take to read a file.
+const READING: Duration = Duration::from_secs(20);
+
+/// Where a daemon is and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The program.
+    pub program: PathBuf,
+    /// The folder of the file it reads.
+    pub folder: PathBuf,
+    /// The folder of what is gone after a reboot.
+    pub run: PathBuf,
+}
+
+/// Why the daemon ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It comes back: neighbours and the kernel keep its routes meanwhile.
+    Planned,
+    /// The node leaves: neighbours forget its routes at once.
+    Leaving,
+}
+
+/// A file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// A file was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It could not be given to the daemon.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The daemon did not run.
+    #[error("cannot ask {} about its configuration", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The daemon does not understand it.
+    #[error("{daemon} refuses its configuration: {said}")]
+    Refused {
+        /// The daemon.
+        daemon: &'static str,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl Place {
+    /// A file that is gone after a reboot.
+    pub fn run(&self, name: &str) -> PathBuf {
+        self.run.join(name)
+    }
+
+    /// The file that the daemon reads.
+    pub fn file(&self, service: &Service) -> PathBuf {
+        self.folder.join(service.files.first().map_or("", |file| file.name))
+    }
+
+    /// Writes the file that the daemon reads.
+    pub fn write(&self, service: &Service) -> Result<(), WriteError> {
+        let text = service.files.first().map_or("", |file| file.text.as_str());
+        replace(&self.file(service), text)
+    }
+
+    /// Asks the program itself about a file, with `arguments` before its path. The one that is read otherwise stays.
+    pub async fn check(
+        &self,
+        service: &Service,
+        daemon: &'static str,
+        arguments: &[&str],
+    ) -> Result<(), CheckError> {
+        let text = service.files.first().map_or("", |file| file.text.as_str());
+        let tried = self.file(service).with_extension("tried");
+        replace(&tried, text)?;
+        let mut command = Command::new(&self.program);
+        command.args(arguments).arg(&tried).stdin(Stdio::null()).kill_on_drop(true);
+        let output = timeout(READING, command.output()).await.unwrap_or_else(|_| Err(slow()));
+        let _ = fs::remove_file(&tried);
+        let output = output.map_err(|source| CheckError::Run { program: self.program.clone(), source })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stderr, output.stdout].concat();
+        let said = String::from_utf8_lossy(&said).trim().replace(&*tried.to_string_lossy(), "it");
+        Err(CheckError::Refused { daemon, said })
+    }
+
+    /// Remembers that the daemon runs, and says whether an earlier one ended without leaving.
+    pub fn enter(&self) -> Result<bool, WriteError> {
+        let sign = self.run("running");
+        let was = sign.exists();
+        replace(&sign, "").map(|()| was)
+    }
+
+    /// Removes a file of an earlier daemon.
+    pub fn clear(path: &Path) -> Result<(), WriteError> {
+        match fs::remove_file(path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(WriteError { path: path.to_owned(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets the daemon: nobody keeps its routes.
+    pub fn leave(&self) {
+        let _ = fs::remove_file(self.run("running"));
+    }
+}
+
+fn slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", READING.as_secs()))
+}
+
+/// The options of a daemon in the file `daemons` of its service.
+pub fn options(service: &Service, daemon: &str) -> Vec<String> {
+    let file = service.files.iter().find(|file| file.name == "daemons");
+    let start = format!("{daemon}_options=");
+    let line = file.and_then(|file| file.text.lines().find_map(|line| line.strip_prefix(&start)));
+    line.unwrap_or_default().trim_matches('"').split_whitespace().map(str::to_owned).collect()
+}
+
+/// Replaces a file in one step: the daemon may read it at any moment. It can hold passwords, so it is for its owner alone.
+fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
+    let attempt = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
+        file.persist(path)?;
+        Ok(())
+    };
+    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use ichor_core::render::routing::File;
+
+    use super::*;
+
+    #[test]
+    fn options_are_the_words_of_their_line() {
+        let text = "# n1: written by ichor\nbird=yes\nbird_options=\"-l -D  /tmp/x\"\n".to_owned();
+        let files = vec![File { name: "daemons", text, private: false }];
+        let service = Service { name: "bird", version: (2, 17), folder: "/etc/bird", files };
+
+        assert_eq!(options(&service, "bird"), ["-l", "-D", "/tmp/x"]);
+        assert_eq!(options(&service, "gobgpd"), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_did_not_leave_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { program: "/bin/true".into(), folder: "/".into(), run: folder.path().to_owned() };
+
+        assert!(!place.enter().unwrap());
+        assert!(place.enter().unwrap());
+        place.leave();
+        assert!(!place.enter().unwrap());
+    }
+}

@@ -1,0 +1,130 @@
+//! One answer on the control socket.
+
+use std::fmt;
+
+/// The answer to one command: its lines, each with its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply(Vec<(u16, String)>);
+
+impl Reply {
+    /// The first answer in these bytes and how many of them it takes; none while its last line is missing.
+    ///
+    /// `CODE-text` is followed by more, ` text` has the code of the line before it, `CODE text` is the last. Lines that
+    /// start with `+` are a copy of the log.
+    pub fn read(bytes: &[u8]) -> Option<(Self, usize)> {
+        let mut lines: Vec<(u16, String)> = Vec::new();
+        let mut taken = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let text = line.strip_suffix(b"\n")?;
+            taken += line.len();
+            let text = String::from_utf8_lossy(text);
+            match Head::of(&text) {
+                Head::More(code, rest) => lines.push((code, rest.to_owned())),
+                Head::Last(code, rest) => {
+                    lines.push((code, rest.to_owned()));
+                    return Some((Self(lines), taken));
+                }
+                Head::Same(rest) => {
+                    let code = lines.last().map_or(0, |(code, _)| *code);
+                    lines.push((code, rest.to_owned()));
+                }
+                Head::Log => {}
+            }
+        }
+        None
+    }
+
+    /// The code of the last line, by which the answer is judged.
+    pub fn code(&self) -> u16 {
+        self.0.last().map_or(0, |(code, _)| *code)
+    }
+
+    /// Whether the command could not be done (8xxx) or was not understood (9xxx).
+    pub fn is_refusal(&self) -> bool {
+        self.code() >= 8000
+    }
+
+    /// Its lines with their codes.
+    pub fn lines(&self) -> impl Iterator<Item = (u16, &str)> {
+        self.0.iter().map(|(code, text)| (*code, text.as_str()))
+    }
+}
+
+/// The last line: what is left of an answer that says yes or no.
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.last().map_or("", |(_, text)| text.trim()))
+    }
+}
+
+/// What a line is by its first signs.
+enum Head<'t> {
+    More(u16, &'t str),
+    Last(u16, &'t str),
+    Same(&'t str),
+    Log,
+}
+
+impl<'t> Head<'t> {
+    fn of(line: &'t str) -> Self {
+        if line.starts_with('+') {
+            return Self::Log;
+        }
+        let code = line.get(..4).filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
+        let code = code.and_then(|code| code.parse().ok());
+        match (code, line.as_bytes().get(4)) {
+            (Some(code), Some(b'-')) => Self::More(code, &line[5..]),
+            (Some(code), Some(b' ')) => Self::Last(code, &line[5..]),
+            _ => Self::Same(line.strip_prefix(' ').unwrap_or(line)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_ends_with_the_line_that_has_a_space_after_its_code() {
+        let bytes = b"0002-Reading configuration from a\n+2026 <INFO> log\n here\n8002 a:1:19 syntax error\n0001 next\n";
+
+        let (reply, taken) = Reply::read(bytes).unwrap();
+
+        let lines: Vec<_> = reply.lines().collect();
+        assert_eq!(
+            lines,
+            [(2, "Reading configuration from a"), (2, "here"), (8002, "a:1:19 syntax error")]
+        );
+        assert!(reply.is_refusal());
+        assert_eq!(reply.to_string(), "a:1:19 syntax error");
+        assert_eq!(&bytes[taken..], b"0001 next\n");
+    }
+
+    #[test]
+    fn half_an_answer_is_none() {
+        for bytes in [&b""[..], b"0003 Reconf", b"1002-device1\n", b"1002-device1\n 0000 \n"] {
+            assert_eq!(Reply::read(bytes), None, "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_line_by_line_is_read_the_same_however_it_is_cut(
+            lines in prop::collection::vec((0u16..10_000, "[ -~]{0,20}"), 1..8),
+            cut in 0usize..300,
+        ) {
+            let (last, before) = lines.split_last().unwrap();
+            let mut said = String::new();
+            for (code, text) in before {
+                said += &format!("{code:04}-{text}\n");
+            }
+            said += &format!("{:04} {}\n", last.0, last.1);
+            let cut = cut.min(said.len() - 1);
+
+            prop_assert_eq!(Reply::read(&said.as_bytes()[..cut]), None);
+            prop_assert_eq!(Reply::read(said.as_bytes()), Some((Reply(lines), said.len())));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Routes for the kernel, from gobgpd's table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::agent::Link;
+use crate::routing::fabric::{Found, Neighbor};
+use crate::routing::{Family, Model};
+
+/// A path in gobgpd's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Where to.
+    pub net: IpNet,
+    /// The next hops that the neighbour told: one, or a global and a link-local one.
+    pub hops: Vec<IpAddr>,
+    /// The neighbour's address, with its port behind a `%` where it is a link-local one; none for what was added here.
+    pub from: Option<String>,
+    /// Whether it is the best, or as good as the best.
+    pub best: bool,
+}
+
+/// A route that the kernel shall have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Where to.
+    pub destination: IpNet,
+    /// All the ways there, in order.
+    pub gateways: Vec<Gateway>,
+    /// The source of what the node itself sends there.
+    pub source: Option<IpAddr>,
+}
+
+/// One way of a route.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gateway {
+    /// The next router, also of the other family.
+    pub address: IpAddr,
+    /// The kernel's number of the port to it.
+    pub link: u32,
+}
+
+/// The routes of a node: from the best paths that the fabric told, by destination.
+///
+/// What the speaker tells is for others, and what the node has itself needs no route. A path of a family that its session
+/// shall not carry, of a neighbour that nobody meant, or over a link that is not there, is no way.
+pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
+    let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
+    let mut ways: BTreeMap<IpNet, BTreeSet<Gateway>> = BTreeMap::new();
+    for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
+        if let Some(gateway) = gateway(model, path, links) {
+            ways.entry(path.net).or_default().insert(gateway);
+        }
+    }
+    let source = |net: IpNet| model.sources.iter().copied().find(|source| source.is_ipv4() == is_v4(net));
+    let route = |(destination, gateways): (IpNet, BTreeSet<Gateway>)| Route {
+        destination,
+        gateways: gateways.into_iter().collect(),
+        source: source(destination),
+    };
+    ways.into_iter().map(route).collect()
+}
+
+fn is_v4(net: IpNet) -> bool {
+    Family::of(net) == Family::V4
+}
+
+fn gateway(model: &Model, path: &Path, links: &[Link]) -> Option<Gateway> {
+    let from = path.from.as_deref()?;
+    let (address, port) = match from.split_once('%') {
+        Some((address, port)) => (address, Some(port)),
+        None => (from, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, address, port))?;
+    if !neighbor.families.contains(&Family::of(path.net)) {
+        return None;
+    }
+    let mut hops = path.hops.iter().copied();
+    let (address, link) = match port {
+        // On a port without addresses the neighbour itself is the way, whatever global address it tells besides.
+        Some(port) => {
+            (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?)
+        }
+        None => {
+            let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
+            let reaches = |link: &&Link| link.addresses.iter().any(|net| net.contains(&hop));
+            (hop, links.iter().find(reaches)?)
+        }
+    };
+    Some(Gateway { address, link: link.index })
+}
+
+fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
+    match &neighbor.found {
+        Found::Port { name, .. } => port == Some(name.as_str()),
+        Found::Address { address: meant, .. } => *meant == address,
+    }
+}
+
+fn is_near(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Two leafs on ports, one gateway that carries IPv6 alone, a speaker, and an anycast address.
+    fn model() -> Model {
+        let neighbor = |found: serde_json::Value, families: &[&str]| {
+            json!({"found": found, "asn": null, "families": families, "bfd": null, "timers": [3, 9], "passive": false})
+        };
+        let port = |name: &str| neighbor(json!({"port": {"name": name, "mac": null}}), &["v4", "v6"]);
+        let gateway = neighbor(json!({"address": {"address": "fd00::9", "source": null}}), &["v6"]);
+        let end = |address: &str| json!({"link": "veth", "address": address, "asn": "65010"});
+        serde_json::from_value(json!({
+            "name": "n1", "nth": 0, "asn": "65001", "router_id": "10.1.1.1", "transit": false,
+            "sources": ["10.1.1.1", "fd00:1::1"],
+            "fabric": {
+                "neighbors": [port("eth0"), port("eth1"), gateway],
+                "announced": [{"kind": "anycast", "link": "dummy1", "net": "10.1.1.100/32"}],
+                "aggregates": [],
+                "inward": {"filter": [], "max_prefixes": null, "local_preference": null},
+                "outward": {"communities": [], "prepend": 0},
+                "graceful_restart": null,
+            },
+            "workload": {
+                "speaker": "metallb", "domain": "shared", "ours": end("192.168.250.254"),
+                "theirs": end("192.168.250.255"), "prefix": 31, "families": ["v4"], "bfd": null,
+                "timers": [3, 9], "filter": [],
+            },
+        }))
+        .unwrap()
+    }
+
+    fn path(net: &str, hops: &[&str], from: &str) -> Path {
+        let hops = hops.iter().map(|hop| hop.parse().unwrap()).collect();
+        let from = Some(from.to_owned()).filter(|from| !from.is_empty());
+        Path { net: net.parse().unwrap(), hops, from, best: true }
+    }
+
+    fn links() -> Vec<Link> {
+        let named = |(index, name): (u32, &str)| Link { index, name: name.to_owned(), ..Link::default() };
+        let mut links: Vec<Link> = [(1, "eth0"), (2, "eth1"), (3, "eth2"), (4, "eth9")].map(named).into();
+        links[2].addresses = vec!["fd00::1/64".parse().unwrap()];
+        links
+    }
+
+    fn told(paths: &[Path]) -> Vec<String> {
+        let gateway = |gateway: &Gateway| format!("{}%{}", gateway.address, gateway.link);
+        let route = |route: &Route| {
+            let ways: Vec<_> = route.gateways.iter().map(gateway).collect();
+            format!("{} via {} src {}", route.destination, ways.join(" "), route.source.unwrap())
+        };
+        routes(&model(), paths, &links()).iter().map(route).collect()
+    }
+
+    #[test]
+    fn paths_as_good_as_the_best_are_ways_of_one_route() {
+        let paths = [
+            path("0.0.0.0/0", &["fe80::2"], "fe80::2%eth1"),
+            path("0.0.0.0/0", &["fe80::1"], "fe80::1%eth0"),
+            Path { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
+        ];
+
+        assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
+    }
+
+    #[test]
+    fn the_near_hop_counts_on_a_port_and_the_far_one_elsewhere() {
+        let paths = [
+            path("2001:db8::/32", &["fd00:5::5", "fe80::1"], "fe80::1%eth0"),
+            path("2001:db9::/32", &["::"], "fe80::1%eth0"),
+            path("2001:dba::/32", &["fd00::9", "fe80::9"], "fd00::9"),
+        ];
+
+        assert_eq!(
+            told(&paths),
+            [
+                "2001:db8::/32 via fe80::1%1 src fd00:1::1",
+                "2001:db9::/32 via fe80::1%1 src fd00:1::1",
+                "2001:dba::/32 via fd00::9%3 src fd00:1::1",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_of_the_speaker_the_node_or_a_stranger_is_installed() {
+        let paths = [
+            path("203.0.113.7/32", &["192.168.250.255"], "192.168.250.255"),
+            path("10.1.1.1/32", &["0.0.0.0"], ""),
+            path("10.1.1.100/32", &["fe80::1"], "fe80::1%eth0"),
+            path("198.51.100.0/24", &["fd00::9"], "fd00::9"),
+            path("198.51.100.0/24", &["fe80::1"], "fe80::1%eth9"),
+            path("2001:db8::/32", &["fd00::8"], "fd00::8"),
+            path("2001:db8::/32", &["fd00:7::7"], "fd00::9"),
+        ];
+
+        assert_eq!(told(&paths), [""; 0]);
+    }
+
+    #[test]
+    fn neighbours_on_ports_without_a_router_are_left_out() {
+        let told = super::super::heard(&model(), |port| port.as_str() == "eth1");
+
+        let found: Vec<_> = told.fabric.neighbors.iter().map(|neighbor| &neighbor.found).collect();
+        assert_eq!(found.len(), 2);
+        assert!(matches!(found[0], Found::Port { name, .. } if name.as_str() == "eth1"));
+        assert!(matches!(found[1], Found::Address { .. }));
+    }
+}

@@ -1,0 +1,191 @@
+//! What gobgpd runs, beside what its file means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Neighbours, prefix sets and policies: of a file, or of a running gobgpd.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Neighbours by port or address.
+    pub neighbors: BTreeMap<String, Timers>,
+    /// Prefixes of each set, as `NET LEAST..MOST`.
+    pub sets: BTreeMap<String, BTreeSet<String>>,
+    /// Statements of each policy.
+    pub policies: BTreeMap<String, Vec<String>>,
+}
+
+/// Keepalive and hold time of a session, as far as they are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timers {
+    /// Seconds between two keepalives.
+    pub keepalive: Option<u64>,
+    /// Seconds after which a silent session is closed.
+    pub hold: Option<u64>,
+}
+
+impl Running {
+    /// What a file means, from its lines `[table]`, `[[table]]` and `key = value`.
+    pub fn meant(toml: &str) -> Self {
+        let mut reader = Reader::default();
+        for line in toml.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            if let Some((key, value)) = line.split_once('=') {
+                reader.key(key.trim(), value.trim().trim_matches('"'));
+            } else if line.starts_with('[') {
+                reader.table(line.trim_matches(['[', ']']));
+            }
+        }
+        reader.running
+    }
+
+    /// What of this one, a file's meaning, is not so in a running one.
+    pub fn missing_in(&self, running: &Self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (name, timers) in &self.neighbors {
+            match running.neighbors.get(name) {
+                None => all.push(format!("neighbor {name} is missing")),
+                Some(is) if !timers.agree(*is) => all.push(format!("neighbor {name} has other timers")),
+                Some(_) => {}
+            }
+        }
+        for name in running.neighbors.keys().filter(|name| !self.neighbors.contains_key(*name)) {
+            all.push(format!("neighbor {name} is still there"));
+        }
+        let other = |what: &str, name: &str| format!("{what} {name} is another");
+        let sets = self.sets.iter().filter(|(name, set)| running.sets.get(*name) != Some(set));
+        all.extend(sets.map(|(name, _)| other("prefix set", name)));
+        let policies = self.policies.iter().filter(|(name, list)| running.policies.get(*name) != Some(list));
+        all.extend(policies.map(|(name, _)| other("policy", name)));
+        all
+    }
+}
+
+impl Timers {
+    /// What is not written can be anything.
+    fn agree(self, is: Self) -> bool {
+        let same = |meant: Option<u64>, is: Option<u64>| meant.is_none() || meant == is;
+        same(self.keepalive, is.keepalive) && same(self.hold, is.hold)
+    }
+}
+
+/// Where the reader of a file is.
+#[derive(Default)]
+struct Reader {
+    running: Running,
+    table: String,
+    /// The neighbour, set, prefix or policy that was named last.
+    neighbor: String,
+    set: String,
+    prefix: String,
+    policy: String,
+}
+
+impl Reader {
+    fn table(&mut self, name: &str) {
+        name.clone_into(&mut self.table);
+    }
+
+    fn key(&mut self, key: &str, value: &str) {
+        let running = &mut self.running;
+        match (self.table.as_str(), key) {
+            ("neighbors.config", "neighbor-interface" | "neighbor-address") => {
+                value.clone_into(&mut self.neighbor);
+                running.neighbors.entry(value.to_owned()).or_default();
+            }
+            ("neighbors.timers.config", "hold-time" | "keepalive-interval") => {
+                let timers = running.neighbors.entry(self.neighbor.clone()).or_default();
+                let slot = if key == "hold-time" { &mut timers.hold } else { &mut timers.keepalive };
+                *slot = value.parse().ok();
+            }
+            ("defined-sets.prefix-sets", "prefix-set-name") => {
+                value.clone_into(&mut self.set);
+                running.sets.entry(value.to_owned()).or_default();
+            }
+            ("defined-sets.prefix-sets.prefix-list", "ip-prefix") => value.clone_into(&mut self.prefix),
+            ("defined-sets.prefix-sets.prefix-list", "masklength-range") => {
+                let set = running.sets.entry(self.set.clone()).or_default();
+                set.insert(format!("{} {value}", self.prefix));
+            }
+            ("policy-definitions", "name") => {
+                value.clone_into(&mut self.policy);
+                running.policies.entry(value.to_owned()).or_default();
+            }
+            ("policy-definitions.statements", "name") => {
+                running.policies.entry(self.policy.clone()).or_default().push(value.to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "\
+# n1: written by ichor
+
+[global.config]
+as = 65001
+
+[[defined-sets.prefix-sets]]
+prefix-set-name = \"own-v4\"
+
+[[defined-sets.prefix-sets.prefix-list]]
+ip-prefix = \"10.1.1.1/32\"
+masklength-range = \"32..32\"
+
+[[policy-definitions]]
+name = \"in\"
+
+[[policy-definitions.statements]]
+name = \"own-in-v4\"
+
+[[neighbors]]
+
+[neighbors.config]
+neighbor-interface = \"eth0\"
+
+[neighbors.timers.config]
+hold-time = 9
+keepalive-interval = 3
+
+[[neighbors]]
+
+[neighbors.config]
+neighbor-address = \"fd00::9\"
+";
+
+    fn running() -> Running {
+        let timers = Timers { keepalive: Some(3), hold: Some(9) };
+        let other = Timers { keepalive: Some(30), hold: Some(90) };
+        Running {
+            neighbors: [("eth0".to_owned(), timers), ("fd00::9".to_owned(), other)].into(),
+            sets: [("own-v4".to_owned(), ["10.1.1.1/32 32..32".to_owned()].into())].into(),
+            policies: [("in".to_owned(), vec!["own-in-v4".to_owned()])].into(),
+        }
+    }
+
+    #[test]
+    fn a_daemon_that_took_the_file_has_all_it_means() {
+        assert_eq!(Running::meant(FILE).missing_in(&running()), [""; 0]);
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let meant = Running::meant(&FILE.replace("10.1.1.1/32", "10.1.1.2/32").replace("= 9", "= 12"));
+        let mut running = running();
+        running.neighbors.remove("fd00::9");
+        running.neighbors.insert("eth7".to_owned(), Timers::default());
+        running.policies.clear();
+
+        assert_eq!(
+            meant.missing_in(&running),
+            [
+                "neighbor eth0 has other timers",
+                "neighbor fd00::9 is missing",
+                "neighbor eth7 is still there",
+                "prefix set own-v4 is another",
+                "policy in is another",
+            ]
+        );
+    }
+}
