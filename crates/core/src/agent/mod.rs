@@ -7,11 +7,17 @@
 //! Not here: doing any of it, which is `crates/agent`.
 
 pub mod duty;
+pub mod gate;
 pub mod link;
 pub mod session;
+pub mod status;
+pub mod trouble;
 pub mod wiring;
 
 pub use duty::Duty;
+pub use gate::Gate;
 pub use link::Link;
 pub use session::Session;
+pub use status::Status;
+pub use trouble::Trouble;
 pub use wiring::Wiring;
