@@ -121,9 +121,31 @@ fn routing_works_while_the_daemon_answers_and_a_session_with_the_fabric_stands()
 
 #[test]
 fn the_table_has_every_session_and_what_is_wrong() {
-    let text = status().table();
+    let want = "\
+solcp01: running, frr 10.3, ichor-agent 0.1.0, 2026-01-01T00:01:00Z
+waiting: port 02:00:00:00:00:09 is not there
+anycast: shut: answer 503
+last reload: 2026-01-01T00:00:09Z, refused: line 3: unknown
+routes put back: 4
 
-    println!("{text}");
+session      domain   with     AS     state        for    in  out  BFD
+───────────────────────────────────────────────────────────────────────
+eth0                  fabric   64512  Established  1h 1m  2   3    up
+fe80::1
+eth1                  fabric          Idle                0   0
+fd00:102::1  metallb  speaker  64512  Established  1h 1m  2   3    up
+fe80::1
+
+daemon  process  answers  restarts  since
+─────────────────────────────────────────────────────────
+zebra   11       yes      0         2026-01-01T00:00:00Z
+bgpd    12       yes      1         2026-01-01T00:00:05Z
+
+eth1: wrong AS
+hint: write the right one
+";
+
+    similar_asserts::assert_eq!(status().table(), want);
 }
 
 /// What happens to a status, and the lines it makes.

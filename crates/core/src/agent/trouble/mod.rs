@@ -1,6 +1,6 @@
 //! Why a session is not what it should be, in plain words, and what helps.
 //!
-//! [`judge`] looks at a [`Session`] and at what the node [`Known`]s of its surroundings. Causes are looked for from the cable
+//! [`judge`] looks at a [`Session`] and at what the node knows of its surroundings ([`Known`]). Causes are looked for from the cable
 //! upwards: a message that closed a session yesterday explains nothing while its port is gone.
 //!
 //! Not here: asking the daemon and the kernel, which is `crates/agent`.
@@ -35,6 +35,7 @@ impl Trouble {
 
 /// What a node knows of a session beside what its daemon says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub struct Known {
     /// The node's AS number on this session.
     pub own: u32,
@@ -76,7 +77,8 @@ pub struct Port {
 }
 
 impl Known {
-    /// What the model says of a neighbour in the fabric. What only the node can know is still open.
+    /// What the model says of a neighbour in the fabric. What only the node can know is still open, and so is whether there
+    /// is a password where the model came without them.
     pub fn of(model: &Model, neighbor: &Neighbor) -> Self {
         let Inward { max_prefixes, .. } = model.fabric.inward;
         Self {
@@ -114,13 +116,15 @@ const OTHERWISE: &[Judge] = &[
     path::route,
     notice::judge,
     bfd::silent,
-    words::judge,
 ];
 
 /// What is wrong with a session; none when it is as it should be.
 pub fn judge(session: &Session, known: &Known) -> Option<Trouble> {
-    let judges = if session.is_established() { ESTABLISHED } else { OTHERWISE };
-    judges.iter().find_map(|judge| judge(session, known))
+    let ask = |judges: &[Judge]| judges.iter().find_map(|judge| judge(session, known));
+    if session.is_established() {
+        return ask(ESTABLISHED);
+    }
+    Some(ask(OTHERWISE).unwrap_or_else(|| words::judge(session, known)))
 }
 
 fn rival(_: &Session, known: &Known) -> Option<Trouble> {

@@ -113,7 +113,8 @@ fn seconds(known: &Known) -> String {
 
 /// The notification that a daemon's words tell of. BIRD says who sent it; where nobody does, it was the node.
 fn named(said: &str) -> Option<Notification> {
-    let said = plain(said);
+    // GoBGP's pause between two attempts is not the hold timer.
+    let said = plain(said).replace("idle hold timer expired", "");
     let (_, (code, subcode)) = *NAMES.iter().find(|(name, _)| said.contains(name))?;
     Some(Notification { code, subcode, sent: !said.contains("received") })
 }

@@ -101,6 +101,13 @@ fn the_hold_timer_is_told_with_its_seconds() {
 }
 
 #[test]
+fn a_pause_between_two_attempts_of_gobgp_is_not_the_hold_timer() {
+    let pause = session(State::Active, "idle-hold-timer-expired");
+
+    assert!(words(&pause, &known()).starts_with("10.0.0.2 has not taken the connection"));
+}
+
+#[test]
 fn other_notifications_have_words_of_their_own() {
     for (digits, sent, part) in [
         ("0203", true, "same router id"),
@@ -119,6 +126,8 @@ fn other_notifications_have_words_of_their_own() {
     let same = words(&notified("0207", true), &known());
     assert_eq!(words(&session(State::Idle, "BGP Error: Required capability missing"), &known()), same);
     assert_eq!(words(&session(State::Idle, "OPEN Message Error/Unsupported Capability"), &known()), same);
+    let gobgp = "notification-received code 6(cease) subcode 2(administrative shutdown)";
+    assert_eq!(words(&session(State::Idle, gobgp), &known()), "shut down at 10.0.0.2");
 }
 
 #[test]
@@ -148,8 +157,11 @@ fn silence_on_a_session_with_a_password_is_put_down_to_it() {
     let silent = session(State::Connect, "Waiting for peer OPEN");
 
     assert_eq!(words(&silent, &known()), "10.0.0.2 does not answer on TCP port 179");
-    let known = Known { password: true, ..known() };
-    assert_eq!(words(&silent, &known), "10.0.0.2 does not answer: the passwords may differ");
+    let gobgp = session(State::Active, "dial tcp 0.0.0.0:0->10.0.0.2:179: i/o timeout");
+    for silent in [silent, gobgp] {
+        let known = Known { password: true, ..known() };
+        assert_eq!(words(&silent, &known), "10.0.0.2 does not answer: the passwords may differ");
+    }
 }
 
 #[test]

@@ -4,20 +4,22 @@ use super::{Known, Trouble, notice};
 use crate::agent::Session;
 use crate::agent::session::State;
 
+type Answer = fn(&Session, &Known) -> Trouble;
+
 /// What is looked for in the daemon's words, made [`plain`], and who answers.
-const SAID: &[(&[&str], fn(&Session, &Known) -> Trouble)] = &[
+const SAID: &[(&[&str], Answer)] = &[
     (&["connection refused"], refused),
     (&["no route to host", "unreachable", "waiting for nht", "no path to specified neighbor"], no_way),
     (&["timed out", "timeout"], no_answer),
-    (&["connection reset", "connection closed"], closed),
+    (&["connection reset", "connection closed", "read failed"], closed),
     (&["unexpected message", "finite state machine", "invalid msg"], confused),
     (&["bfd"], dead_path),
 ];
 
-pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
+pub(super) fn judge(session: &Session, known: &Known) -> Trouble {
     let said = plain(session.said.as_deref().unwrap_or_default());
     let found = SAID.iter().find(|(parts, _)| parts.iter().any(|part| said.contains(part)));
-    Some(found.map_or_else(|| by_state(session, known), |(_, answer)| answer(session, known)))
+    found.map_or_else(|| by_state(session, known), |(_, answer)| answer(session, known))
 }
 
 fn refused(session: &Session, _: &Known) -> Trouble {
