@@ -4,5 +4,8 @@
 //! Talos tells; `health` is the check behind anycast addresses; `serve` is the state for others; `say` is the log.
 
 pub mod daemon;
+pub mod health;
 pub mod kernel;
+pub mod machined;
 pub mod say;
+pub mod serve;

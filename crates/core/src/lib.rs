@@ -19,4 +19,5 @@ pub mod render;
 pub mod routing;
 pub mod rules;
 pub mod sops;
+pub mod table;
 pub mod talos;

@@ -4,8 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::routing::Family;
+
 /// One session.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Session {
     /// The neighbour: a port for one that is found by its advertisements, else an address.
     pub peer: String,
@@ -35,16 +37,66 @@ pub struct Session {
     /// Whether BFD says the path works; none without BFD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd: Option<bool>,
+    /// The neighbour's address that BFD watches, where the daemon tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<String>,
+    /// The families both ends agreed on; none while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub families: Option<Vec<Family>>,
+    /// Who can take IPv4 over IPv6; none while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended: Option<Extended>,
+    /// The message that last closed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification: Option<Notification>,
     /// What the daemon last said was wrong, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
 
+impl Session {
+    /// Whether routes are told.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+}
+
+/// Who offers the extended next hop capability (RFC 8950) for IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Extended {
+    /// The node.
+    pub ours: bool,
+    /// The neighbour.
+    pub theirs: bool,
+}
+
+/// The message that closes a session (RFC 4271, section 4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Notification {
+    /// The kind of error.
+    pub code: u8,
+    /// Which of that kind.
+    pub subcode: u8,
+    /// Whether the node sent it, and the neighbour got it.
+    pub sent: bool,
+}
+
+impl Notification {
+    /// Reads FRR's `lastErrorCodeSubcode`: four hex digits such as `0202`.
+    pub fn parse(digits: &str, sent: bool) -> Option<Self> {
+        let all_hex = digits.len() == 4 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+        let number = u16::from_str_radix(digits, 16).ok().filter(|_| all_hex)?;
+        let [code, subcode] = number.to_be_bytes();
+        (code != 0).then_some(Self { code, subcode, sent })
+    }
+}
+
 /// How far a session is (RFC 4271, section 8.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// Nothing is tried.
+    #[default]
     Idle,
     /// Waiting for a connection.
     Connect,
@@ -79,5 +131,37 @@ impl fmt::Display for State {
             Self::OpenConfirm => "OpenConfirm",
             Self::Established => "Established",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_in_any_case() {
+        assert_eq!(State::parse("OPENSENT"), Some(State::OpenSent));
+        assert_eq!(State::parse("established"), Some(State::Established));
+        assert_eq!(State::parse("Clearing"), None);
+    }
+
+    #[test]
+    fn the_digits_of_frr_are_code_and_subcode() {
+        let read = |digits| Notification::parse(digits, true).map(|it| (it.code, it.subcode));
+
+        assert_eq!(read("0202"), Some((2, 2)));
+        assert_eq!(read("060a"), Some((6, 10)));
+        for nothing in ["0000", "", "2", "00202", "+202", "zz"] {
+            assert_eq!(read(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_an_older_agent_wrote_is_read() {
+        let old = r#"{"peer":"eth0","state":"active"}"#;
+
+        let session: Session = serde_json::from_str(old).unwrap();
+
+        assert_eq!(session, Session { peer: "eth0".into(), state: State::Active, ..Session::default() });
     }
 }

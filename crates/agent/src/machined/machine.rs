@@ -1,0 +1,149 @@
+//! What a machine is about, from its events.
+
+use std::fmt;
+
+use prost::Message;
+
+use super::message::{Any, MachineStatusEvent, START, STOP, SequenceEvent};
+
+/// Why a node leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It comes back.
+    Reboots,
+    /// It does not.
+    ShutsDown,
+    /// It forgets everything.
+    Reset,
+    /// It comes back as another release.
+    Upgraded,
+}
+
+impl Leaving {
+    /// The stages of Talos' `MachineStatusEvent` that are the end of one.
+    fn of_stage(stage: i32) -> Option<Self> {
+        match stage {
+            5 => Some(Self::Reboots),
+            6 => Some(Self::ShutsDown),
+            7 => Some(Self::Reset),
+            8 => Some(Self::Upgraded),
+            _ => None,
+        }
+    }
+
+    fn of_sequence(sequence: &str) -> Option<Self> {
+        match sequence {
+            "reboot" => Some(Self::Reboots),
+            "shutdown" => Some(Self::ShutsDown),
+            "reset" => Some(Self::Reset),
+            "upgrade" | "stageUpgrade" | "maintenanceUpgrade" => Some(Self::Upgraded),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Leaving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reboots => "the node reboots",
+            Self::ShutsDown => "the node shuts down",
+            Self::Reset => "the node is reset",
+            Self::Upgraded => "the node is upgraded",
+        })
+    }
+}
+
+/// What is known of a machine.
+///
+/// Its stage says it all. The sequence behind it is heard a moment earlier, and is over when it ends: one that fails
+/// leaves the machine running.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    stage: Option<Leaving>,
+    sequence: Option<Leaving>,
+}
+
+impl Machine {
+    /// Takes an event in; what cannot be read, or is about something else, changes nothing.
+    pub(super) fn hear(&mut self, event: &Any) {
+        match event.type_url.rsplit('/').next() {
+            Some("machine.MachineStatusEvent") => {
+                if let Ok(event) = MachineStatusEvent::decode(&event.value[..]) {
+                    self.stage = Leaving::of_stage(event.stage);
+                }
+            }
+            Some("machine.SequenceEvent") => {
+                if let Ok(event) = SequenceEvent::decode(&event.value[..]) {
+                    self.sequence = match event.action {
+                        START => Leaving::of_sequence(&event.sequence),
+                        STOP => None,
+                        _ => self.sequence,
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn leaving(&self) -> Option<Leaving> {
+        self.stage.or(self.sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(stage: i32) -> Any {
+        let value = MachineStatusEvent { stage }.encode_to_vec();
+        Any { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
+    }
+
+    fn sequence(sequence: &str, action: i32) -> Any {
+        let value = SequenceEvent { sequence: sequence.into(), action }.encode_to_vec();
+        Any { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
+    }
+
+    fn after(events: &[Any]) -> Option<Leaving> {
+        let mut machine = Machine::default();
+        events.iter().for_each(|event| machine.hear(event));
+        machine.leaving()
+    }
+
+    #[test]
+    fn four_stages_mean_leaving() {
+        let found: Vec<_> = (0..10).map(|number| after(&[stage(number)])).collect();
+
+        let four = [Leaving::Reboots, Leaving::ShutsDown, Leaving::Reset, Leaving::Upgraded].map(Some);
+        assert_eq!(found[5..9], four);
+        assert!(found[..5].iter().chain(&found[9..]).all(Option::is_none));
+    }
+
+    #[test]
+    fn a_sequence_is_heard_before_the_stage_and_a_late_word_about_the_old_stage_changes_nothing() {
+        assert_eq!(after(&[sequence("reboot", START)]), Some(Leaving::Reboots));
+        assert_eq!(after(&[sequence("reboot", START), stage(4)]), Some(Leaving::Reboots));
+        for upgrade in ["upgrade", "stageUpgrade", "maintenanceUpgrade"] {
+            assert_eq!(after(&[sequence(upgrade, START)]), Some(Leaving::Upgraded));
+        }
+        for other in ["boot", "initialize", "install", "noop", "emergencyVolumeCleanup"] {
+            assert_eq!(after(&[sequence(other, START)]), None);
+        }
+    }
+
+    #[test]
+    fn a_sequence_that_failed_is_over() {
+        let failed = [sequence("upgrade", START), stage(8), sequence("upgrade", STOP), stage(4)];
+
+        assert_eq!(after(&failed[..3]), Some(Leaving::Upgraded), "the stage has the last word");
+        assert_eq!(after(&failed), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_changes_nothing() {
+        let broken = Any { value: vec![0xff], ..stage(5) };
+        let foreign = Any { type_url: "talos/runtime/machine.TaskEvent".into(), ..stage(4) };
+
+        assert_eq!(after(&[stage(5), broken, foreign, Any::default()]), Some(Leaving::Reboots));
+    }
+}

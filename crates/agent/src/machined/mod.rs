@@ -1,0 +1,130 @@
+//! What Talos tells: whether the node is leaving.
+//!
+//! A service is stopped in the same way whether its document was edited or the machine reboots. Only machined knows which,
+//! and says so in its events before it stops anything. [`follow`] listens to them over machined's socket.
+
+mod machine;
+mod message;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hyper::http::uri::PathAndQuery;
+use tokio::sync::watch::Sender;
+use tokio::time;
+use tonic::client::Grpc;
+use tonic::metadata::MetadataValue;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Streaming};
+use tonic_prost::ProstCodec;
+
+use crate::say;
+pub use machine::Leaving;
+use machine::Machine;
+use message::{Event, EventsRequest};
+
+/// Where machined listens, on the node and in an extension that mounts it.
+pub const SOCKET: &str = "/system/run/machined/machine.sock";
+
+/// The pause before machined is asked again, and the longest it grows to.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Past events come without a pause: after so long a silence, or so long a stream, what comes is new.
+const SILENCE: Duration = Duration::from_millis(50);
+const PAST: Duration = Duration::from_secs(1);
+
+/// Why machined is not heard.
+#[derive(Debug, thiserror::Error)]
+enum Deaf {
+    #[error(
+        "{0} is not there: a node that leaves cannot be told from a restart; \
+         mount it into the service and let the service depend on it"
+    )]
+    Missing(String),
+    #[error("cannot connect to machined")]
+    Connect(#[source] tonic::transport::Error),
+    #[error("machined refuses to tell its events: {0}")]
+    Refused(String),
+    #[error("machined ended the stream of its events")]
+    Ended,
+}
+
+/// Tells for ever whether the node is leaving, and why; ends when nobody listens any more.
+///
+/// What was told stays when machined is gone: it ends before the node does.
+pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
+    let mut pause = PAUSES.0;
+    let mut said = None;
+    loop {
+        let deaf = tokio::select! {
+            deaf = listen(socket, told, &mut said, &mut pause) => deaf,
+            () = told.closed() => return,
+        };
+        // Once for each reason: it may be so for hours.
+        let words = deaf.to_string();
+        if said.as_ref() != Some(&words) {
+            say::warn(&words);
+            said = Some(words);
+        }
+        tokio::select! {
+            () = time::sleep(pause) => {}
+            () = told.closed() => return,
+        }
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// Listens until there is nothing to be heard any more.
+async fn listen(
+    socket: &Path,
+    told: &Sender<Option<Leaving>>,
+    said: &mut Option<String>,
+    pause: &mut Duration,
+) -> Deaf {
+    let mut events = match open(socket).await {
+        Ok(events) => events,
+        Err(deaf) => return deaf,
+    };
+    let (mut machine, mut past, start) = (Machine::default(), true, Instant::now());
+    loop {
+        let next =
+            if past { time::timeout(SILENCE, events.message()).await } else { Ok(events.message().await) };
+        match next {
+            Ok(Ok(Some(event))) => {
+                if said.take().is_some() {
+                    say::info("machined tells its events again");
+                }
+                *pause = PAUSES.0;
+                if let Some(data) = event.data {
+                    machine.hear(&data);
+                }
+                past &= start.elapsed() < PAST;
+            }
+            Ok(Ok(None)) => return Deaf::Ended,
+            Ok(Err(status)) => return Deaf::Refused(status.message().to_owned()),
+            Err(_) => past = false,
+        }
+        // Of what is past only the end counts: a reboot that failed this morning is not one that begins now.
+        if !past {
+            let now = machine.leaving();
+            told.send_if_modified(|was| std::mem::replace(was, now) != now);
+        }
+    }
+}
+
+/// The machine's events since it booted, and from then on each as it happens.
+async fn open(socket: &Path) -> Result<Streaming<Event>, Deaf> {
+    let path = socket.display().to_string();
+    if !socket.exists() {
+        return Err(Deaf::Missing(path));
+    }
+    let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(Deaf::Connect)?;
+    let channel: Channel = endpoint.connect().await.map_err(Deaf::Connect)?;
+    let mut client = Grpc::new(channel);
+    client.ready().await.map_err(Deaf::Connect)?;
+    let mut request = Request::new(EventsRequest { tail_events: -1 });
+    request.metadata_mut().insert("talos-role", MetadataValue::from_static("os:reader"));
+    let path = PathAndQuery::from_static("/machine.MachineService/Events");
+    let answer = client.server_streaming(request, path, ProstCodec::default()).await;
+    answer.map(tonic::Response::into_inner).map_err(|status| Deaf::Refused(status.message().to_owned()))
+}

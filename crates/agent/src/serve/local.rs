@@ -1,0 +1,41 @@
+//! Pages over HTTP, for whoever is on this node.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use tokio::net::TcpListener;
+use tokio::time;
+
+use super::guests::Guests;
+use super::{PAUSE, Source, page};
+use crate::say;
+
+/// The usual port.
+pub const PORT: u16 = 9180;
+
+/// The port of this node cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot serve the state on 127.0.0.1:{port}; another program may have the port")]
+pub struct BindError {
+    port: u16,
+    source: io::Error,
+}
+
+/// Listens on 127.0.0.1, and on nothing else.
+pub async fn bind(port: u16) -> Result<TcpListener, BindError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|source| BindError { port, source })
+}
+
+/// Serves pages for ever.
+pub async fn serve(listener: TcpListener, source: Source) {
+    let mut guests = Guests::default();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => guests.admit(page::serve(stream, source.clone())),
+            Err(error) => {
+                say::warn(format_args!("cannot take a connection for the state: {error}"));
+                time::sleep(PAUSE).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The socket on which `ichor-agent status` asks the agent that runs.
+//!
+//! Who connects is given the status line, and that is all.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ichor_core::agent::Status;
+use ichor_core::agent::status::NotStatus;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time;
+
+use super::guests::Guests;
+use super::{PAUSE, Source};
+use crate::say;
+
+/// The name of the socket in the agent's run folder.
+pub const NAME: &str = "status.sock";
+
+/// The longest line an agent is believed, and how long it may take.
+const LONGEST: u64 = 16 * 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The socket cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make the socket {}", path.display())]
+pub struct BindError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Listens on `path`, for root alone, in the place of what an earlier agent left there.
+pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
+    // Nobody can connect before the mode is right: the name comes last.
+    let made = path.with_extension("new");
+    let attempt = || {
+        match fs::remove_file(&made) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&made)?;
+        fs::set_permissions(&made, Permissions::from_mode(0o600))?;
+        fs::rename(&made, path)?;
+        Ok(listener)
+    };
+    attempt().map_err(|source| BindError { path: path.to_owned(), source })
+}
+
+/// Gives the status line for ever.
+pub async fn serve(listener: UnixListener, source: Source) {
+    let mut guests = Guests::default();
+    loop {
+        match listener.accept().await {
+            Ok((mut stream, _)) => {
+                let line = source.borrow().line();
+                guests.admit(async move {
+                    // Who does not listen any more does not want it.
+                    let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
+                    let _ = stream.shutdown().await;
+                });
+            }
+            Err(error) => {
+                say::warn(format_args!("cannot take a connection for the state: {error}"));
+                time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// No agent is there.
+    #[error("no agent answers on {}; is `ichor-agent run` running?", path.display())]
+    Nobody {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The agent says nothing.
+    #[error("the agent did not answer within {} seconds", PATIENCE.as_secs())]
+    Late,
+    /// What answers is no agent.
+    #[error("what answers is not an agent of this release")]
+    Foreign(#[source] Option<NotStatus>),
+}
+
+/// Asks the agent that listens on `path`.
+pub async fn ask(path: &Path) -> Result<Status, AskError> {
+    let read = async {
+        let stream = UnixStream::connect(path).await?;
+        let mut text = Vec::new();
+        stream.take(LONGEST).read_to_end(&mut text).await?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    };
+    let nobody = |source| AskError::Nobody { path: path.to_owned(), source };
+    let text = time::timeout(PATIENCE, read).await.map_err(|_| AskError::Late)?.map_err(nobody)?;
+    Status::find(&text).ok_or(AskError::Foreign(None))?.map_err(|error| AskError::Foreign(Some(error)))
+}

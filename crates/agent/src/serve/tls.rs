@@ -1,0 +1,138 @@
+//! Pages over mutual TLS, for whoever has a certificate of the right authority.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ichor_core::agent::duty;
+use ichor_core::talos::secrets::Pem;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpListener;
+use tokio::time;
+use tokio_rustls::TlsAcceptor;
+
+use super::guests::Guests;
+use super::{PAUSE, Source, page};
+use crate::say;
+
+/// Why the state cannot be served over mutual TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// Not a certificate, or none at all.
+    #[error("`status.{0}` has no certificate that can be read; want PEM")]
+    Certificate(&'static str),
+    /// Not a key.
+    #[error("`status.key` has no key that can be read; want PEM of PKCS #8, SEC 1 or PKCS #1")]
+    Key,
+    /// The authority cannot judge.
+    #[error("`status.ca` cannot judge certificates")]
+    Authority(#[source] VerifierBuilderError),
+    /// The key is not the certificate's.
+    #[error("`status.certificate` and `status.key` do not belong together")]
+    Pair(#[source] rustls::Error),
+    /// The address cannot be listened on.
+    #[error("cannot serve the state on {address}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A port that is listened on, and who may come.
+pub struct Door {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+}
+
+impl Door {
+    /// Reads certificates and listens. The address need not be there yet: it may come with the routing.
+    pub fn open(status: &duty::Status) -> Result<Self, TlsError> {
+        let configuration = configuration(status)?;
+        let address = SocketAddr::new(status.listen, status.port);
+        let listener = listen(address).map_err(|source| TlsError::Bind { address, source })?;
+        Ok(Self { listener, acceptor: TlsAcceptor::from(Arc::new(configuration)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves pages for ever.
+    pub async fn serve(self, source: Source) {
+        let mut guests = Guests::default();
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, from)) => {
+                    let (acceptor, source) = (self.acceptor.clone(), source.clone());
+                    guests.admit(async move {
+                        match acceptor.accept(stream).await {
+                            Ok(stream) => page::serve(stream, source).await,
+                            Err(error) => say::debug(format_args!("{from} was not let in: {error}")),
+                        }
+                    });
+                }
+                Err(error) => {
+                    say::warn(format_args!("cannot take a connection for the state: {error}"));
+                    time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    match address {
+        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
+        SocketAddr::V6(_) => {
+            socket.set_only_v6(true)?;
+            socket.set_freebind_v6(true)?;
+        }
+    }
+    socket.bind(&address.into())?;
+    socket.listen(128)?;
+    TcpListener::from_std(socket.into())
+}
+
+fn configuration(status: &duty::Status) -> Result<ServerConfig, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    for root in certificates("ca", &status.ca)? {
+        roots.add(root).map_err(|_| TlsError::Certificate("ca"))?;
+    }
+    let judge = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let mut configuration = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .expect("ring has suites for both")
+        .with_client_cert_verifier(judge.build().map_err(TlsError::Authority)?)
+        .with_single_cert(certificates("certificate", &status.certificate)?, key(&status.key)?)
+        .map_err(TlsError::Pair)?;
+    configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(configuration)
+}
+
+fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    found.ok().filter(|found| !found.is_empty()).ok_or(TlsError::Certificate(name))
+}
+
+/// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
+fn key(key: &duty::Password) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let (label, der) = Pem::from_bytes(key.0.as_bytes()).block().ok_or(TlsError::Key)?;
+    match label.as_str() {
+        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
+        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
+        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
+        _ => Err(TlsError::Key),
+    }
+}

@@ -1,0 +1,349 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::agent::session::State;
+
+fn moment(seconds: u64) -> Moment {
+    Moment::from_unix(1_767_225_600 + seconds).unwrap()
+}
+
+/// Two leafs and a speaker; one leaf expects another AS.
+fn status() -> Status {
+    let leaf = Session {
+        peer: "eth0".into(),
+        address: Some("fe80::1".into()),
+        asn: Some(64512),
+        state: State::Established,
+        uptime: Some(3700),
+        established: 1,
+        received: 2,
+        sent: 3,
+        bfd: Some(true),
+        ..Session::default()
+    };
+    let other = Session {
+        peer: "eth1".into(),
+        state: State::Idle,
+        said: Some("BGP Notification received".into()),
+        ..Session::default()
+    };
+    let speaker = Session {
+        peer: "fd00:102::1".into(),
+        domain: Some("metallb".into()),
+        established: 1,
+        ..leaf.clone()
+    };
+    let trouble = Trouble { words: "wrong AS".into(), remedy: "write the right one".into() };
+    let told = |session, with, trouble| Told { session, with, trouble };
+    Status {
+        time: moment(60),
+        node: "solcp01".into(),
+        agent: "0.1.0".into(),
+        backend: Backend::Frr,
+        version: Some("10.3".into()),
+        stage: Stage::Running,
+        reason: None,
+        waiting: vec!["port 02:00:00:00:00:09 is not there".into()],
+        sessions: vec![
+            told(leaf, With::Fabric, None),
+            told(other, With::Fabric, Some(trouble)),
+            told(speaker, With::Speaker, None),
+        ],
+        anycast: Some(Anycast { gate: Position::Shut, reason: Some("answer 503".into()) }),
+        daemons: vec![
+            Daemon { name: "zebra".into(), pid: Some(11), answers: true, restarts: 0, since: moment(0) },
+            Daemon { name: "bgpd".into(), pid: Some(12), answers: true, restarts: 1, since: moment(5) },
+        ],
+        reload: Some(Reload { time: moment(9), refused: Some("line 3: unknown".into()) }),
+        restored: 4,
+    }
+}
+
+#[test]
+fn the_line_is_one_line_that_begins_with_its_mark_and_ends_as_the_same_status() {
+    let line = status().line();
+
+    assert!(
+        line.starts_with(r#"{"ichor":"status","time":"2026-01-01T00:01:00Z","node":"solcp01","#),
+        "{line}"
+    );
+    assert!(!line.contains('\n'));
+    assert_eq!(Status::find(&line).unwrap().unwrap(), status());
+    serde_json::from_str::<serde_json::Value>(&line).unwrap();
+}
+
+#[test]
+fn the_line_is_found_behind_what_a_log_puts_around_it() {
+    let line = format!("10.0.0.1: 2026/01/01 00:01:00 info: {} (frr)", status().line());
+
+    assert_eq!(Status::find(&line).unwrap().unwrap(), status());
+    assert!(Status::find("info: session eth0: Established").is_none());
+    assert!(Status::find(r#"{"ichor":"plan","node":"x"}"#).is_none());
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_an_error() {
+    let line = status().line();
+
+    assert!(Status::find(&line[..line.len() / 2]).unwrap().is_err());
+    assert!(Status::find(MARK).unwrap().is_err());
+}
+
+#[test]
+fn what_a_later_agent_adds_is_passed_over() {
+    let line = status().line().replacen(r#""node""#, r#""tomorrow":{"a":[1]},"node""#, 1);
+
+    assert_eq!(Status::find(&line).unwrap().unwrap(), status());
+}
+
+#[test]
+fn routing_works_while_the_daemon_answers_and_a_session_with_the_fabric_stands() {
+    let mut status = status();
+    assert_eq!(status.health(), Ok(()));
+
+    status.sessions[0].session.state = State::Active;
+    let none = "no session with the fabric stands: eth0: Active; eth1: wrong AS";
+    assert_eq!(status.health(), Err(none.into()), "that with the speaker does not count");
+
+    status.sessions.retain(|told| told.with == With::Speaker);
+    assert_eq!(status.health(), Ok(()), "none is meant");
+
+    status.daemons[1].answers = false;
+    assert_eq!(status.health(), Err("bgpd does not answer".into()));
+    status.daemons[1].pid = None;
+    assert_eq!(status.health(), Err("bgpd does not run".into()));
+
+    status.stage = Stage::Starting;
+    assert_eq!(status.health(), Err("starting: port 02:00:00:00:00:09 is not there".into()));
+}
+
+#[test]
+fn the_table_has_every_session_and_what_is_wrong() {
+    let want = "\
+solcp01: running, frr 10.3, ichor-agent 0.1.0, 2026-01-01T00:01:00Z
+waiting: port 02:00:00:00:00:09 is not there
+anycast: shut: answer 503
+last reload: 2026-01-01T00:00:09Z, refused: line 3: unknown
+routes put back: 4
+
+session      domain   with     AS     state        for    in  out  BFD
+───────────────────────────────────────────────────────────────────────
+eth0                  fabric   64512  Established  1h 1m  2   3    up
+fe80::1
+eth1                  fabric          Idle                0   0
+fd00:102::1  metallb  speaker  64512  Established  1h 1m  2   3    up
+fe80::1
+
+daemon  process  answers  restarts  since
+─────────────────────────────────────────────────────────
+zebra   11       yes      0         2026-01-01T00:00:00Z
+bgpd    12       yes      1         2026-01-01T00:00:05Z
+
+eth1: wrong AS
+hint: write the right one
+";
+
+    similar_asserts::assert_eq!(status().table(), want);
+}
+
+/// What happens to a status, and the lines it makes.
+fn lines(happens: impl FnOnce(&mut Status)) -> Vec<String> {
+    let mut after = status();
+    happens(&mut after);
+    changes(&status(), &after).iter().map(|it| format!("{}: {it}", it.level)).collect()
+}
+
+#[test]
+fn what_always_moves_makes_no_line() {
+    let found = lines(|it| {
+        it.time = moment(120);
+        it.sessions[0].session.uptime = Some(3760);
+        it.sessions[0].session.received = 99;
+        it.anycast.as_mut().unwrap().reason = Some("answer 500".into());
+    });
+
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn each_thing_that_happens_makes_a_line() {
+    let lost = lines(|it| {
+        it.sessions[0].session.state = State::Active;
+        it.sessions[0].trouble = Some(Trouble { words: "no route".into(), remedy: "add one".into() });
+    });
+    assert_eq!(lost, ["warn: session eth0: Active: no route; add one"]);
+
+    let found = lines(|it| {
+        (it.sessions[1].session.state, it.sessions[1].trouble) = (State::Established, None);
+    });
+    assert_eq!(found, ["info: session eth1: Established"]);
+
+    let flap = lines(|it| it.sessions[0].session.established = 2);
+    assert_eq!(flap, ["info: session eth0: Established"], "it was down in between");
+
+    assert_eq!(lines(|it| it.sessions[1].session.state = State::Connect), ["debug: session eth1: Connect"]);
+    assert_eq!(
+        lines(|it| drop(it.sessions.pop())),
+        ["info: session fd00:102::1 in metallb: no longer configured"]
+    );
+
+    let left = lines(|it| (it.stage, it.reason) = (Stage::Leaving, Some("the node reboots".into())));
+    assert_eq!(left, ["warn: leaving: the node reboots"]);
+
+    let there = lines(|it| it.waiting = vec!["the vrf module is missing".into()]);
+    let port = "info: no longer waiting: port 02:00:00:00:00:09 is not there";
+    assert_eq!(there, ["warn: waiting: the vrf module is missing", port]);
+
+    let open = lines(|it| it.anycast = Some(Anycast { gate: Position::Open, reason: None }));
+    assert_eq!(open, ["info: anycast addresses are announced"]);
+
+    let again = lines(|it| (it.daemons[1].pid, it.daemons[1].restarts) = (Some(13), 2));
+    assert_eq!(again, ["warn: bgpd runs again (process 13, restart 2)"]);
+    assert_eq!(lines(|it| it.daemons[1].answers = false), ["warn: bgpd does not answer (process 12)"]);
+    let dead = lines(|it| (it.daemons[1].answers, it.daemons[1].pid) = (false, None));
+    assert_eq!(dead, ["error: bgpd does not run"]);
+
+    let taken = lines(|it| it.reload = Some(Reload { time: moment(99), refused: None }));
+    assert_eq!(taken, ["info: the daemon took its new configuration"]);
+    let put_back = "warn: put back 2 routes that another program took out of the kernel";
+    assert_eq!(lines(|it| it.restored += 2), [put_back]);
+}
+
+/// A sample's name and labels, and its value.
+type Samples = BTreeMap<String, f64>;
+
+/// Reads the exposition format strictly: HELP, TYPE, then the samples of that metric, each once, and nothing else.
+fn read(text: &str) -> Samples {
+    let name = regex::Regex::new("^[a-zA-Z_:][a-zA-Z0-9_:]*$").unwrap();
+    let labels =
+        regex::Regex::new(r#"^\{([a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"(?:,|(\}$)))+"#).unwrap();
+    assert!(text.ends_with('\n'));
+    let (mut samples, mut metrics, mut metric) = (Samples::new(), BTreeSet::new(), String::new());
+    let mut rows = text.strip_suffix('\n').unwrap().split('\n').peekable();
+    while let Some(row) = rows.next() {
+        if let Some(help) = row.strip_prefix("# HELP ") {
+            let (about, words) = help.split_once(' ').unwrap();
+            metric = about.to_owned();
+            let kind = rows.next().unwrap().strip_prefix(&format!("# TYPE {metric} ")).unwrap();
+            assert!(name.is_match(&metric) && metrics.insert(metric.clone()) && !words.is_empty(), "{row}");
+            assert_eq!(kind == "counter", metric.ends_with("_total"), "{metric} is a {kind}");
+            assert!(["gauge", "counter"].contains(&kind));
+            continue;
+        }
+        let (key, value) = row.rsplit_once(' ').unwrap();
+        let rest = key.strip_prefix(&metric).unwrap_or_else(|| panic!("{row} stands below {metric}"));
+        assert!(rest.is_empty() || labels.is_match(rest), "{row}");
+        assert_eq!(samples.insert(key.to_owned(), value.parse().unwrap()), None, "{row} comes twice");
+    }
+    samples
+}
+
+#[test]
+fn metrics_are_what_prometheus_reads() {
+    let samples = read(&status().metrics());
+
+    let leaf = r#"{peer="eth0",domain="",with="fabric"}"#;
+    for (key, value) in [
+        (r#"info{node="solcp01",version="0.1.0",backend="frr",backend_version="10.3"}"#.to_owned(), 1.0),
+        (r#"stage{stage="running"}"#.to_owned(), 1.0),
+        (r#"stage{stage="leaving"}"#.to_owned(), 0.0),
+        ("healthy".to_owned(), 1.0),
+        ("waiting".to_owned(), 1.0),
+        ("anycast_open".to_owned(), 0.0),
+        ("reload_taken".to_owned(), 0.0),
+        ("routes_restored_total".to_owned(), 4.0),
+        (format!("session_established{leaf}"), 1.0),
+        (format!("session_uptime_seconds{leaf}"), 3700.0),
+        (format!("session_prefixes_received{leaf}"), 2.0),
+        (r#"session_state{peer="eth1",domain="",with="fabric"}"#.to_owned(), 0.0),
+        (r#"session_trouble{peer="eth1",domain="",with="fabric"}"#.to_owned(), 1.0),
+        (r#"session_bfd_up{peer="fd00:102::1",domain="metallb",with="speaker"}"#.to_owned(), 1.0),
+        (r#"daemon_restarts_total{daemon="bgpd"}"#.to_owned(), 1.0),
+    ] {
+        assert_eq!(samples.get(&format!("ichor_agent_{key}")), Some(&value), "{key}");
+    }
+    assert!(!samples.contains_key(r#"ichor_agent_session_bfd_up{peer="eth1",domain="",with="fabric"}"#));
+}
+
+#[test]
+fn a_peer_that_comes_twice_is_told_once() {
+    let mut status = status();
+    status.sessions.push(Told {
+        session: Session { state: State::Idle, ..status.sessions[0].session.clone() },
+        ..status.sessions[0].clone()
+    });
+
+    read(&status.metrics());
+    assert_eq!(changes(&status, &status), []);
+}
+
+fn text() -> impl Strategy<Value = String> {
+    any::<String>()
+}
+
+prop_compose! {
+    fn any_session()(
+        (peer, domain, address, said) in (text(), prop::option::of(text()), prop::option::of(text()), prop::option::of(text())),
+        (asn, uptime, bfd) in (any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<bool>>()),
+        (state, established, received, sent) in (0..6usize, any::<u32>(), any::<u32>(), any::<u32>()),
+    ) -> Session {
+        let state = State::ALL[state];
+        Session { peer, domain, address, asn, state, uptime, established, received, sent, bfd, said, ..Session::default() }
+    }
+}
+
+prop_compose! {
+    fn any_status()(
+        (node, waiting, words, daemon) in (text(), prop::collection::vec(text(), 0..3), prop::option::of(text()), text()),
+        (seconds, restored, stage, open) in (0..10_000_000u64, any::<u64>(), 0..4usize, any::<bool>()),
+        sessions in prop::collection::vec((any_session(), any::<bool>(), prop::option::of((text(), text()))), 0..4),
+    ) -> Status {
+        let told = |(session, fabric, trouble): (_, bool, Option<(String, String)>)| Told {
+            session,
+            with: if fabric { With::Fabric } else { With::Speaker },
+            trouble: trouble.map(|(words, remedy)| Trouble { words, remedy }),
+        };
+        let gate = if open { Position::Open } else { Position::Shut };
+        Status {
+            time: moment(seconds),
+            node: node.clone(),
+            agent: node,
+            stage: Stage::ALL[stage],
+            reason: words.clone(),
+            waiting,
+            sessions: sessions.into_iter().map(told).collect(),
+            anycast: Some(Anycast { gate, reason: words.clone() }),
+            daemons: vec![Daemon { name: daemon, pid: None, answers: open, restarts: 1, since: moment(seconds) }],
+            reload: Some(Reload { time: moment(seconds), refused: words }),
+            restored,
+            ..status()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_status_is_read_back_from_one_line(status in any_status()) {
+        let line = status.line();
+
+        prop_assert!(!line.contains('\n'));
+        prop_assert_eq!(Status::find(&line).unwrap().unwrap(), status);
+    }
+
+    #[test]
+    fn every_status_has_metrics_a_table_and_no_change_to_itself(status in any_status()) {
+        read(&status.metrics());
+        prop_assert!(status.table().ends_with('\n'));
+        prop_assert_eq!(changes(&status, &status), []);
+    }
+
+    #[test]
+    fn any_line_of_a_log_can_be_looked_at(line in any::<String>(), rest in any::<String>()) {
+        let _ = Status::find(&line);
+        let _ = Status::find(&format!("{line}{MARK}{rest}"));
+    }
+}

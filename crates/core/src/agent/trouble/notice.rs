@@ -1,0 +1,120 @@
+//! The message that closed a session.
+
+use super::words::plain;
+use super::{Known, Trouble};
+use crate::agent::Session;
+use crate::agent::session::Notification;
+
+/// Names of errors (RFC 4271, RFC 4486 and others) as FRR, BIRD and GoBGP print them, made [`plain`].
+const NAMES: &[(&str, (u8, u8))] = &[
+    ("bad peer as", (2, 2)),
+    ("bad bgp identifier", (2, 3)),
+    ("authentication failure", (2, 5)),
+    ("unacceptable hold time", (2, 6)),
+    ("required capability missing", (2, 7)),
+    ("unsupported capability", (2, 7)),
+    ("hold timer expired", (4, 0)),
+    ("maximum number of prefixes reached", (6, 1)),
+    ("route limit exceeded", (6, 1)),
+    ("administrative shutdown", (6, 2)),
+    ("administratively shutdown", (6, 2)),
+    ("peer de configured", (6, 3)),
+    ("peer unconfigured", (6, 3)),
+    ("connection rejected", (6, 5)),
+];
+
+pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
+    let notification = session.notification.or_else(|| named(session.said.as_deref()?))?;
+    let peer = &session.peer;
+    let Notification { code, subcode, sent } = notification;
+    let (words, remedy) = match (code, subcode) {
+        (2, 2) => return Some(wrong_as(session, known, sent)),
+        (2, 3) => (
+            format!("{peer} and this node have the same router id"),
+            "give each router an id of its own".to_owned(),
+        ),
+        (2, 5) => ("the password is not the same at both ends".to_owned(), PASSWORD.to_owned()),
+        (2, 6) => (
+            format!("the hold time of {} s is not acceptable to one end", known.hold),
+            "use at least 3 seconds at both ends".to_owned(),
+        ),
+        (2, 7) => (
+            "the two ends have no address family in common, or one insists on a capability the other lacks".to_owned(),
+            format!("activate {} for this session at the other end", families(known)),
+        ),
+        (4, _) => (
+            format!("{} heard nothing for the hold time{}", if sent { "this node" } else { peer }, seconds(known)),
+            "look at the path and its MTU, and at the load of both ends; with BFD a dead path is found sooner".to_owned(),
+        ),
+        (6, 1) => return Some(too_many(session, known, sent)),
+        (6, 2) if sent => ("shut down on this node".to_owned(), "end the drain, or let the agent put its configuration back".to_owned()),
+        (6, 2) => (format!("shut down at {peer}"), "ask whoever runs that router; it was switched off there on purpose".to_owned()),
+        (6, 3) => (
+            format!("{} no longer has the session in its configuration", if sent { "this node" } else { peer }),
+            format!("configure AS {} there", known.own),
+        ),
+        (6, 5) if !sent => (
+            format!("{peer} turns the connection away"),
+            format!("look whether it expects AS {} from this node's address, and how many sessions it allows", known.own),
+        ),
+        _ => return None,
+    };
+    Some(Trouble::new(words, remedy))
+}
+
+pub(super) const PASSWORD: &str = "write the same password at both ends, or none at both";
+
+fn wrong_as(session: &Session, known: &Known, sent: bool) -> Trouble {
+    let (peer, own) = (&session.peer, known.own);
+    if !sent {
+        return Trouble::new(
+            format!("wrong AS: {peer} does not expect AS {own} from this node"),
+            format!(
+                "write `remote-as {own}` (or `external`) for this node there, or change `routing.asn` of this node"
+            ),
+        );
+    }
+    match known.asn {
+        Some(asn) => Trouble::new(
+            format!("wrong AS: {peer} is not in AS {asn}"),
+            "write its real AS number for this neighbour in the cluster file",
+        ),
+        None => Trouble::new(
+            format!("wrong AS: {peer} is in AS {own}, as this node is"),
+            "give the node an AS number of its own: sessions with the fabric are external",
+        ),
+    }
+}
+
+fn too_many(session: &Session, known: &Known, sent: bool) -> Trouble {
+    let peer = &session.peer;
+    if !sent {
+        return Trouble::new(
+            format!("{peer} takes fewer prefixes than this node announces, and closed the session"),
+            "raise its limit for this node, or announce less",
+        );
+    }
+    let limit = known.max_prefixes.map(|limit| format!(" than {limit}")).unwrap_or_default();
+    Trouble::new(
+        format!("{peer} announces more prefixes{limit}, and the session was closed"),
+        "raise `policy.in.max_prefixes`, or let the leaf announce less: a default route is enough for most nodes",
+    )
+}
+
+fn families(known: &Known) -> String {
+    let names: Vec<_> =
+        known.families.iter().map(|family| format!("IP{}", format!("{family:?}").to_lowercase())).collect();
+    if names.is_empty() { "a common family".to_owned() } else { names.join(" and ") }
+}
+
+fn seconds(known: &Known) -> String {
+    if known.hold == 0 { String::new() } else { format!(" of {} s", known.hold) }
+}
+
+/// The notification that a daemon's words tell of. BIRD says who sent it; where nobody does, it was the node.
+fn named(said: &str) -> Option<Notification> {
+    // GoBGP's pause between two attempts is not the hold timer.
+    let said = plain(said).replace("idle hold timer expired", "");
+    let (_, (code, subcode)) = *NAMES.iter().find(|(name, _)| said.contains(name))?;
+    Some(Notification { code, subcode, sent: !said.contains("received") })
+}
