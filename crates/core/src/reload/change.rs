@@ -16,7 +16,11 @@ pub enum Stage {
     Instance,
     /// What needs all of these: imports between instances, the maps between protocols and the kernel, static routes.
     Use,
-    /// What is not meant any more and nothing uses now.
+    /// What used others and is not meant any more: instances, maps between protocols and the kernel, static routes.
+    Release,
+    /// Route maps that nothing uses now.
+    Retire,
+    /// Lists that nothing matches now, BFD profiles, and the rest.
     Forget,
 }
 
@@ -45,7 +49,8 @@ impl Change {
 
 /// The changes of several daemons in one order: nothing is used before every daemon knows it.
 pub fn in_order(changes: impl IntoIterator<Item = (Daemon, Vec<Change>)>) -> Vec<(Daemon, Change)> {
-    let of = |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
+    let of =
+        |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
     let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
     all.sort_by_key(|(_, change)| change.stage);
     all

@@ -91,7 +91,12 @@ fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
     let (old, new) = (index(now.iter().copied()), index(meant.iter().copied()));
     for line in gone(&now, &new) {
         let first = statement(line) == Statement::Unknown && line.opens().is_none();
-        changes.take_back(if first { added(line) } else { Stage::Forget }, line);
+        let stage = match added(line) {
+            stage if first => stage,
+            Stage::Use => Stage::Release,
+            _ => Stage::Forget,
+        };
+        changes.take_back(stage, line);
     }
     for line in meant {
         let before = old.get(&key(line));
@@ -108,7 +113,10 @@ fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
 fn rest(lines: &[Line]) -> Vec<&Line> {
     let apart = |line: &&Line| {
         let first = line.above.first().unwrap_or(&line.text);
-        Entry::of(line).is_none() && !is_profile(line) && !starts(first, "router bgp") && !map::is_entry(first)
+        Entry::of(line).is_none()
+            && !is_profile(line)
+            && !starts(first, "router bgp")
+            && !map::is_entry(first)
     };
     lines.iter().filter(apart).collect()
 }
@@ -117,7 +125,8 @@ fn rest(lines: &[Line]) -> Vec<&Line> {
 fn gone<'l>(lines: &[&'l Line], meant: &Index<'_>) -> Vec<&'l Line> {
     let is_gone = |line: &Line| !meant.contains_key(&key(line)) && !is_frame(line);
     let with_above = |line: &Line| {
-        (0..line.above.len()).any(|depth| is_gone(&Line::below(&line.above[..depth], line.above[depth].clone())))
+        (0..line.above.len())
+            .any(|depth| is_gone(&Line::below(&line.above[..depth], line.above[depth].clone())))
     };
     lines.iter().rev().filter(|line| is_gone(line) && !with_above(line)).copied().collect()
 }
@@ -131,4 +140,90 @@ pub fn is_frame(line: &Line) -> bool {
 fn added(line: &Line) -> Stage {
     let uses = ["ip protocol", "ip route", "ipv6 protocol", "ipv6 route"];
     if uses.iter().any(|start| starts(&line.text, start)) { Stage::Use } else { Stage::Define }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Configuration, difference};
+
+    /// What is told to make one text of another.
+    fn told(from: &str, to: &str) -> Vec<String> {
+        let changes = difference(&Configuration::parse(from), &Configuration::parse(to));
+        changes.iter().map(|change| change.line.to_string()).collect()
+    }
+
+    const BGP: &str =
+        "router bgp 1\n no bgp default ipv4-unicast\n neighbor eth0 interface v6only remote-as external\n";
+
+    #[test]
+    fn what_can_be_changed_in_place_is_not_taken_back() {
+        let from = format!("{BGP} neighbor eth0 timers 3 9\n");
+        let to = format!("{} neighbor eth0 timers 1 3\n", BGP.replace("external", "65002"));
+
+        let want =
+            ["router bgp 1 / neighbor eth0 remote-as 65002", "router bgp 1 / neighbor eth0 timers 1 3"];
+        assert_eq!(told(&from, &to), want);
+    }
+
+    #[test]
+    fn a_neighbor_goes_in_one_line_and_a_port_is_never_taken_back() {
+        let from = format!(
+            "interface eth0\n no ipv6 nd suppress-ra\n{BGP} neighbor eth0 bfd\n address-family ipv4 unicast\n  neighbor eth0 activate\n"
+        );
+
+        let want = ["router bgp 1 / no neighbor eth0", "interface eth0 / ipv6 nd suppress-ra"];
+        assert_eq!(told(&from, "router bgp 1\n no bgp default ipv4-unicast\n"), want);
+    }
+
+    #[test]
+    fn an_entry_of_a_map_in_use_denies_until_it_matches() {
+        let from = "route-map A permit 10\n match metric 5\n";
+        let to =
+            "route-map A permit 10\n match metric 5\nroute-map A permit 20\n match tag 5\n on-match next\n";
+
+        let want = [
+            "route-map A deny 20",
+            "route-map A deny 20 / match tag 5",
+            "route-map A permit 20",
+            "route-map A permit 20 / on-match next",
+        ];
+        assert_eq!(told(from, to), want);
+    }
+
+    #[test]
+    fn a_family_is_activated_after_its_filters() {
+        let family =
+            " address-family ipv4 unicast\n  neighbor eth0 activate\n  neighbor eth0 route-map A in\n";
+
+        let told = told(BGP, &format!("{BGP}{family}"));
+
+        assert!(told[0].ends_with("route-map A in") && told[1].ends_with("activate"), "{told:?}");
+    }
+
+    #[test]
+    fn another_as_number_is_another_instance_and_imports_go_before_it() {
+        let text = |asn: u32| {
+            format!(
+                "router bgp {asn} vrf red\nrouter bgp {asn}\n address-family ipv4 unicast\n  import vrf red\n"
+            )
+        };
+
+        let want = [
+            "router bgp 1 / address-family ipv4 unicast / no import vrf red",
+            "no router bgp 1",
+            "no router bgp 1 vrf red",
+            "router bgp 2 vrf red",
+            "router bgp 2",
+            "router bgp 2 / address-family ipv4 unicast / import vrf red",
+        ];
+        assert_eq!(told(&text(1), &text(2)), want);
+    }
+
+    #[test]
+    fn the_profile_comes_first_and_only_before_there_are_instances() {
+        let to = format!("frr defaults datacenter\n{BGP}");
+
+        assert_eq!(told("", &to)[0], "frr defaults datacenter");
+        assert_eq!(told(BGP, &to), Vec::<String>::new());
+    }
 }

@@ -76,7 +76,8 @@ pub fn numbered(lines: Vec<Line>) -> Vec<Line> {
             continue;
         };
         let list = lists.entry(entry.list.clone()).or_default();
-        let next = list.last_key_value().map_or(5, |(last, _)| (last / 5).saturating_mul(5).saturating_add(5));
+        let next =
+            list.last_key_value().map_or(5, |(last, _)| (last / 5).saturating_mul(5).saturating_add(5));
         let number = *entry.number.get_or_insert(next);
         if list.values().all(|value| *value != entry.value) {
             list.insert(number, entry.value.clone());
@@ -97,7 +98,13 @@ pub fn changes(running: &[Entry], intended: &[Entry]) -> Vec<String> {
     };
     for pass in [0, 1, 2] {
         for (number, entry) in &meant {
-            let mine = if !entry.permits() { 0 } else if turns(&now, entry) { 2 } else { 1 };
+            let mine = if !entry.permits() {
+                0
+            } else if turns(&now, entry) {
+                2
+            } else {
+                1
+            };
             if mine == pass && now.get(number) != Some(entry) {
                 tell(&mut now, entry, &mut said);
             }
@@ -139,6 +146,63 @@ fn forget(
     said: &mut Vec<String>,
 ) {
     let gone = |number: &u64, entry: &Entry| entry.permits() == permits && !meant.contains_key(number);
-    said.extend(now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())));
+    said.extend(
+        now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())),
+    );
     now.retain(|number, entry| !gone(number, entry));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(values: &[(u64, &str)]) -> Vec<Entry> {
+        let entry = |(number, value): &(u64, &str)| Entry {
+            list: "ip prefix-list P".to_owned(),
+            number: Some(*number),
+            value: (*value).to_owned(),
+        };
+        values.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn what_refuses_comes_first_and_goes_last() {
+        let old = entries(&[(5, "deny 10.0.0.0/8"), (10, "permit any")]);
+        let new = entries(&[(5, "permit 10.1.0.0/16"), (20, "deny any")]);
+
+        let said = changes(&old, &new);
+
+        let want = [
+            "ip prefix-list P seq 20 deny any",
+            "no ip prefix-list P seq 10 permit any",
+            "ip prefix-list P seq 5 permit 10.1.0.0/16",
+        ];
+        assert_eq!(said, want);
+    }
+
+    #[test]
+    fn a_line_that_frr_would_ignore_is_told_after_the_one_like_it_went() {
+        let old = entries(&[(5, "permit 10.0.0.0/8"), (10, "permit 11.0.0.0/8")]);
+        let new = entries(&[(5, "permit 11.0.0.0/8"), (10, "permit 10.0.0.0/8")]);
+
+        let said = changes(&old, &new);
+
+        let want = [
+            "no ip prefix-list P seq 10 permit 11.0.0.0/8",
+            "ip prefix-list P seq 5 permit 11.0.0.0/8",
+            "ip prefix-list P seq 10 permit 10.0.0.0/8",
+        ];
+        assert_eq!(said, want);
+    }
+
+    #[test]
+    fn lines_without_numbers_get_those_that_frr_gives_them() {
+        let lines = ["seq 7 permit any", "deny 10.0.0.0/8", "permit any", "permit 11.0.0.0/8"];
+        let lines = lines.map(|line| Line::top(format!("ip prefix-list P {line}")));
+
+        let texts: Vec<_> = numbered(lines.to_vec()).into_iter().map(|line| line.text).collect();
+
+        let want = ["seq 7 permit any", "seq 10 deny 10.0.0.0/8", "seq 15 permit 11.0.0.0/8"];
+        assert_eq!(texts, want.map(|line| format!("ip prefix-list P {line}")));
+    }
 }

@@ -72,7 +72,7 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
     let kept = |name: &str| meant.keys().any(|(other, _)| other == name);
     for denying in [false, true] {
         for (_, old) in now.iter().filter(|(id, old)| !meant.contains_key(*id) && old.permits() != denying) {
-            let stage = if kept(old.name()) { Stage::Policy } else { Stage::Forget };
+            let stage = if kept(old.name()) { Stage::Policy } else { Stage::Retire };
             changes.take_back(stage, old.head);
         }
     }

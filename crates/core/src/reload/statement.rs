@@ -173,28 +173,35 @@ pub fn statement(line: &Line) -> Statement {
         Some(Context::Profile | Context::Peer) => &SESSION,
         Some(Context::Bfd | Context::Other) => &[],
     };
-    let found = patterns.iter().find_map(|pattern| Some((key(pattern, &words)?, *pattern)));
-    match found {
-        None => Statement::Unknown,
-        Some((key, _)) if key != text || line.text != text => Statement::One(key),
-        Some((_, pattern)) if pattern.ends_with('*') => Statement::Many,
-        Some((key, _)) => Statement::One(key),
+    let Some(pattern) = patterns.iter().find(|pattern| fits(pattern, &words)) else {
+        return Statement::Unknown;
+    };
+    let key = key(pattern, &words);
+    if key == text && line.text == text && pattern.ends_with('*') {
+        Statement::Many
+    } else {
+        Statement::One(key)
     }
 }
 
-/// The words of a line that tell it apart from others of the pattern; none where it is not of the pattern.
-fn key(pattern: &str, words: &[&str]) -> Option<String> {
-    let mut key = Vec::new();
+/// Whether a line is of a pattern.
+fn fits(pattern: &str, words: &[&str]) -> bool {
     let mut rest = words.iter();
     for part in pattern.split(' ') {
-        match part {
-            "…" => return Some(key.join(" ")),
-            "=" => drop(rest.next()?),
-            "*" => key.push(*rest.next()?),
-            _ => key.push(rest.next().copied().filter(|word| *word == part)?),
+        match (part, rest.next()) {
+            ("…", _) => return true,
+            (_, None) => return false,
+            (part, Some(word)) if part != "*" && part != "=" && part != *word => return false,
+            _ => {}
         }
     }
-    rest.next().is_none().then(|| key.join(" "))
+    rest.next().is_none()
+}
+
+/// The words of a line that tell it apart from others of its pattern.
+fn key(pattern: &str, words: &[&str]) -> String {
+    let parts = pattern.split(' ').take_while(|part| *part != "…").zip(words);
+    parts.filter(|(part, _)| *part != "=").map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
 /// An entry of a route map is the same whether it permits or denies. An instance with another AS number is another.
@@ -261,7 +268,10 @@ mod tests {
         assert_eq!(of(&bgp, "neighbor a passive"), Statement::Many);
         assert_eq!(of(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
         assert_eq!(of(&family, "redistribute connected route-map B"), one("redistribute connected"));
-        assert_eq!(of(&["route-map A permit 10"], "match ip address prefix-list P"), one("match ip address prefix-list"));
+        assert_eq!(
+            of(&["route-map A permit 10"], "match ip address prefix-list P"),
+            one("match ip address prefix-list")
+        );
         assert_eq!(of(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
         assert_eq!(of(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
         assert_eq!(of(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
@@ -273,7 +283,13 @@ mod tests {
         let above = ["bfd".to_owned(), "profile p".to_owned()];
 
         assert_eq!(undo(&Line::below(&above, "detect-multiplier 5")), "detect-multiplier 3");
-        assert_eq!(undo(&Line::below(&["interface a".to_owned()], "no ipv6 nd suppress-ra")), "ipv6 nd suppress-ra");
-        assert_eq!(undo(&Line::top("ip prefix-list P seq 5 permit any")), "no ip prefix-list P seq 5 permit any");
+        assert_eq!(
+            undo(&Line::below(&["interface a".to_owned()], "no ipv6 nd suppress-ra")),
+            "ipv6 nd suppress-ra"
+        );
+        assert_eq!(
+            undo(&Line::top("ip prefix-list P seq 5 permit any")),
+            "no ip prefix-list P seq 5 permit any"
+        );
     }
 }

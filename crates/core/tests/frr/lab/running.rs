@@ -59,7 +59,10 @@ fn a_line_that_is_taken_for_another_is_noticed() {
         let (lost, _) = lost(frr, &service);
 
         let neighbor = "router bgp 65001 / neighbor 10.0.0.1";
-        let want = [format!("bgpd lacks: {neighbor} timers 9 3"), format!("bgpd has besides: {neighbor} timers 1 3")];
+        let want = [
+            format!("bgpd lacks: {neighbor} timers 9 3"),
+            format!("bgpd has besides: {neighbor} timers 1 3"),
+        ];
         assert_eq!(lost, want, "{frr:?}");
     }
 }

@@ -12,14 +12,17 @@ use crate::common::vty::reload;
 #[test]
 fn frr_8_ends_where_frr_reload_would_take_it() {
     let frr = Frr::V8;
-    let confs: Vec<_> = told(Backend::Frr).into_iter().map(|(_, service)| service.files[0].text.clone()).collect();
+    let confs: Vec<_> =
+        told(Backend::Frr).into_iter().map(|(_, service)| service.files[0].text.clone()).collect();
     let texts: Vec<_> = confs.iter().map(String::as_str).collect();
     let machines = [idle(frr, &texts), idle(frr, &texts)];
     for machine in &machines {
         assert!(Frr::load(machine, texts[0]).status.success());
     }
     let [ours, theirs] = &machines;
-    let runs = |machine: &crate::common::lab::Machine| Configuration::parse(&machine.ask("vtysh -c 'show running-config'"));
+    let runs = |machine: &crate::common::lab::Machine| {
+        Configuration::parse(&machine.ask("vtysh -c 'show running-config'"))
+    };
 
     for conf in &texts[1..] {
         let (_, against) = reload(ours, frr, conf);

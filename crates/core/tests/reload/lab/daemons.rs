@@ -45,7 +45,10 @@ fn are_told_what_they_know(frr: Frr) {
             let unknown = vty.apply(&change).is_err_and(|said| said.contains(": 2 "));
 
             let takes = daemon.takes(frr.version(), line);
-            assert!(takes != unknown || (!takes && may_be_taken(&change)), "{frr:?} {daemon}: {line} taken {takes}");
+            assert!(
+                takes != unknown || (!takes && may_be_taken(&change)),
+                "{frr:?} {daemon}: {line} taken {takes}"
+            );
         }
     }
     assert_eq!(sample.of_nobody(frr.version()), Vec::<&ichor_core::reload::Line>::new());

@@ -42,7 +42,8 @@ pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
         wrong.extend(compared(&machine, frr, &pair[1].1));
         if !wrong.is_empty() {
             wrong.push(format!("{frr:?} {} -> {}", pair[0].0, pair[1].0));
-            wrong.extend(changes.iter().map(|(daemon, change)| format!("{daemon} was told: {}", change.line)));
+            wrong
+                .extend(changes.iter().map(|(daemon, change)| format!("{daemon} was told: {}", change.line)));
             break;
         }
     }
