@@ -1,12 +1,16 @@
 //! The routing daemon: its processes, its configuration, and what it tells.
 //!
+//! `process` runs programs and keeps them running, whichever they are; `frr` is FRR's suite of daemons; `bird` and `gobgp` are
+//! the daemons that are one process, and `place` and `solo` are what those two have in common. [`Any`] is one of the three.
 
-//! `process` runs programs and keeps them running, whichever they are; `bird` and `gobgp` are the daemons that are one process,
-//! `process` runs programs and keeps them running, whichever they are; `frr` is FRR's suite of daemons.
-//! and `place` and `solo` are what those two have in common.
+mod any;
 pub mod bird;
 pub mod frr;
 pub mod gobgp;
 pub mod place;
 pub mod process;
+pub mod release;
 pub mod solo;
+
+pub use any::{Any, DaemonError, Home, installed};
+pub use place::{Stop, replace};

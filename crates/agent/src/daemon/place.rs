@@ -143,7 +143,7 @@ pub fn options(service: &Service, daemon: &str) -> Vec<String> {
 }
 
 /// Replaces a file in one step: the daemon may read it at any moment. It can hold passwords, so it is for its owner alone.
-fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
+pub fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
     let attempt = || {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;

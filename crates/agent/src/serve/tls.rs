@@ -127,7 +127,7 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
 }
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
-fn key(key: &duty::Password) -> Result<PrivateKeyDer<'static>, TlsError> {
+fn key(key: &duty::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
     let (label, der) = Pem::from_bytes(key.0.as_bytes()).block().ok_or(TlsError::Key)?;
     match label.as_str() {
         "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),

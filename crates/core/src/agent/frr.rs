@@ -1,12 +1,15 @@
 //! FRR's own words: which of its daemons run, and what they tell of sessions and routes.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde_json::{Map, Value};
 
 use super::Session;
-use super::session::State;
+use super::route::{self, Hop};
+use super::session::{Extended, Notification, State};
 use crate::reload::Daemon;
 
 /// A daemon that shall run, and its options.
@@ -25,8 +28,8 @@ pub struct Unrunnable(pub Vec<String>);
 
 /// Programs of FRR that a node has no use for, as a file `daemons` names them.
 const OTHERS: [&str; 17] = [
-    "babeld", "eigrpd", "fabricd", "isisd", "ldpd", "nhrpd", "ospf6d", "ospfd", "pathd", "pbrd", "pim6d", "pimd", "ripd",
-    "ripngd", "sharpd", "snmpd", "vrrpd",
+    "babeld", "eigrpd", "fabricd", "isisd", "ldpd", "nhrpd", "ospf6d", "ospfd", "pathd", "pbrd", "pim6d",
+    "pimd", "ripd", "ripngd", "sharpd", "snmpd", "vrrpd",
 ];
 
 /// Which daemons a file `daemons` wants of a release, in the order in which they start. Those that FRR cannot be without, it
@@ -149,7 +152,8 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         families.into_iter().flat_map(Map::values).filter_map(of).sum()
     };
     let established = state == State::Established;
-    let uptime = told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
+    let uptime =
+        told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
     let asked = told["peerBfdInfo"].is_object();
     Session {
         peer: name.to_owned(),
@@ -162,15 +166,33 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         received: if established { sum("acceptedPrefixCounter") } else { 0 },
         sent: if established { sum("sentPrefixCounter") } else { 0 },
         bfd: asked.then(|| bfd_up(vrf, name, address, peers)),
+        extended: extended(told),
+        notification: notification(told),
         said: said(told),
+        ..Session::default()
     }
+}
+
+/// Who offers to take IPv4 over IPv6; what the neighbour offers is known only while the session stands.
+fn extended(told: &Value) -> Option<Extended> {
+    let offers = told["neighborCapabilities"]["extendedNexthop"].as_str()?;
+    let [ours, theirs] = ["dvertised", "eceived"].map(|word| offers.contains(word));
+    Some(Extended { ours, theirs })
+}
+
+/// The message that last closed the session.
+fn notification(told: &Value) -> Option<Notification> {
+    let sent = told["lastResetDueTo"].as_str().is_some_and(|why| why.contains("send"));
+    Notification::parse(told["lastErrorCodeSubcode"].as_str()?, sent)
 }
 
 /// Whether the path of a session works: a port's session is with the address that was found there.
 fn bfd_up(vrf: &str, name: &str, address: Option<&str>, peers: &[BfdPeer]) -> bool {
     let peer = address.unwrap_or(name);
     let fits = |it: &&BfdPeer| {
-        it.vrf == vrf && it.peer == peer && it.port.as_deref().is_none_or(|port| address.is_none() || port == name)
+        it.vrf == vrf
+            && it.peer == peer
+            && it.port.as_deref().is_none_or(|port| address.is_none() || port == name)
     };
     peers.iter().find(fits).is_some_and(|peer| peer.up)
 }
@@ -183,6 +205,9 @@ fn said(told: &Value) -> Option<String> {
     Some(notified.map_or_else(|| reset.to_owned(), |notified| format!("{reset}: {notified}")))
 }
 
+/// The metric of every route that zebra installs.
+const KERNEL_METRIC: u32 = 20;
+
 /// A route that BGP gave the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
@@ -190,8 +215,23 @@ pub struct Route {
     pub domain: Option<String>,
     /// Where to.
     pub prefix: IpNet,
-    /// How many next hops it has in the kernel.
-    pub next_hops: usize,
+    /// The ways of it that are in the kernel.
+    pub hops: BTreeSet<Hop>,
+    /// The address the node itself sends from.
+    pub source: Option<IpAddr>,
+}
+
+impl Route {
+    /// The route as zebra installs it; none for one whose table is not here: only that of `vrf` is, beside the node's own.
+    pub fn in_kernel(self, vrf: Option<&(String, u32)>) -> Option<route::Route> {
+        let table = match &self.domain {
+            None => route::MAIN,
+            Some(domain) => vrf.filter(|(name, _)| name == domain)?.1,
+        };
+        let Self { prefix, source, hops, .. } = self;
+        let protocol = route::Protocol::Bgp;
+        Some(route::Route { prefix, table, protocol, metric: KERNEL_METRIC, source, hops })
+    }
 }
 
 impl fmt::Display for Route {
@@ -208,7 +248,9 @@ pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
         for (key, told) in object(question, answer)? {
             // With several VRFs there is one more level, of their names.
             match told {
-                Value::Object(of_vrf) => of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found)),
+                Value::Object(of_vrf) => {
+                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found))
+                }
                 told => installed(&key, &told, &mut found),
             }
         }
@@ -221,10 +263,16 @@ fn installed(prefix: &str, told: &Value, found: &mut Vec<Route>) {
     let Ok(prefix) = prefix.parse() else { return };
     for route in told.as_array().into_iter().flatten() {
         let here = route["installed"] == true && route["selected"] == true;
-        let next_hops = route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true).count();
+        let ways = route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true);
+        let source = ways.clone().find_map(|hop| hop["rmapSource"].as_str()?.parse().ok());
+        let hops = ways.filter_map(|hop| {
+            let link = u32::try_from(hop["interfaceIndex"].as_u64()?).ok()?;
+            Some(Hop { via: hop["ip"].as_str().and_then(|via| via.parse().ok()), link })
+        });
+        let hops = hops.collect();
         let domain = route["vrfName"].as_str().filter(|vrf| *vrf != "default").map(str::to_owned);
         if here {
-            found.push(Route { domain, prefix, next_hops });
+            found.push(Route { domain, prefix, hops, source });
         }
     }
 }

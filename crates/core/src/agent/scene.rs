@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::duty::{Duty, Lead, Meant, Ports, Speech};
 use super::link::{self, Ambiguous, Link};
 use super::wiring::{Pair, Wiring};
-use crate::cluster::section::{Advertise, Carrier};
+use crate::cluster::section::{Advertise, Backend, Carrier};
 use crate::cluster::value::{LinkName, Mac, SoftwareVersion};
 use crate::render::routing::{self, Order, Refusal, Service, Template};
 use crate::routing::fabric::{Announced, Found, Neighbor};
@@ -54,6 +54,8 @@ pub enum Waiting {
     },
     /// Any fabric port.
     AnyPort,
+    /// A router on a port.
+    Router(LinkName),
     /// The kernel's module for VRFs.
     Vrf(String),
     /// A link whose MTU the one to the speaker shall have.
@@ -65,6 +67,7 @@ impl fmt::Display for Waiting {
         match self {
             Self::Port { name, mac: Some(mac) } => write!(f, "no port has the MAC address {mac} ({name})"),
             Self::Port { name, mac: None } => write!(f, "there is no port {name}"),
+            Self::Router(port) => write!(f, "no router advertises itself on {port}"),
             Self::AnyPort => write!(f, "no port has a router that advertises itself"),
             Self::Vrf(name) => write!(
                 f,
@@ -93,11 +96,15 @@ impl Scene {
 
     fn meant(duty: &Duty, meant: &Meant, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
         let mut waiting = Vec::new();
-        let sessions = sessions(meant, now, &mut waiting)?;
+        let mut sessions = sessions(meant, now, &mut waiting)?;
+        if duty.backend == Backend::Gobgp {
+            // It looks for the router of a port when it reads its file, and ends when there is none.
+            sessions.retain(|(neighbor, _)| is_heard(neighbor, now, &mut waiting));
+        }
         let mut model = meant.model.clone();
         let (neighbors, passwords): (Vec<_>, Vec<_>) = sessions.into_iter().unzip();
         model.fabric.neighbors = neighbors;
-        let ports = ports(&model);
+        let ports = ports(meant, &model, now);
         announce(&mut model, meant, now);
         let lead = model.workload.as_ref().and_then(lead);
         let pair = lead.and_then(|lead| pair(duty, lead, &model.fabric.neighbors, now, &mut waiting));
@@ -112,6 +119,16 @@ impl Scene {
         }
         let wiring = Wiring { pair, carried: duty.carried.clone(), ports, ..Wiring::default() };
         Ok(Self { model: Some(model), passwords, wiring, waiting })
+    }
+
+    /// The same without the speaker: the link to it cannot be made.
+    #[must_use]
+    pub fn without_speaker(mut self) -> Self {
+        self.wiring.pair = None;
+        if let Some(model) = &mut self.model {
+            model.workload = None;
+        }
+        self
     }
 
     /// The daemon's files, for the release that is there, or everything that is wrong.
@@ -183,6 +200,15 @@ fn found(meant: &Found, links: &[Link]) -> Result<Option<Found>, Ambiguous> {
     Ok(name.map(|name| Found::Port { name, mac: *mac }))
 }
 
+fn is_heard(neighbor: &Neighbor, now: Conditions<'_>, waiting: &mut Vec<Waiting>) -> bool {
+    let Found::Port { name, .. } = &neighbor.found else { return true };
+    let heard = now.advertised.contains(name.as_str());
+    if !heard {
+        waiting.push(Waiting::Router(name.clone()));
+    }
+    heard
+}
+
 fn missing(meant: &Found) -> Option<Waiting> {
     match meant {
         Found::Port { name, mac } => Some(Waiting::Port { name: name.clone(), mac: *mac }),
@@ -190,12 +216,19 @@ fn missing(meant: &Found) -> Option<Waiting> {
     }
 }
 
-fn ports(model: &Model) -> Vec<String> {
-    let port = |neighbor: &Neighbor| match &neighbor.found {
-        Found::Port { name, .. } => Some(name.to_string()),
-        Found::Address { .. } => None,
+/// The ports toward the fabric: those of neighbours, and those on which one may be found.
+fn ports(meant: &Meant, model: &Model, now: Conditions<'_>) -> Vec<String> {
+    let port = |neighbor: &Neighbor| match found(&neighbor.found, now.links) {
+        Ok(Some(Found::Port { name, .. })) => Some(name.to_string()),
+        _ => None,
     };
-    model.fabric.neighbors.iter().filter_map(port).collect()
+    let mut ports: Vec<String> = meant.model.fabric.neighbors.iter().filter_map(port).collect();
+    for name in model.fabric.neighbors.iter().filter_map(port) {
+        if !ports.contains(&name) {
+            ports.push(name);
+        }
+    }
+    ports
 }
 
 /// Adds the addresses of links that are announced whatever they are. Those of an anycast link are never a source.

@@ -27,9 +27,11 @@ use tokio::time::{sleep, timeout};
 
 pub use check::{CheckError, check};
 pub use load::NotTaken;
+pub(super) use place::PROGRAMS;
 pub use place::{Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
+use super::place::Stop;
 use super::process::{Kept, Program, StartError, leftover};
 use crate::say;
 use load::{Intent, load};
@@ -83,15 +85,6 @@ pub enum FrrError {
         /// What was refused.
         source: NotTaken,
     },
-}
-
-/// Why the suite is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// It will be started again: neighbours keep the node's routes, and the kernel those of the neighbours.
-    Planned,
-    /// The node leaves: neighbours are told, and the kernel forgets.
-    Leaving,
 }
 
 /// A daemon that was put right.
@@ -207,6 +200,16 @@ impl Suite {
         Ok(suite)
     }
 
+    /// Where it runs.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its daemons, each with its process while there is one.
+    pub fn daemons(&self) -> impl Iterator<Item = (&'static str, Option<u32>)> {
+        self.members.iter().map(|member| (member.run.daemon.name(), member.kept.pid()))
+    }
+
     /// The release of FRR.
     pub fn version(&self) -> (u16, u16) {
         self.place.version()
@@ -310,7 +313,8 @@ impl Suite {
     /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
     /// there first.
     async fn bring_up(&mut self) -> Result<(), FrrError> {
-        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]] {
+        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]]
+        {
             let place = &self.place;
             let due = |member: &&mut Member| {
                 stage.contains(&member.run.daemon) && member.kept.pid().is_none() && member.kept.is_due()
@@ -330,7 +334,8 @@ impl Suite {
     async fn tell_fresh(&mut self) -> Result<Vec<Healed>, FrrError> {
         let untold = |member: &&mut Member| member.kept.pid().is_some() && !member.told;
         let place = &self.place;
-        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await {
+        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await
+        {
             result?;
         }
         self.members.iter_mut().filter(untold).for_each(|member| member.watch(place, &self.to_silent));

@@ -5,12 +5,13 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use ichor_core::agent::frr::version;
 use ichor_core::reload::Daemon;
 use nix::unistd::{Group, User};
 
+use crate::daemon::release::{self, ReleaseError};
+
 /// Where FRR's programs are: Debian and Alpine, then Fedora.
-const PROGRAMS: [&str; 2] = ["/usr/lib/frr", "/usr/libexec/frr"];
+pub(in crate::daemon) const PROGRAMS: [&str; 2] = ["/usr/lib/frr", "/usr/libexec/frr"];
 
 /// Compiled into FRR: mgmtd's own sockets can be nowhere else.
 const RUN: &str = "/var/run/frr";
@@ -22,12 +23,12 @@ pub enum PlaceError {
     #[error("FRR is not installed: there is no zebra in {}", PROGRAMS.join(" or "))]
     NoPrograms,
     /// It does not tell its release.
-    #[error("cannot find out the release of {}: {said}", program.display())]
+    #[error("cannot find out the release of {}", program.display())]
     NoVersion {
         /// The program.
         program: PathBuf,
-        /// What it said.
-        said: String,
+        /// Why.
+        source: ReleaseError,
     },
     /// It refuses to run as root, and there is nobody else.
     #[error("there is no {kind} `{name}`; FRR needs it to give up the rights of root")]
@@ -70,7 +71,9 @@ impl Place {
     pub async fn take(space: Option<&str>) -> Result<Self, PlaceError> {
         let here = |folder: &&Path| folder.join("zebra").exists();
         let programs = PROGRAMS.iter().map(Path::new).find(here).ok_or(PlaceError::NoPrograms)?;
-        let version = release(&programs.join("zebra")).await?;
+        let program = programs.join("zebra");
+        let version = release::of("frr", &program).await;
+        let version = version.map_err(|source| PlaceError::NoVersion { program, source })?;
         let run = space.map_or_else(|| PathBuf::from(RUN), |space| Path::new(RUN).join(space));
         make(&run)?;
         let lock = lock(&run)?;
@@ -129,18 +132,12 @@ impl Place {
     }
 }
 
-async fn release(program: &Path) -> Result<(u16, u16), PlaceError> {
-    let failed = |said: String| PlaceError::NoVersion { program: program.to_owned(), said };
-    let output = tokio::process::Command::new(program).arg("--version").output().await;
-    let output = output.map_err(|error| failed(error.to_string()))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    version(&said).ok_or_else(|| failed(said))
-}
-
 /// Makes the folder of the sockets, for FRR's own user.
 fn make(folder: &Path) -> Result<(), PlaceError> {
-    let user = User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
-    let group = Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
+    let user =
+        User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
+    let group =
+        Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
     let attempt = || {
         fs::create_dir_all(folder)?;
         for made in folder.ancestors().take_while(|made| made.starts_with(RUN)) {

@@ -1,0 +1,27 @@
+//! `check`: ask the daemon's own parser.
+
+use std::process::ExitCode;
+
+use ichor_agent::daemon::Home;
+
+use super::render::{self, draft};
+
+/// Say what is wrong with what to do, its links and the daemon's files, without touching anything
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    render: render::Args,
+}
+
+pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let draft = draft(&args.render).await?;
+    let folder = tempfile::tempdir()?;
+    let home = Home::find(draft.duty.backend, folder.path()).await?;
+    draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
+    if let Err(error) = home.check(&draft.service).await {
+        eprintln!("error: {:#}", anyhow::Error::from(error));
+        return Ok(ExitCode::from(1));
+    }
+    eprintln!("the daemon takes its configuration");
+    Ok(ExitCode::SUCCESS)
+}

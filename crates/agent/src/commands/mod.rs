@@ -1,0 +1,44 @@
+//! What the agent can be asked to do.
+
+mod check;
+mod down;
+mod render;
+mod run;
+mod status;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Where the agent keeps what is gone after a reboot.
+const RUN: &str = "/run/ichor";
+
+/// The commands.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Run(run::Args),
+    Render(render::Args),
+    Check(check::Args),
+    Status(status::Args),
+    Down(down::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Run(args) => run::run(args).await,
+            Self::Render(args) => render::run(&args).await,
+            Self::Check(args) => check::run(&args).await,
+            Self::Status(args) => status::run(&args).await,
+            Self::Down(args) => down::run(&args).await,
+        }
+    }
+}
+
+/// What to do
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Duty {
+    /// File that says what to do, as `ichor build` writes it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}

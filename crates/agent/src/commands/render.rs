@@ -1,0 +1,112 @@
+//! `render`: show what the daemon would be told.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{fs, io};
+
+use anyhow::{Context, bail};
+use ichor_agent::daemon::Home;
+use ichor_agent::kernel::Kernel;
+use ichor_agent::told::Teller;
+use ichor_core::agent::duty;
+use ichor_core::agent::scene::{Conditions, Scene};
+use ichor_core::agent::{Link, link};
+use ichor_core::cluster::value::SoftwareVersion;
+use ichor_core::render::routing::Service;
+
+use super::Duty;
+
+/// Show the daemon's files as they would be written now, without touching anything
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) duty: Duty,
+    /// Description of links to take in the place of this machine's: what `--json` prints as `links`
+    #[arg(long, value_name = "FILE")]
+    pub(super) links: Option<PathBuf>,
+    /// Release of the daemon; the one that is installed, or that the configuration is written for, when left out
+    #[arg(long, value_name = "VERSION", value_parser = SoftwareVersion::parse)]
+    pub(super) daemon_version: Option<SoftwareVersion>,
+    /// Print JSON: files, links, and what is waited for
+    #[arg(long)]
+    json: bool,
+}
+
+/// What would be done.
+pub(super) struct Draft {
+    pub(super) duty: duty::Duty,
+    pub(super) links: Vec<Link>,
+    pub(super) waiting: Vec<String>,
+    pub(super) service: Service,
+}
+
+pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let draft = draft(args).await?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let files: serde_json::Map<_, _> =
+            draft.service.files.iter().map(|file| (file.name.to_owned(), file.text.clone().into())).collect();
+        let told = serde_json::json!({"files": files, "links": draft.links, "waiting": draft.waiting});
+        writeln!(out, "{told:#}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
+    for file in &draft.service.files {
+        if draft.service.files.len() > 1 {
+            writeln!(out, "# ----- {}", file.name)?;
+        }
+        write!(out, "{}", file.text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads what to do, looks at links, and renders.
+pub(super) async fn draft(args: &Args) -> anyhow::Result<Draft> {
+    let told = Teller::new(args.duty.config.clone()).ask()?;
+    told.remarks.iter().for_each(|remark| eprintln!("warning: {remark}"));
+    let duty = told.duty;
+    let links = links(args).await?;
+    // Whoever renders at the desk has heard no router: all ports count.
+    let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
+    let now = Conditions { links: &links, advertised: &advertised, vrf: true, healthy: true, leaving: false };
+    let scene = Scene::of(&duty, now).map_err(|ambiguous| anyhow::anyhow!(list(&ambiguous)))?;
+    let version = match &args.daemon_version {
+        Some(version) => Some(version.clone()),
+        None => installed(&duty).await,
+    };
+    let service = match scene.render(&duty, version.as_ref()) {
+        Ok(service) => service,
+        Err(refusals) => {
+            let each: Vec<_> = refusals.iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect();
+            bail!("{}", each.join("; "));
+        }
+    };
+    let waiting = scene.waiting.iter().map(ToString::to_string).collect();
+    Ok(Draft { duty, links, waiting, service })
+}
+
+fn list(ambiguous: &[link::Ambiguous]) -> String {
+    ambiguous.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The links of a description, or of this machine.
+async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
+    let Some(path) = &args.links else {
+        let kernel = Kernel::open().context("cannot talk to the kernel")?;
+        return kernel.links().await.context("cannot list the links");
+    };
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
+    let list = value.get("links").cloned().unwrap_or(value);
+    let wrong = || format!("{} describes no links; `ichor-agent render --json` prints some", path.display());
+    serde_json::from_value(list).with_context(wrong)
+}
+
+/// The release that is installed, where it is the daemon that is meant.
+async fn installed(duty: &duty::Duty) -> Option<SoftwareVersion> {
+    let folder = tempfile::tempdir().ok()?;
+    Home::find(duty.backend, folder.path()).await.ok()?.version().await
+}

@@ -1,0 +1,43 @@
+//! Which release of a daemon is there.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use std::{fs, io};
+
+use ichor_core::agent::frr::version;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Where the extension says which daemon it has: `frr 10.5.1`. To ask the program itself takes longer than all else that is
+/// done before it starts.
+pub const FILE: &str = "/etc/ichor/release";
+
+/// How long a program may take to say it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Nobody says which release it is.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// It did not run.
+    #[error("cannot ask for its release")]
+    Run(#[source] io::Error),
+    /// It says something else.
+    #[error("it says no release: {0}")]
+    Unknown(String),
+}
+
+/// Major and minor number of a daemon.
+pub async fn of(name: &str, program: &Path) -> Result<(u16, u16), ReleaseError> {
+    let noted = fs::read_to_string(FILE).unwrap_or_default();
+    let noted = noted.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    if let Some(release) = noted.and_then(|number| version(&format!("version {number}"))) {
+        return Ok(release);
+    }
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await;
+    let output = output.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(ReleaseError::Run)?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
+    version(&said).ok_or(ReleaseError::Unknown(said))
+}

@@ -1,0 +1,146 @@
+//! What the agent waits for.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ichor_core::agent::status::Anycast;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+
+use super::RunError;
+use super::agent::Agent;
+use super::ears::Heard;
+use crate::daemon::Any;
+use crate::daemon::gobgp::api::Changes;
+use crate::kernel::{Change, Watch};
+use crate::machined::Leaving;
+use crate::say;
+
+/// Changes of links and routes come in heaps: this long is waited for the rest of one.
+const HEAP: Duration = Duration::from_millis(10);
+/// Between two looks at everything.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+
+/// Something happened.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The kernel has something new.
+    Kernel(BTreeSet<Change>),
+    /// A router spoke.
+    Heard(Heard),
+    /// Something was wrong with a process, and was put right.
+    Healed(String),
+    /// The table of a daemon that installs no routes changed.
+    Paths,
+    /// Talos says that the node leaves, or that it does not.
+    Leaving(Option<Leaving>),
+    /// The health check says whether anycast addresses are announced.
+    Anycast(Anycast),
+    /// Some time went by.
+    Tick,
+    /// The configuration is to be read again.
+    Reread,
+    /// The agent is to end.
+    End,
+}
+
+/// All that can happen.
+pub(super) struct Events {
+    watch: Watch,
+    heard: mpsc::Receiver<Heard>,
+    leaving: watch::Receiver<Option<Leaving>>,
+    anycast: watch::Receiver<Anycast>,
+    tick: Interval,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    paths: Option<Changes>,
+}
+
+impl Events {
+    /// Listens for everything.
+    pub(super) fn open(agent: &Agent, heard: mpsc::Receiver<Heard>) -> Result<Self, RunError> {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let on = |kind| signal(kind).map_err(RunError::Kernel);
+        let (leaving, anycast) = agent.told();
+        Ok(Self {
+            watch: Watch::open().map_err(RunError::Kernel)?,
+            heard,
+            leaving,
+            anycast,
+            tick,
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+            hangup: on(SignalKind::hangup())?,
+            paths: None,
+        })
+    }
+
+    /// The next thing that happens. The daemon is looked after meanwhile.
+    pub(super) async fn next(&mut self, daemon: Option<&mut Any>) -> Event {
+        let tend = async {
+            match daemon {
+                Some(daemon) => daemon.tend().await,
+                None => std::future::pending().await,
+            }
+        };
+        let paths = async {
+            match &mut self.paths {
+                Some(paths) => paths.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Event::End,
+            _ = self.interrupt.recv() => Event::End,
+            _ = self.hangup.recv() => Event::Reread,
+            Ok(()) = self.leaving.changed() => Event::Leaving(*self.leaving.borrow_and_update()),
+            Ok(()) = self.anycast.changed() => Event::Anycast(self.anycast.borrow_and_update().clone()),
+            why = tend => Event::Healed(why),
+            Some(heard) = self.heard.recv() => Event::Heard(heard),
+            change = self.watch.next() => Event::Kernel(self.heap(change).await),
+            told = paths => {
+                if told.is_err() {
+                    self.paths = None;
+                }
+                Event::Paths
+            }
+            _ = self.tick.tick() => Event::Tick,
+        }
+    }
+
+    /// A change of the kernel, and those that come right behind it.
+    async fn heap(&mut self, first: std::io::Result<Change>) -> BTreeSet<Change> {
+        let mut changes = BTreeSet::new();
+        let mut next = first;
+        loop {
+            match next {
+                Ok(change) => changes.insert(change),
+                Err(error) => {
+                    say::error(format_args!("{error}; everything is looked at again"));
+                    match Watch::open() {
+                        Ok(watch) => self.watch = watch,
+                        Err(error) => say::error(format_args!("cannot listen to the kernel: {error}")),
+                    }
+                    changes.insert(Change::Lost)
+                }
+            };
+            next = match timeout(HEAP, self.watch.next()).await {
+                Ok(change) if changes.len() < 4 => change,
+                _ => return changes,
+            };
+        }
+    }
+
+    /// Listens to the table of a daemon that installs no routes itself.
+    pub(super) async fn follow(&mut self, daemon: Option<&mut Any>) {
+        if self.paths.is_none()
+            && let Some(daemon) = daemon
+        {
+            self.paths = daemon.changes().await.ok().flatten();
+        }
+    }
+}
