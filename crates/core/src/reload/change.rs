@@ -5,7 +5,7 @@ use super::line::Line;
 
 /// When a change is made. The order keeps what is used in place and lets nothing through in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum Phase {
     /// Instances go that have to come back with another AS number.
     Clear,
     /// Ports, BFD profiles, lists. A list that is used is never empty, and what it refuses comes before what it permits.
@@ -28,7 +28,7 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When.
-    pub stage: Stage,
+    pub phase: Phase,
     /// The line, with the lines that open the contexts it is told in.
     pub line: Line,
 }
@@ -52,6 +52,6 @@ pub fn in_order(changes: impl IntoIterator<Item = (Daemon, Vec<Change>)>) -> Vec
     let of =
         |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
     let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
-    all.sort_by_key(|(_, change)| change.stage);
+    all.sort_by_key(|(_, change)| change.phase);
     all
 }

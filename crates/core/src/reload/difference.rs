@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::{Change, Stage};
+use super::change::{Change, Phase};
 use super::context::{Context, starts};
 use super::line::Line;
 use super::list::{self, Entry};
@@ -15,13 +15,13 @@ pub struct Changes(Vec<Change>);
 
 impl Changes {
     /// A line is told.
-    pub fn tell(&mut self, stage: Stage, line: Line) {
-        self.0.push(Change { stage, line });
+    pub fn tell(&mut self, phase: Phase, line: Line) {
+        self.0.push(Change { phase, line });
     }
 
     /// A line is taken back.
-    pub fn take_back(&mut self, stage: Stage, line: &Line) {
-        self.tell(stage, Line::below(&line.above, undo(line)));
+    pub fn take_back(&mut self, phase: Phase, line: &Line) {
+        self.tell(phase, Line::below(&line.above, undo(line)));
     }
 }
 
@@ -33,7 +33,7 @@ pub fn index<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Index<'l> {
     lines.into_iter().map(|line| (key(line), line)).collect()
 }
 
-/// What turns the running lines into the intended ones, by stages.
+/// What turns the running lines into the intended ones, by phases.
 pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
     let mut changes = Changes::default();
     profile(running, intended, &mut changes);
@@ -42,7 +42,7 @@ pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
     map::changes(&running, intended, &mut changes);
     instance::changes(&running, intended, &mut changes);
     others(&running, intended, &mut changes);
-    changes.0.sort_by_key(|change| change.stage);
+    changes.0.sort_by_key(|change| change.phase);
     changes.0
 }
 
@@ -54,8 +54,8 @@ fn profile(running: &[Line], intended: &[Line], changes: &mut Changes) {
         return;
     }
     match (of(running), of(intended)) {
-        (now, Some(meant)) if now.as_ref() != Some(&meant) => changes.tell(Stage::Clear, meant),
-        (Some(now), None) => changes.take_back(Stage::Clear, &now),
+        (now, Some(meant)) if now.as_ref() != Some(&meant) => changes.tell(Phase::Clear, meant),
+        (Some(now), None) => changes.take_back(Phase::Clear, &now),
         _ => {}
     }
 }
@@ -70,9 +70,9 @@ fn lists(running: &[Line], intended: &[Line], changes: &mut Changes) {
     for name in names {
         let entries = |of: &BTreeMap<String, Vec<Entry>>| of.get(name).cloned().unwrap_or_default();
         let (old, new) = (entries(&now), entries(&meant));
-        let stage = if new.is_empty() { Stage::Forget } else { Stage::Define };
+        let phase = if new.is_empty() { Phase::Forget } else { Phase::Define };
         for text in list::changes(&old, &new) {
-            changes.tell(stage, Line::top(text));
+            changes.tell(phase, Line::top(text));
         }
     }
 }
@@ -91,12 +91,12 @@ fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
     let (old, new) = (index(now.iter().copied()), index(meant.iter().copied()));
     for line in gone(&now, &new) {
         let first = statement(line) == Statement::Unknown && line.opens().is_none();
-        let stage = match added(line) {
-            stage if first => stage,
-            Stage::Use => Stage::Release,
-            _ => Stage::Forget,
+        let phase = match added(line) {
+            phase if first => phase,
+            Phase::Use => Phase::Release,
+            _ => Phase::Forget,
         };
-        changes.take_back(stage, line);
+        changes.take_back(phase, line);
     }
     for line in meant {
         let before = old.get(&key(line));
@@ -137,9 +137,9 @@ pub fn is_frame(line: &Line) -> bool {
     matches!(line.opens(), Some(Context::Interface | Context::Vrf | Context::Bfd | Context::Family))
 }
 
-fn added(line: &Line) -> Stage {
+fn added(line: &Line) -> Phase {
     let uses = ["ip protocol", "ip route", "ipv6 protocol", "ipv6 route"];
-    if uses.iter().any(|start| starts(&line.text, start)) { Stage::Use } else { Stage::Define }
+    if uses.iter().any(|start| starts(&line.text, start)) { Phase::Use } else { Phase::Define }
 }
 
 #[cfg(test)]

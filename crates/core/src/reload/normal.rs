@@ -62,12 +62,11 @@ pub fn normal(lines: Vec<Line>) -> Vec<Line> {
         &TRADITIONAL
     };
     let lines = lines.into_iter().flat_map(spelled).collect();
-    let lines = activated(last_said(list::numbered(lines)));
+    let lines = activated(&last_said(list::numbered(lines)));
     let known = Known::of(&lines);
-    let meant = |line: &Line| {
-        !known.goes_without_saying(line)
-            && !(line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str()))
-    };
+    let of_profile =
+        |line: &Line| line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str());
+    let meant = |line: &Line| !known.goes_without_saying(line) && !of_profile(line);
     framed(lines.into_iter().filter(meant).collect())
 }
 
@@ -83,12 +82,9 @@ fn spelled(mut line: Line) -> Vec<Line> {
         line.above.push("address-family ipv4 unicast".to_owned());
     }
     for above in &mut line.above {
-        *above = above
-            .replace("address-family ipv4", "address-family ipv4 unicast")
-            .replace("unicast unicast", "unicast");
-        *above = above
-            .replace("address-family ipv6", "address-family ipv6 unicast")
-            .replace("unicast unicast", "unicast");
+        if ["address-family ipv4", "address-family ipv6"].contains(&above.as_str()) {
+            above.push_str(" unicast");
+        }
     }
     match (line.within(), line.words().as_slice()) {
         (Some(Context::Bgp), ["neighbor", name, "interface", rest @ ..]) => {
@@ -169,7 +165,7 @@ fn communities(value: &[&str]) -> Option<String> {
 
 /// Says of every neighbour whether it is active in IPv4. FRR prints what differs from `bgp default ipv4-unicast`; here the
 /// active ones are said, whatever that is. A neighbour in a group is what its group is.
-fn activated(lines: Vec<Line>) -> Vec<Line> {
+fn activated(lines: &[Line]) -> Vec<Line> {
     let family = "address-family ipv4 unicast";
     let of = |above: &[String], text: String| lines.contains(&Line::below(above, text));
     let mut more = Vec::new();

@@ -15,7 +15,8 @@ pub struct Vty(UnixStream);
 impl Vty {
     /// Connects to a daemon of a machine.
     pub fn open(machine: &Machine, daemon: Daemon) -> Self {
-        let mut vty = Self(UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty"))).unwrap());
+        let socket = UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty")));
+        let mut vty = Self(socket.unwrap_or_else(|error| panic!("{daemon} does not answer: {error}")));
         assert_eq!(vty.ask("enable").1, 0);
         vty
     }

@@ -1,6 +1,6 @@
 //! Which daemon knows what: the table, held against the daemons.
 
-use ichor_core::reload::{Change, Configuration, Daemon, Stage};
+use ichor_core::reload::{Change, Configuration, Daemon, Phase};
 
 use crate::common::frr::Frr;
 use crate::common::vty::{Vty, daemons};
@@ -41,7 +41,7 @@ fn are_told_what_they_know(frr: Frr) {
     for daemon in daemons(&machine, frr) {
         let mut vty = Vty::open(&machine, daemon);
         for line in sample.lines() {
-            let change = Change { stage: Stage::Define, line: line.clone() };
+            let change = Change { phase: Phase::Define, line: line.clone() };
             let unknown = vty.apply(&change).is_err_and(|said| said.contains(": 2 "));
 
             let takes = daemon.takes(frr.version(), line);
