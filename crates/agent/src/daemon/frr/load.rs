@@ -139,9 +139,9 @@ pub(super) async fn load(
 /// Makes changes, one stage after the other.
 async fn make(told: &mut [Told], changes: Vec<(Daemon, Change)>) -> Result<Vec<String>, VtyError> {
     let mut said = Vec::new();
-    for stage in changes.chunk_by(|(_, one), (_, other)| one.stage == other.stage) {
+    for phase in changes.chunk_by(|(_, one), (_, other)| one.phase == other.phase) {
         let all = told.iter_mut().map(|told| {
-            let own = stage.iter().filter(|(daemon, _)| *daemon == told.daemon);
+            let own = phase.iter().filter(|(daemon, _)| *daemon == told.daemon);
             let own: Vec<Change> = own.map(|(_, change)| change.clone()).collect();
             told.tell(own)
         });
