@@ -130,6 +130,8 @@ pub async fn survives_being_killed_anywhere(kernel: &Kernel, wiring: &Wiring) {
 /// Links, with those of the namespace; that a port was switched on stays.
 fn links(observed: &Observed) -> (Vec<Link>, &Inside) {
     let mut links = observed.links.clone();
-    links.iter_mut().for_each(|link| link.up = true);
+    for link in &mut links {
+        link.up = true;
+    }
     (links, &observed.inside)
 }
