@@ -3,6 +3,7 @@
 use std::fs;
 
 use ichor_agent::kernel::{FOLDER, Kernel};
+use ichor_core::agent::wiring::GROUP;
 use ichor_core::routing::Domain;
 
 use super::alone::alone;
@@ -24,6 +25,8 @@ fn a_namespace_is_made_and_all_that_belongs_to_it() {
         assert!(ours.contains("inet6 fd00:1::/127 scope global nodad"), "{ours}");
         let ours = ip("-n metallb -o link show dev ours");
         assert!(ours.contains("mtu 4000") && ours.contains("LOWER_UP"), "{ours}");
+        let marked = [ours, ip("-o link show dev theirs"), ip("-n metallb -o link show dev lo")];
+        assert!(marked.iter().all(|link| link.contains(&format!("group {GROUP}"))), "{marked:?}");
         let theirs = ip("-o addr show dev theirs");
         assert!(theirs.contains("inet6 fd00:1::1/127 scope global nodad"), "{theirs}");
         assert!(ip("-o addr show dev lo").contains("inet 10.0.0.1/32"));
