@@ -78,6 +78,20 @@ fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
 }
 
 #[test]
+fn an_end_that_waits_outside_is_moved_in() {
+    alone(|| async {
+        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
+        cable("ours", "theirs");
+        ip("addr add fd00:1::/127 dev ours nodad");
+
+        complete(&kernel, &wiring).await;
+
+        assert!(ip("-n metallb -o addr show dev ours").contains("fd00:1::/127"));
+        assert!(!ip("-o link").contains(" ours"));
+    });
+}
+
+#[test]
 fn a_namespace_of_somebody_else_is_used_and_stays() {
     alone(|| async {
         let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
