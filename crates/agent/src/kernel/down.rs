@@ -6,7 +6,7 @@ use ichor_core::agent::Wiring;
 use ichor_core::agent::wiring::{Removal, removals};
 use nix::errno::Errno;
 
-use super::{HINT, Kernel, apply, link, namespace, unless};
+use super::{HINT, Kernel, ObserveError, apply, link, namespace, unless};
 
 /// What is still there, all of it.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl DownError {
 impl Kernel {
     /// Removes what the agent made, and nothing else. Tries everything, then tells everything that is left; what is gone
     /// already is fine. The outer error is that the kernel could not even be asked.
-    pub async fn down(&self, wiring: &Wiring) -> io::Result<Result<(), DownError>> {
+    pub async fn down(&self, wiring: &Wiring) -> Result<Result<(), DownError>, ObserveError> {
         let mut left = Vec::new();
         for removal in removals(wiring, &self.observe(wiring).await?) {
             if let Err(reason) = self.remove(&removal).await {

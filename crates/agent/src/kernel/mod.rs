@@ -25,6 +25,7 @@ use rtnetlink::sys::AsyncSocket;
 pub use apply::{ApplyError, Outcome};
 pub use down::{DownError, Left};
 pub use namespace::FOLDER;
+pub use observe::ObserveError;
 pub use watch::{Change, Watch};
 
 /// How often a list is asked for again that changed while the kernel told it.

@@ -7,20 +7,41 @@ use ichor_core::agent::wiring::{FENCE_METRIC, Fence, Inside, Observed, PROTOCOL}
 use ichor_core::routing::Family;
 use netlink_packet_route::route::{RouteMessage, RouteProtocol, RouteType};
 
-use super::{Kernel, namespace, routes, switch};
+use super::{HINT, Kernel, namespace, routes, switch};
+
+/// Something that the kernel does not tell.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {what}")]
+pub struct ObserveError {
+    what: String,
+    /// The kernel's reason.
+    #[source]
+    pub source: io::Error,
+}
+
+impl ObserveError {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        (self.source.kind() == io::ErrorKind::PermissionDenied).then_some(HINT)
+    }
+}
 
 impl Kernel {
     /// What is there of a wiring.
-    pub async fn observe(&self, wiring: &Wiring) -> io::Result<Observed> {
+    pub async fn observe(&self, wiring: &Wiring) -> Result<Observed, ObserveError> {
+        let reading = |what: &str| {
+            let what = what.to_owned();
+            |source| ObserveError { what, source }
+        };
         let inside = match wiring.namespace() {
-            Some(name) => namespace::inside(name).await?,
+            Some(name) => namespace::inside(name).await.map_err(reading(&format!("namespace {name}")))?,
             None => Inside::Missing,
         };
         Ok(Observed {
-            links: self.links().await?,
+            links: self.links().await.map_err(reading("links"))?,
             inside,
-            fences: self.fences().await?,
-            switches: switch::read(wiring.switches())?,
+            fences: self.fences().await.map_err(reading("routes"))?,
+            switches: switch::read(wiring.switches()).map_err(reading("switches below /proc/sys"))?,
         })
     }
 

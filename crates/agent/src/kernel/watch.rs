@@ -1,9 +1,10 @@
 //! Being told that something changed.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::MulticastGroup;
 use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
@@ -17,13 +18,16 @@ pub enum Change {
     Routes,
     /// A neighbour.
     Neighbours,
-    /// Too much at once, so that something was not told: anything may have changed.
-    Lost,
+}
+
+impl Change {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Links, Self::Routes, Self::Neighbours];
 }
 
 /// Changes of one network namespace: the one the calling thread is in when it is opened.
 pub struct Watch {
-    changes: BoxStream<'static, Change>,
+    changes: BoxStream<'static, &'static [Change]>,
     /// The connection ends with it.
     _handle: rtnetlink::Handle,
 }
@@ -42,28 +46,38 @@ impl Watch {
     pub fn open() -> io::Result<Self> {
         let (connection, handle, messages) = rtnetlink::new_multicast_connection(GROUPS)?;
         tokio::spawn(connection);
-        let changes = messages.filter_map(|(message, _)| std::future::ready(change(&message))).boxed();
+        let changes = messages.map(|(message, _)| change(&message)).boxed();
         Ok(Self { changes, _handle: handle })
     }
 
-    /// The next change; an error when there will be none any more.
-    pub async fn next(&mut self) -> io::Result<Change> {
-        self.changes.next().await.ok_or_else(|| io::Error::other("the kernel does not tell changes any more"))
+    /// Waits for the next change, and takes all that came meanwhile: a thousand routes are one change. Everything when more
+    /// happened at once than the kernel could tell. An error when nothing will be told any more.
+    pub async fn next(&mut self) -> io::Result<BTreeSet<Change>> {
+        let mut changed = BTreeSet::new();
+        while changed.is_empty() {
+            let first = self.changes.next().await;
+            changed
+                .extend(first.ok_or_else(|| io::Error::other("the kernel does not tell changes any more"))?);
+        }
+        while let Some(Some(more)) = self.changes.next().now_or_never() {
+            changed.extend(more);
+        }
+        Ok(changed)
     }
 }
 
-fn change(message: &NetlinkMessage<RouteNetlinkMessage>) -> Option<Change> {
+fn change(message: &NetlinkMessage<RouteNetlinkMessage>) -> &'static [Change] {
     use RouteNetlinkMessage as Message;
     match &message.payload {
-        NetlinkPayload::Overrun(_) => Some(Change::Lost),
+        NetlinkPayload::Overrun(_) => &Change::ALL,
         NetlinkPayload::InnerMessage(message) => match message {
             Message::NewLink(_) | Message::DelLink(_) | Message::NewAddress(_) | Message::DelAddress(_) => {
-                Some(Change::Links)
+                &[Change::Links]
             }
-            Message::NewRoute(_) | Message::DelRoute(_) => Some(Change::Routes),
-            Message::NewNeighbour(_) | Message::DelNeighbour(_) => Some(Change::Neighbours),
-            _ => None,
+            Message::NewRoute(_) | Message::DelRoute(_) => &[Change::Routes],
+            Message::NewNeighbour(_) | Message::DelNeighbour(_) => &[Change::Neighbours],
+            _ => &[],
         },
-        _ => None,
+        _ => &[],
     }
 }

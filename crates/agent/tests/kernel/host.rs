@@ -1,7 +1,9 @@
 //! What a test is told and tells by another way than the agent's: `ip`.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ichor_agent::kernel::{Kernel, Outcome};
 use ichor_core::agent::wiring::{Carried, Inside, Observed, Pair, Step, steps};
@@ -26,6 +28,13 @@ pub fn ip_batch(commands: &str) {
 
 pub fn net(text: &str) -> IpNet {
     text.parse().unwrap()
+}
+
+/// Whether packets get to an address and back: nobody listens there, and that is said.
+pub fn answers(address: &str) -> bool {
+    let to = SocketAddr::new(address.parse().unwrap(), 9);
+    let error = TcpStream::connect_timeout(&to, Duration::from_secs(10)).unwrap_err();
+    error.kind() == ErrorKind::ConnectionRefused
 }
 
 /// A port, as far as the agent can see, with something at its other end.
@@ -92,6 +101,7 @@ fn plain(link: &mut Link) {
 /// Stops after every number of steps and begins again: the end is always the same. Then removes everything: the start is
 /// always the same.
 pub async fn survives_being_killed_anywhere(kernel: &Kernel, wiring: &Wiring) {
+    ip("link set lo up");
     let before = state(kernel, wiring).await;
     let whole = missing(kernel, wiring).await;
     complete(kernel, wiring).await;
@@ -120,6 +130,8 @@ pub async fn survives_being_killed_anywhere(kernel: &Kernel, wiring: &Wiring) {
 /// Links, with those of the namespace; that a port was switched on stays.
 fn links(observed: &Observed) -> (Vec<Link>, &Inside) {
     let mut links = observed.links.clone();
-    links.iter_mut().for_each(|link| link.up = true);
+    for link in &mut links {
+        link.up = true;
+    }
     (links, &observed.inside)
 }

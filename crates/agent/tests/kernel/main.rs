@@ -6,6 +6,7 @@ mod host;
 
 mod advertisement;
 mod down;
+mod links;
 mod namespace;
 mod neighbour;
 mod refused;
@@ -13,7 +14,8 @@ mod routes;
 mod shared;
 mod watch;
 
-/// What needs VRFs and dummy links. Needs `scripts/lab-vm`.
+/// What needs VRFs, dummy links and real leafs. Needs root, `scripts/tools frr`, `scripts/lab-root` and `scripts/lab-vm`.
 mod lab {
+    mod leaf;
     mod vrf;
 }

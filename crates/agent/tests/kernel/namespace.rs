@@ -3,6 +3,7 @@
 use std::fs;
 
 use ichor_agent::kernel::{FOLDER, Kernel};
+use ichor_core::agent::wiring::GROUP;
 use ichor_core::routing::Domain;
 
 use super::alone::alone;
@@ -22,9 +23,10 @@ fn a_namespace_is_made_and_all_that_belongs_to_it() {
 
         let ours = ip("-n metallb -o addr show dev ours");
         assert!(ours.contains("inet6 fd00:1::/127 scope global nodad"), "{ours}");
-        assert!(!ours.contains("tentative"), "{ours}");
         let ours = ip("-n metallb -o link show dev ours");
         assert!(ours.contains("mtu 4000") && ours.contains("LOWER_UP"), "{ours}");
+        let marked = [ours, ip("-o link show dev theirs"), ip("-n metallb -o link show dev lo")];
+        assert!(marked.iter().all(|link| link.contains(&format!("group {GROUP}"))), "{marked:?}");
         let theirs = ip("-o addr show dev theirs");
         assert!(theirs.contains("inet6 fd00:1::1/127 scope global nodad"), "{theirs}");
         assert!(ip("-o addr show dev lo").contains("inet 10.0.0.1/32"));
@@ -36,9 +38,7 @@ fn a_namespace_is_made_and_all_that_belongs_to_it() {
         assert_eq!(switch("ipv6/conf/eth0/accept_ra"), "2");
         assert_eq!(switch("ipv6/conf/eth0/addr_gen_mode"), "0");
         assert_eq!(switch("ipv4/conf/theirs/rp_filter"), "0");
-        // Both ends hear each other.
-        let ping = std::process::Command::new("ping").args(["-c1", "-W2", "fd00:1::"]).output().unwrap();
-        assert!(ping.status.success(), "{ping:?}");
+        assert!(answers("fd00:1::"));
     });
 }
 
@@ -74,6 +74,20 @@ fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
         fs::write(&path, "something else").unwrap();
         let error = kernel.down(&wiring).await.unwrap().unwrap_err().to_string();
         assert_eq!(error, "cannot remove namespace metallb: it is no namespace and no empty file");
+    });
+}
+
+#[test]
+fn an_end_that_waits_outside_is_moved_in() {
+    alone(|| async {
+        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
+        cable("ours", "theirs");
+        ip("addr add fd00:1::/127 dev ours nodad");
+
+        complete(&kernel, &wiring).await;
+
+        assert!(ip("-n metallb -o addr show dev ours").contains("fd00:1::/127"));
+        assert!(!ip("-o link").contains(" ours"));
     });
 }
 

@@ -16,7 +16,8 @@ fn node() {
     }
     ip("link set lo up");
     ip("addr add 10.0.0.1/32 dev lo");
-    ip("addr add fd00::1/128 dev lo");
+    // Usable at once: the kernel refuses routes with a source that it still tries.
+    ip("addr add fd00::1/128 dev lo nodad");
 }
 
 async fn hops(kernel: &Kernel, ports: &[&str]) -> Vec<Hop> {

@@ -59,14 +59,14 @@ pub enum Step {
         /// Its name.
         name: String,
     },
-    /// Makes both ends of the link to the speaker.
+    /// Makes both ends of the link to the speaker, each in its namespace.
     Pair {
         /// Our end.
-        ours: String,
-        /// The speaker's.
+        ours: At,
+        /// The speaker's, in the node's own namespace.
         theirs: String,
     },
-    /// Moves a link from the node's own namespace to another.
+    /// Moves a link from the node's own namespace to another: somebody made it there.
     Move {
         /// The link.
         link: String,

@@ -104,11 +104,14 @@ impl<'o> Way<'o> {
         let waiting = self.observed.link(&pair.ours.0);
         let inside = self.observed.at(&ours);
         let speaker = self.observed.at(&theirs);
-        if waiting.or(inside).is_none() {
-            self.steps.push(Step::Pair { ours: pair.ours.0.clone(), theirs: pair.theirs.0.clone() });
-        }
-        if let (Some(namespace), None) = (&ours.namespace, inside) {
-            self.steps.push(Step::Move { link: ours.link.clone(), namespace: namespace.clone() });
+        match (&ours.namespace, waiting, inside) {
+            (_, None, None) => {
+                self.steps.push(Step::Pair { ours: ours.clone(), theirs: pair.theirs.0.clone() });
+            }
+            (Some(namespace), Some(_), None) => {
+                self.steps.push(Step::Move { link: ours.link.clone(), namespace: namespace.clone() });
+            }
+            _ => {}
         }
         let ends = [
             End { found: inside, moved: self.master(&ours, inside, pair.vrf()), at: ours, net: pair.ours.1 },
