@@ -14,6 +14,7 @@ pub mod model;
 pub mod moment;
 pub mod plan;
 pub mod prove;
+pub mod reload;
 pub mod render;
 pub mod routing;
 pub mod rules;

@@ -8,6 +8,7 @@
 
 pub mod bird;
 pub mod duty;
+pub mod frr;
 pub mod gobgp;
 pub mod link;
 pub mod session;

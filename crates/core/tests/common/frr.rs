@@ -17,6 +17,14 @@ pub enum Frr {
 impl Frr {
     pub const ALL: [Self; 2] = [Self::V8, Self::V10];
 
+    /// Its first two numbers.
+    pub fn version(self) -> (u16, u16) {
+        match self {
+            Self::V8 => (8, 4),
+            Self::V10 => (10, 3),
+        }
+    }
+
     /// A machine with this FRR, which does not run yet.
     pub fn machine(self) -> Machine {
         let machine = Machine::new(match self {

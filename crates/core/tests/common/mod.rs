@@ -9,6 +9,7 @@ pub mod machine;
 pub mod random;
 pub mod routing;
 pub mod vm;
+pub mod vty;
 
 use std::fs;
 use std::path::{Path, PathBuf};

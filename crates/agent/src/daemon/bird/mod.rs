@@ -12,7 +12,8 @@ use ichor_core::agent::{Session, bird};
 use ichor_core::render::routing::Service;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::place::{CheckError, Place, Stop, WriteError, options};
+use super::Stop;
+use super::place::{CheckError, Place, WriteError, options};
 use super::process::{Program, StartError, leftover};
 use super::solo::Solo;
 use crate::say;

@@ -4,7 +4,7 @@
 //!
 //! Not here: what FRR cannot do at all ([`plan::backend`](crate::plan::backend)).
 
-mod community;
+pub(crate) mod community;
 mod conf;
 mod daemons;
 pub(in crate::render) mod page;

@@ -1,0 +1,174 @@
+//! Bringing running daemons to a configuration: what differs is told, and what runs then is compared with what is meant.
+//!
+//! A daemon that was just started is told in the same way: everything differs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use ichor_core::reload::{Change, Configuration, Daemon, Line, compare, difference, in_order};
+use tokio::time::{Instant, sleep};
+
+use super::vty::{Answer, Vty, VtyError};
+use crate::say;
+
+/// mgmtd hands on what it was told after it has answered.
+const SETTLING: Duration = Duration::from_millis(1000);
+
+/// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
+const FIRST: [&str; 6] =
+    ["frr defaults", "hostname", "domainname", "service", "ip forwarding", "ipv6 forwarding"];
+
+/// What shall run, for a release.
+#[derive(Clone, Debug)]
+pub(super) struct Intent {
+    pub(super) version: (u16, u16),
+    pub(super) first: Vec<String>,
+    pub(super) configuration: Configuration,
+}
+
+impl Intent {
+    pub(super) fn of(text: &str, version: (u16, u16)) -> Self {
+        let bare = |line: &str| line.strip_prefix("no ").unwrap_or(line).to_owned();
+        let is_first = |line: &&str| FIRST.iter().any(|first| bare(line).starts_with(first));
+        let first = text.lines().map(str::trim_end).filter(is_first).map(str::to_owned).collect();
+        Self { version, first, configuration: Configuration::parse(text) }
+    }
+
+    /// The lines that none of these daemons is told.
+    pub(super) fn of_nobody(&self, daemons: &[Daemon]) -> Vec<Line> {
+        let taken = |line: &&Line| daemons.iter().any(|daemon| daemon.takes(self.version, line));
+        self.configuration.lines().iter().filter(|line| !taken(line)).cloned().collect()
+    }
+
+    /// The line that only a start can change.
+    pub(super) fn profile(&self) -> Option<&str> {
+        self.first.iter().map(String::as_str).find(|line| line.starts_with("frr defaults"))
+    }
+}
+
+/// What daemons were meant to run and do not, or the other way round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct NotTaken {
+    /// Lines that a daemon should run; no daemon where none here would take the line.
+    pub missing: Vec<(Option<Daemon>, Line)>,
+    /// Lines that a daemon should not run any more.
+    pub extra: Vec<(Daemon, Line)>,
+    /// What the daemons said, in their own words.
+    pub said: Vec<String>,
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missing = self.missing.iter().map(|(daemon, line)| match daemon {
+            Some(daemon) => format!("{daemon} has not taken `{line}`"),
+            None => format!("no daemon that runs here takes `{line}`"),
+        });
+        let extra = self.extra.iter().map(|(daemon, line)| format!("{daemon} keeps `{line}`"));
+        let said = self.said.iter().cloned();
+        f.write_str(&missing.chain(extra).chain(said).collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// A daemon that is told.
+pub(super) struct Told {
+    daemon: Daemon,
+    vty: Vty,
+}
+
+impl Told {
+    async fn open(daemon: Daemon, socket: PathBuf) -> Result<Self, VtyError> {
+        let mut vty = Vty::open(daemon.name(), &socket).await?;
+        vty.ask("enable").await?;
+        Ok(Self { daemon, vty })
+    }
+
+    /// What it runs of what it can be told.
+    async fn running(&mut self, version: (u16, u16)) -> Result<Configuration, VtyError> {
+        let text = self.vty.ask("show running-config").await?;
+        Ok(Configuration::parse(&text).of(self.daemon, version))
+    }
+
+    /// Tells changes in one go; what was not done is returned.
+    async fn tell(&mut self, changes: Vec<Change>) -> Result<Vec<String>, VtyError> {
+        let commands: Vec<Vec<String>> = changes.iter().map(Change::commands).collect();
+        let answers = self.vty.tell(&commands.concat()).await?;
+        let mut answers = answers.iter();
+        let mut against = Vec::new();
+        for (change, commands) in changes.iter().zip(&commands) {
+            let refusals = answers.by_ref().take(commands.len()).filter_map(Answer::refusal);
+            against.extend(refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1));
+        }
+        Ok(against)
+    }
+}
+
+/// Brings daemons to what is meant. `fresh` ones read it as the file they start with: bgpd connects to nobody before its end.
+pub(super) async fn load(
+    intent: &Intent,
+    daemons: Vec<(Daemon, PathBuf)>,
+    fresh: bool,
+) -> Result<Result<(), NotTaken>, VtyError> {
+    let mut told = try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
+    let mut head = vec!["configure terminal".to_owned()];
+    head.extend(fresh.then(|| "XFRR_start_configuration".to_owned()));
+    head.extend(intent.first.iter().cloned());
+    let running = told.iter_mut().map(|told| async {
+        let running = told.running(intent.version).await?;
+        told.vty.tell(&head).await?;
+        Ok::<_, VtyError>((told.daemon, running))
+    });
+    let running = try_join_all(running).await?;
+    let changes = running.iter().map(|(daemon, running)| {
+        (*daemon, difference(running, &intent.configuration.of(*daemon, intent.version)))
+    });
+    let said = make(&mut told, in_order(changes)).await;
+    let tail = if fresh { &["XFRR_end_configuration", "end"][..] } else { &["end"] };
+    join_all(told.iter_mut().map(|told| told.vty.tell(tail))).await;
+    let said = said?;
+    if !said.is_empty() {
+        say::debug(format_args!("said on the way: {}", said.join("; ")));
+    }
+    settled(intent, &mut told, said).await
+}
+
+/// Makes changes, one stage after the other.
+async fn make(told: &mut [Told], changes: Vec<(Daemon, Change)>) -> Result<Vec<String>, VtyError> {
+    let mut said = Vec::new();
+    for stage in changes.chunk_by(|(_, one), (_, other)| one.stage == other.stage) {
+        let all = told.iter_mut().map(|told| {
+            let own = stage.iter().filter(|(daemon, _)| *daemon == told.daemon);
+            let own: Vec<Change> = own.map(|(_, change)| change.clone()).collect();
+            told.tell(own)
+        });
+        said.extend(try_join_all(all).await?.concat());
+    }
+    Ok(said)
+}
+
+/// Compares until what runs is what is meant, or time is up.
+async fn settled(
+    intent: &Intent,
+    told: &mut [Told],
+    said: Vec<String>,
+) -> Result<Result<(), NotTaken>, VtyError> {
+    let start = Instant::now();
+    loop {
+        let mut result = NotTaken { missing: Vec::new(), extra: Vec::new(), said: said.clone() };
+        for told in told.iter_mut() {
+            let running = told.running(intent.version).await?;
+            let found = compare(&running, &intent.configuration.of(told.daemon, intent.version));
+            result.missing.extend(found.missing.into_iter().map(|line| (Some(told.daemon), line)));
+            result.extra.extend(found.extra.into_iter().map(|line| (told.daemon, line)));
+        }
+        if result.missing.is_empty() && result.extra.is_empty() {
+            break;
+        }
+        if start.elapsed() > SETTLING {
+            return Ok(Err(result));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(Ok(()))
+}

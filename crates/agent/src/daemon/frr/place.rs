@@ -1,0 +1,163 @@
+//! Where FRR is, and where its daemons keep their sockets.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use ichor_core::agent::frr::version;
+use ichor_core::reload::Daemon;
+use nix::unistd::{Group, User};
+
+/// Where FRR's programs are: Debian and Alpine, then Fedora.
+const PROGRAMS: [&str; 2] = ["/usr/lib/frr", "/usr/libexec/frr"];
+
+/// Compiled into FRR: mgmtd's own sockets can be nowhere else.
+const RUN: &str = "/var/run/frr";
+
+/// FRR cannot run here.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// It is not installed.
+    #[error("FRR is not installed: there is no zebra in {}", PROGRAMS.join(" or "))]
+    NoPrograms,
+    /// It does not tell its release.
+    #[error("cannot find out the release of {}: {said}", program.display())]
+    NoVersion {
+        /// The program.
+        program: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// It refuses to run as root, and there is nobody else.
+    #[error("there is no {kind} `{name}`; FRR needs it to give up the rights of root")]
+    Nobody {
+        /// User or group.
+        kind: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// The folder of its sockets cannot be made.
+    #[error("cannot make {} for FRR's sockets", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another agent has the folder.
+    #[error("another agent runs FRR in {}; give this one a name of its own", folder.display())]
+    Taken {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// Where one suite of FRR's daemons runs.
+#[derive(Debug)]
+pub struct Place {
+    programs: PathBuf,
+    version: (u16, u16),
+    space: Option<String>,
+    run: PathBuf,
+    /// Held as long as the suite is this agent's.
+    _lock: File,
+}
+
+impl Place {
+    /// Finds FRR and takes the folder of its sockets: FRR's own, or one below it by the name of `space`, so that several
+    /// agents can run side by side.
+    pub async fn take(space: Option<&str>) -> Result<Self, PlaceError> {
+        let here = |folder: &&Path| folder.join("zebra").exists();
+        let programs = PROGRAMS.iter().map(Path::new).find(here).ok_or(PlaceError::NoPrograms)?;
+        let version = release(&programs.join("zebra")).await?;
+        let run = space.map_or_else(|| PathBuf::from(RUN), |space| Path::new(RUN).join(space));
+        make(&run)?;
+        let lock = lock(&run)?;
+        Ok(Self { programs: programs.to_owned(), version, space: space.map(str::to_owned), run, _lock: lock })
+    }
+
+    /// The release of FRR.
+    pub fn version(&self) -> (u16, u16) {
+        self.version
+    }
+
+    /// The folder of the sockets.
+    pub fn run(&self) -> &Path {
+        &self.run
+    }
+
+    /// The program of a daemon.
+    pub(super) fn program(&self, daemon: Daemon) -> PathBuf {
+        self.programs.join(daemon.name())
+    }
+
+    /// The socket on which a daemon answers.
+    pub(super) fn socket(&self, daemon: Daemon) -> PathBuf {
+        self.run.join(format!("{daemon}.vty"))
+    }
+
+    /// The sockets that other daemons find a daemon by.
+    pub(super) fn doors(&self, daemon: Daemon) -> Vec<PathBuf> {
+        let names: &[&str] = match daemon {
+            Daemon::Mgmtd => &["mgmtd_be.sock", "mgmtd_fe.sock"],
+            Daemon::Zebra => &["zserv.api"],
+            Daemon::Bfdd | Daemon::Staticd | Daemon::Bgpd => &[],
+        };
+        names.iter().map(|name| self.run.join(name)).collect()
+    }
+
+    /// What every daemon is told about the place. The pid file is named although it is the usual one: by this word
+    /// a later run knows the daemon.
+    pub(super) fn options(&self, daemon: Daemon) -> Vec<String> {
+        let mut options = vec!["-i".to_owned(), self.mark(daemon)];
+        options.extend(self.space.iter().flat_map(|space| ["-N".to_owned(), space.clone()]));
+        options
+    }
+
+    /// The word among its arguments by which a daemon of this place is known.
+    pub(super) fn mark(&self, daemon: Daemon) -> String {
+        self.run.join(format!("{daemon}.pid")).display().to_string()
+    }
+
+    /// Takes away what an earlier process of a daemon left, so that what is there is the new one's.
+    pub(super) fn clear(&self, daemon: Daemon) {
+        let files = [self.socket(daemon), self.run.join(format!("{daemon}.pid"))];
+        for path in files.into_iter().chain(self.doors(daemon)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+async fn release(program: &Path) -> Result<(u16, u16), PlaceError> {
+    let failed = |said: String| PlaceError::NoVersion { program: program.to_owned(), said };
+    let output = tokio::process::Command::new(program).arg("--version").output().await;
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    version(&said).ok_or_else(|| failed(said))
+}
+
+/// Makes the folder of the sockets, for FRR's own user.
+fn make(folder: &Path) -> Result<(), PlaceError> {
+    let user = User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
+    let group = Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
+    let attempt = || {
+        fs::create_dir_all(folder)?;
+        for made in folder.ancestors().take_while(|made| made.starts_with(RUN)) {
+            chown(made, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+            fs::set_permissions(made, fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    };
+    attempt().map_err(|source| PlaceError::Folder { folder: folder.to_owned(), source })
+}
+
+fn lock(folder: &Path) -> Result<File, PlaceError> {
+    let failed = |source| PlaceError::Folder { folder: folder.to_owned(), source };
+    let file = File::create(folder.join("agent.lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(PlaceError::Taken { folder: folder.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}

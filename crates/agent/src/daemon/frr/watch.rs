@@ -1,0 +1,48 @@
+//! Asking a daemon regularly whether it is still there.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ichor_core::reload::Daemon;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::vty::{Vty, VtyError};
+
+const EVERY: Duration = Duration::from_secs(2);
+/// Together with `EVERY` and the time of a start this is less than the 10 s within which a daemon that hangs is replaced.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// A daemon's process that does not answer any more.
+#[derive(Debug)]
+pub(super) struct Silence {
+    pub(super) pid: u32,
+}
+
+/// A question that is asked until nobody answers, or until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watch(AbortHandle);
+
+impl Watch {
+    pub(super) fn start(daemon: Daemon, pid: u32, socket: PathBuf, to: mpsc::Sender<Silence>) -> Self {
+        let task = tokio::spawn(async move {
+            while answers(daemon, &socket).await {
+                sleep(EVERY).await;
+            }
+            let _ = to.send(Silence { pid }).await;
+        });
+        Self(task.abort_handle())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn answers(daemon: Daemon, socket: &PathBuf) -> bool {
+    let ask = async { Vty::open(daemon.name(), socket).await?.ask("show version").await };
+    matches!(timeout(PATIENCE, ask).await, Ok(Ok(_) | Err(VtyError::Refused { .. })))
+}

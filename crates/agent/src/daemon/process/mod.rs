@@ -1,0 +1,182 @@
+//! Child processes: started, listened to, started again when they end, and ended.
+//!
+//! A [`Program`] is what shall run. [`Kept`] keeps it running: [`Kept::start`], then [`Kept::ended`] whenever there is time,
+//! and [`Kept::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
+//! is reaped by [`orphan::Reaper`].
+//!
+//! Not here: whether a daemon answers, and what it is told.
+
+mod backoff;
+pub mod leftover;
+pub mod orphan;
+mod output;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::say;
+use backoff::Backoff;
+
+/// Children of this process that somebody waits for.
+static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn awaited<T>(with: impl FnOnce(&mut BTreeSet<i32>) -> T) -> T {
+    with(&mut AWAITED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A program that shall run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What it is called in the log.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its arguments. No secret is among them: everybody on the machine can read them.
+    pub arguments: Vec<String>,
+}
+
+/// A program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {name} ({})", path.display())]
+pub struct StartError {
+    name: String,
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// A program, and the process that runs it as long as it shall.
+#[derive(Debug)]
+pub struct Kept {
+    program: Program,
+    running: Option<Running>,
+    backoff: Backoff,
+    due: Instant,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    pid: Pid,
+    since: Instant,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        awaited(|pids| pids.remove(&self.pid.as_raw()));
+    }
+}
+
+impl Kept {
+    /// A program that does not run yet.
+    pub fn new(program: Program) -> Self {
+        Self { program, running: None, backoff: Backoff::default(), due: Instant::now() }
+    }
+
+    /// What shall run.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The process, while there is one.
+    pub fn pid(&self) -> Option<u32> {
+        self.running.as_ref().and_then(|running| u32::try_from(running.pid.as_raw()).ok())
+    }
+
+    /// Starts the program now, unless it runs. What it says goes to the log under its name.
+    pub fn start(&mut self) -> Result<(), StartError> {
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let Program { name, path, arguments } = &self.program;
+        let failed = |source| StartError { name: name.clone(), path: path.clone(), source };
+        let mut command = Command::new(path);
+        // A group of its own: what is typed at a terminal is meant for the agent.
+        command.args(arguments).process_group(0).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Held while the process is made, so that nobody takes it for an orphan.
+        let running = awaited(|pids| {
+            let child = command.spawn()?;
+            let id = child.id().and_then(|id| i32::try_from(id).ok());
+            let pid = id.ok_or_else(|| io::Error::other("it has no process id"))?;
+            pids.insert(pid);
+            Ok(Running { child, pid: Pid::from_raw(pid), since: Instant::now() })
+        });
+        let mut running = running.map_err(|error| {
+            self.due = Instant::now() + self.backoff.after(Duration::ZERO);
+            failed(error)
+        })?;
+        output::forward(name, running.child.stdout.take());
+        output::forward(name, running.child.stderr.take());
+        say::debug(format_args!("{name} runs as process {}", running.pid));
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Waits until the process ends, and for ever while there is none. Nothing is lost when it is not waited for any longer.
+    pub async fn ended(&mut self) -> String {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let status = running.child.wait().await;
+        let ran = running.since.elapsed();
+        self.running = None;
+        self.due = Instant::now() + self.backoff.after(ran);
+        told(status)
+    }
+
+    /// Waits until the program may be started again: at once after its first end, then ever longer, until it ran for a while.
+    pub async fn may_start(&self) {
+        sleep_until(self.due).await;
+    }
+
+    /// Whether the program may be started now.
+    pub fn is_due(&self) -> bool {
+        self.due <= Instant::now()
+    }
+
+    /// Ends the process at once: it does not answer.
+    pub fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Ends the process: asks it to, and makes it when it takes too long.
+    pub async fn stop(&mut self, patience: Duration) {
+        self.end(Signal::SIGTERM, patience).await;
+    }
+
+    /// Ends the process so that it cannot say good-bye to anybody.
+    pub async fn cut(&mut self) {
+        self.end(Signal::SIGKILL, Duration::from_secs(1)).await;
+    }
+
+    async fn end(&mut self, first: Signal, patience: Duration) {
+        self.signal(first);
+        let Some(running) = &mut self.running else { return };
+        let name = &self.program.name;
+        if timeout(patience, running.child.wait()).await.is_err() {
+            say::warn(format_args!("{name} has not ended within {} s and is killed", patience.as_secs()));
+            let _ = signal::kill(running.pid, Signal::SIGKILL);
+            let _ = running.child.wait().await;
+        }
+        self.running = None;
+        self.due = Instant::now();
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Not yet waited for, so the number is still this process' own.
+        if let Some(running) = self.running.as_ref().filter(|running| running.child.id().is_some()) {
+            let _ = signal::kill(running.pid, signal);
+        }
+    }
+}
+
+fn told(status: io::Result<ExitStatus>) -> String {
+    status.map_or_else(|error| error.to_string(), |status| status.to_string())
+}

@@ -1,0 +1,25 @@
+//! What a program says, line by line in the log.
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+
+use crate::say;
+
+/// The longest line that is told in one piece.
+const LONGEST: u64 = 4096;
+
+/// Tells every line under the program's name until it says no more.
+pub(super) fn forward(name: &str, from: Option<impl AsyncRead + Send + Unpin + 'static>) {
+    let Some(from) = from else { return };
+    let name = name.to_owned();
+    tokio::spawn(async move {
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        while let Ok(1..) = (&mut from).take(LONGEST).read_until(b'\n', &mut line).await {
+            let text = String::from_utf8_lossy(&line);
+            if !text.trim().is_empty() {
+                say::info(format_args!("{name}: {}", text.trim_end()));
+            }
+            line.clear();
+        }
+    });
+}

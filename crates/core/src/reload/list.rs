@@ -1,0 +1,137 @@
+//! Numbered lists: of prefixes, of addresses, of AS paths, of communities.
+//!
+//! A line takes the place of the one with its number. A line that says what another number already says is ignored, without
+//! a word (FRR 8.4 and 10.3, status 0).
+
+use std::collections::BTreeMap;
+
+use super::line::Line;
+use super::statement::undo;
+
+/// How lists start: their kind, up to their name.
+const KINDS: [&str; 12] = [
+    "access-list",
+    "bgp as-path access-list",
+    "bgp community-list expanded",
+    "bgp community-list standard",
+    "bgp community-list",
+    "bgp extcommunity-list expanded",
+    "bgp extcommunity-list standard",
+    "bgp large-community-list expanded",
+    "bgp large-community-list standard",
+    "ip prefix-list",
+    "ipv6 access-list",
+    "ipv6 prefix-list",
+];
+
+/// A line of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The kind and the name.
+    pub list: String,
+    /// Its number; none where the file leaves it to FRR.
+    pub number: Option<u64>,
+    /// Whether it lets through, and what.
+    pub value: String,
+}
+
+impl Entry {
+    /// The line of a list that a line is.
+    pub fn of(line: &Line) -> Option<Self> {
+        let kind = KINDS.iter().find(|kind| super::context::starts(&line.text, kind))?;
+        let rest: Vec<_> = line.text[kind.len()..].split(' ').skip(1).collect();
+        let (name, number, value) = match rest.as_slice() {
+            [name, "seq", number, value @ ..] => (name, Some(number.parse().ok()?), value),
+            [name, value @ ..] => (name, None, value),
+            [] => return None,
+        };
+        let said = matches!(value, ["permit" | "deny", _, ..]) && line.above.is_empty();
+        said.then(|| Self { list: format!("{kind} {name}"), number, value: value.join(" ") })
+    }
+
+    fn permits(&self) -> bool {
+        self.value.starts_with("permit")
+    }
+
+    fn line(&self) -> Line {
+        let number = self.number.unwrap_or_default();
+        Line::top(format!("{} seq {number} {}", self.list, self.value))
+    }
+}
+
+/// Gives lines the numbers that FRR gives them, and leaves out those it ignores.
+pub fn numbered(lines: Vec<Line>) -> Vec<Line> {
+    let mut lists: BTreeMap<String, BTreeMap<u64, String>> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for line in lines {
+        let Some(mut entry) = Entry::of(&line) else {
+            kept.push(line);
+            continue;
+        };
+        let list = lists.entry(entry.list.clone()).or_default();
+        let next = list.last_key_value().map_or(5, |(last, _)| (last / 5).saturating_mul(5).saturating_add(5));
+        let number = *entry.number.get_or_insert(next);
+        if list.values().all(|value| *value != entry.value) {
+            list.insert(number, entry.value.clone());
+            kept.push(entry.line());
+        }
+    }
+    kept
+}
+
+/// What turns a list into another of its name, neither of them empty. At no time does it let through what both refuse, and
+/// it is never empty: an empty one would let everything through. So what refuses comes first and goes last.
+pub fn changes(running: &[Entry], intended: &[Entry]) -> Vec<String> {
+    let mut now: BTreeMap<u64, Entry> = numbers(running);
+    let meant = numbers(intended);
+    let mut said = Vec::new();
+    let turns = |now: &BTreeMap<u64, Entry>, entry: &Entry| {
+        entry.number.and_then(|number| now.get(&number)).is_some_and(|old| !old.permits() && entry.permits())
+    };
+    for pass in [0, 1, 2] {
+        for (number, entry) in &meant {
+            let mine = if !entry.permits() { 0 } else if turns(&now, entry) { 2 } else { 1 };
+            if mine == pass && now.get(number) != Some(entry) {
+                tell(&mut now, entry, &mut said);
+            }
+        }
+        if pass == 1 {
+            forget(&mut now, &meant, true, &mut said);
+        }
+    }
+    forget(&mut now, &meant, false, &mut said);
+    // What was taken back because another number said it, and is meant after all.
+    for entry in meant.values() {
+        if entry.number.and_then(|number| now.get(&number)) != Some(entry) {
+            tell(&mut now, entry, &mut said);
+        }
+    }
+    said
+}
+
+fn numbers(entries: &[Entry]) -> BTreeMap<u64, Entry> {
+    entries.iter().filter_map(|entry| Some((entry.number?, entry.clone()))).collect()
+}
+
+/// Says a line, after what says the same under another number was taken back.
+fn tell(now: &mut BTreeMap<u64, Entry>, entry: &Entry, said: &mut Vec<String>) {
+    let same = |other: &&Entry| other.value == entry.value && other.number != entry.number;
+    if let Some(other) = now.values().find(same).cloned() {
+        said.push(undo(&other.line()));
+        now.retain(|_, entry| *entry != other);
+    }
+    said.push(entry.line().text);
+    now.extend(entry.number.map(|number| (number, entry.clone())));
+}
+
+/// Takes back what is not meant, of what permits or of what denies.
+fn forget(
+    now: &mut BTreeMap<u64, Entry>,
+    meant: &BTreeMap<u64, Entry>,
+    permits: bool,
+    said: &mut Vec<String>,
+) {
+    let gone = |number: &u64, entry: &Entry| entry.permits() == permits && !meant.contains_key(number);
+    said.extend(now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())));
+    now.retain(|number, entry| !gone(number, entry));
+}

@@ -1,0 +1,139 @@
+//! Route maps, entry by entry.
+//!
+//! Whatever is in use meanwhile lets through only what the old map or the new one does: what denies comes first and goes last,
+//! what permits matches before it permits.
+
+use std::collections::BTreeMap;
+
+use super::change::Stage;
+use super::difference::{Changes, index};
+use super::key;
+use super::line::Line;
+use super::statement::heading;
+
+/// An entry: its first line and those below it.
+struct Entry<'l> {
+    head: &'l Line,
+    body: Vec<&'l Line>,
+}
+
+impl Entry<'_> {
+    fn permits(&self) -> bool {
+        self.head.text.contains(" permit ")
+    }
+
+    fn name(&self) -> &str {
+        self.head.text.split(' ').nth(1).unwrap_or_default()
+    }
+
+    fn matches(&self) -> bool {
+        self.body.iter().any(|line| is_match(line))
+    }
+}
+
+/// Whether a line opens an entry.
+pub fn is_entry(line: &str) -> bool {
+    heading(line) != line
+}
+
+fn is_match(line: &Line) -> bool {
+    line.text.starts_with("match ")
+}
+
+/// Only an entry that permits may have it.
+fn is_for_permit(line: &Line) -> bool {
+    line.text.starts_with("on-match ")
+}
+
+/// The entries by map and number.
+fn entries(lines: &[Line]) -> BTreeMap<(String, u64), Entry<'_>> {
+    let mut entries = BTreeMap::new();
+    for head in lines.iter().filter(|line| line.above.is_empty() && is_entry(&line.text)) {
+        let body = lines.iter().filter(|line| line.above.first() == Some(&head.text)).collect();
+        let entry = Entry { head, body };
+        let number = head.words().last().and_then(|number| number.parse().ok()).unwrap_or_default();
+        entries.insert((entry.name().to_owned(), number), entry);
+    }
+    entries
+}
+
+/// What turns the running maps into the intended ones.
+pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
+    let (now, meant) = (entries(running), entries(intended));
+    let in_use = |name: &str| running.iter().any(|line| line.words().contains(&name));
+    for denying in [true, false] {
+        for (id, new) in meant.iter().filter(|(_, new)| new.permits() != denying) {
+            match now.get(id) {
+                None => create(new, in_use(new.name()), changes),
+                Some(old) => change(old, new, changes),
+            }
+        }
+    }
+    let kept = |name: &str| meant.keys().any(|(other, _)| other == name);
+    for denying in [false, true] {
+        for (_, old) in now.iter().filter(|(id, old)| !meant.contains_key(*id) && old.permits() != denying) {
+            let stage = if kept(old.name()) { Stage::Policy } else { Stage::Forget };
+            changes.take_back(stage, old.head);
+        }
+    }
+}
+
+/// A new entry. One that permits, in a map that may be in use, denies until it knows what it matches.
+fn create(new: &Entry<'_>, in_use: bool, changes: &mut Changes) {
+    let guarded = in_use && new.permits() && new.matches();
+    let head = if guarded { new.head.text.replace(" permit ", " deny ") } else { new.head.text.clone() };
+    changes.tell(Stage::Policy, Line::top(&head));
+    let (late, early): (Vec<&Line>, Vec<&Line>) = new.body.iter().partition(|line| is_for_permit(line));
+    for line in early {
+        changes.tell(Stage::Policy, Line::below(&[head.clone()], &line.text));
+    }
+    if guarded {
+        changes.tell(Stage::Policy, new.head.clone());
+    }
+    for line in late {
+        changes.tell(Stage::Policy, line.clone());
+    }
+}
+
+/// An entry that stays. While it permits, what it shall match is added before what it matched goes; while it denies, the
+/// other way round.
+fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
+    let (before, after) = (index(old.body.iter().copied()), index(new.body.iter().copied()));
+    let gone = || old.body.iter().copied().filter(|line| !after.contains_key(&key(line)));
+    let told = || {
+        let known = |line: &&Line| before.get(&key(line)).is_none_or(|old| old.text != line.text);
+        new.body.iter().copied().filter(known)
+    };
+    let opens = !old.permits() && new.permits();
+    let head = if opens { old.head } else { new.head };
+    let take_back = |head: &Line, line: &Line, changes: &mut Changes| {
+        changes.take_back(Stage::Policy, &Line::below(std::slice::from_ref(&head.text), &line.text));
+    };
+    for line in gone().filter(|line| is_for_permit(line)) {
+        take_back(old.head, line, changes);
+    }
+    if old.permits() && !new.permits() {
+        changes.tell(Stage::Policy, new.head.clone());
+    }
+    let denies = head.text.contains(" deny ");
+    for line in gone().filter(|line| denies && is_match(line)) {
+        take_back(head, line, changes);
+    }
+    for wanted in [true, false] {
+        for line in told().filter(|line| is_match(line) == wanted && !is_for_permit(line)) {
+            changes.tell(Stage::Policy, Line::below(std::slice::from_ref(&head.text), &line.text));
+        }
+    }
+    for line in gone().filter(|line| !is_match(line) && !is_for_permit(line)) {
+        take_back(head, line, changes);
+    }
+    for line in gone().filter(|line| !denies && is_match(line)) {
+        take_back(head, line, changes);
+    }
+    if opens {
+        changes.tell(Stage::Policy, new.head.clone());
+    }
+    for line in told().filter(|line| is_for_permit(line)) {
+        changes.tell(Stage::Policy, line.clone());
+    }
+}

@@ -1,0 +1,274 @@
+//! Statements: which lines take each other's place, and how one is taken back.
+
+use super::context::{Context, starts};
+use super::line::Line;
+
+/// What a daemon does with a line that it is told.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Statement {
+    /// The line takes the place of any other with this key.
+    One(String),
+    /// The line stands beside others of its kind.
+    Many,
+    /// Not known here. Such a line is taken back before another is told: taking it back later could take the other back, too.
+    Unknown,
+}
+
+/// Statements by context: `*` is a word that tells apart, `=` one that does not, `…` all that follow.
+const INSTANCE: [&str; 30] = [
+    "bgp bestpath *",
+    "bgp bestpath as-path *",
+    "bgp cluster-id …",
+    "bgp confederation identifier …",
+    "bgp default *",
+    "bgp default local-preference …",
+    "bgp graceful-restart",
+    "bgp graceful-restart preserve-fw-state",
+    "bgp graceful-restart restart-time …",
+    "bgp graceful-restart stalepath-time …",
+    "bgp listen limit …",
+    "bgp minimum-holdtime …",
+    "bgp router-id …",
+    "coalesce-time …",
+    "neighbor * advertisement-interval …",
+    "neighbor * bfd",
+    "neighbor * bfd profile …",
+    "neighbor * capability *",
+    "neighbor * description …",
+    "neighbor * ebgp-multihop …",
+    "neighbor * local-as …",
+    "neighbor * password …",
+    "neighbor * port …",
+    "neighbor * remote-as …",
+    "neighbor * timers connect …",
+    "neighbor * timers = =",
+    "neighbor * ttl-security …",
+    "neighbor * update-source …",
+    "neighbor * *",
+    "timers bgp …",
+];
+
+const FAMILY: [&str; 17] = [
+    "aggregate-address * …",
+    "distance bgp …",
+    "import vrf route-map …",
+    "import vrf *",
+    "maximum-paths ibgp …",
+    "maximum-paths …",
+    "neighbor * allowas-in …",
+    "neighbor * default-originate …",
+    "neighbor * distribute-list = *",
+    "neighbor * filter-list = *",
+    "neighbor * maximum-prefix …",
+    "neighbor * prefix-list = *",
+    "neighbor * route-map = *",
+    "neighbor * unsuppress-map …",
+    "neighbor * *",
+    "network * …",
+    "table-map …",
+];
+
+const ENTRY: [&str; 28] = [
+    "call …",
+    "description …",
+    "match ip address prefix-len …",
+    "match ip address prefix-list …",
+    "match ip address …",
+    "match ip next-hop address …",
+    "match ip next-hop prefix-list …",
+    "match ip next-hop type …",
+    "match ip next-hop …",
+    "match ip route-source prefix-list …",
+    "match ip route-source …",
+    "match ipv6 address prefix-len …",
+    "match ipv6 address prefix-list …",
+    "match ipv6 address …",
+    "match ipv6 next-hop prefix-list …",
+    "match ipv6 next-hop type …",
+    "match ipv6 next-hop …",
+    "match evpn * …",
+    "match * …",
+    "on-match …",
+    "set as-path exclude …",
+    "set as-path prepend …",
+    "set extcommunity * …",
+    "set ip next-hop …",
+    "set ipv6 next-hop global …",
+    "set ipv6 next-hop local …",
+    "set ipv6 next-hop prefer-global",
+    "set * …",
+];
+
+const TOP: [&str; 17] = [
+    "access-list * seq * …",
+    "bgp as-path access-list * seq * …",
+    "bgp community-list * * seq * …",
+    "bgp community-list * seq * …",
+    "bgp extcommunity-list * * seq * …",
+    "bgp extcommunity-list * seq * …",
+    "bgp large-community-list * * seq * …",
+    "bgp large-community-list * seq * …",
+    "bgp route-map delay-timer …",
+    "ip prefix-list * description …",
+    "ip prefix-list * seq * …",
+    "ip protocol * …",
+    "ip router-id …",
+    "ipv6 access-list * seq * …",
+    "ipv6 prefix-list * description …",
+    "ipv6 prefix-list * seq * …",
+    "ipv6 protocol * …",
+];
+
+const VRF: [&str; 4] = ["ip protocol * …", "ip router-id …", "ipv6 protocol * …", "vni …"];
+
+const INTERFACE: [&str; 8] = [
+    "bandwidth …",
+    "description …",
+    "ip address *",
+    "ipv6 address *",
+    "ipv6 nd ra-interval …",
+    "ipv6 nd ra-lifetime …",
+    "ipv6 nd suppress-ra",
+    "shutdown",
+];
+
+const SESSION: [&str; 8] = [
+    "detect-multiplier …",
+    "echo-mode",
+    "minimum-ttl …",
+    "passive-mode",
+    "profile …",
+    "receive-interval …",
+    "shutdown",
+    "transmit-interval …",
+];
+
+/// What FRR has for a BFD session that is told nothing. The lines have no `no`: another value takes their place.
+const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit-interval 300"];
+
+/// What a line is.
+pub fn statement(line: &Line) -> Statement {
+    let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
+    if line.opens().is_some() {
+        return Statement::One(heading(&line.text));
+    }
+    if starts(text, "ip route") || starts(text, "ipv6 route") {
+        return Statement::One(without_distance(text));
+    }
+    if line.within() == Some(Context::Family) && starts(text, "redistribute") {
+        return Statement::One(text.split(' ').take(2).collect::<Vec<_>>().join(" "));
+    }
+    let words: Vec<_> = text.split(' ').collect();
+    let patterns: &[&str] = match line.within() {
+        None => &TOP,
+        Some(Context::Vrf) => &VRF,
+        Some(Context::Interface) => &INTERFACE,
+        Some(Context::RouteMap) => &ENTRY,
+        Some(Context::Bgp) => &INSTANCE,
+        Some(Context::Family) => &FAMILY,
+        Some(Context::Profile | Context::Peer) => &SESSION,
+        Some(Context::Bfd | Context::Other) => &[],
+    };
+    let found = patterns.iter().find_map(|pattern| Some((key(pattern, &words)?, *pattern)));
+    match found {
+        None => Statement::Unknown,
+        Some((key, _)) if key != text || line.text != text => Statement::One(key),
+        Some((_, pattern)) if pattern.ends_with('*') => Statement::Many,
+        Some((key, _)) => Statement::One(key),
+    }
+}
+
+/// The words of a line that tell it apart from others of the pattern; none where it is not of the pattern.
+fn key(pattern: &str, words: &[&str]) -> Option<String> {
+    let mut key = Vec::new();
+    let mut rest = words.iter();
+    for part in pattern.split(' ') {
+        match part {
+            "…" => return Some(key.join(" ")),
+            "=" => drop(rest.next()?),
+            "*" => key.push(*rest.next()?),
+            _ => key.push(rest.next().copied().filter(|word| *word == part)?),
+        }
+    }
+    rest.next().is_none().then(|| key.join(" "))
+}
+
+/// An entry of a route map is the same whether it permits or denies. An instance with another AS number is another.
+pub fn heading(line: &str) -> String {
+    match line.split(' ').collect::<Vec<_>>().as_slice() {
+        ["route-map", name, _, number] => format!("route-map {name} {number}"),
+        _ => line.to_owned(),
+    }
+}
+
+/// A static route is told apart by all but its distance.
+fn without_distance(route: &str) -> String {
+    match route.rsplit_once(' ') {
+        Some((before, last)) if last.chars().all(|c| c.is_ascii_digit()) => before.to_owned(),
+        _ => route.to_owned(),
+    }
+}
+
+/// Whether the old line's place is really taken by the new one. FRR keeps the map of what is redistributed when it is told to
+/// redistribute without one.
+pub fn replaces(new: &str, old: &str) -> bool {
+    !starts(new, "redistribute")
+        || old.split(' ').skip(2).step_by(2).all(|option| new.split(' ').any(|word| word == option))
+}
+
+/// The line that takes another back.
+pub fn undo(line: &Line) -> String {
+    let text = line.text.as_str();
+    let session = matches!(line.within(), Some(Context::Profile | Context::Peer));
+    let usual = BFD.iter().find(|usual| session && usual.split(' ').next() == text.split(' ').next());
+    if let Some(usual) = usual {
+        return (*usual).to_owned();
+    }
+    if let Some(rest) = text.strip_prefix("no ") {
+        return rest.to_owned();
+    }
+    if let Some(interface) = text.strip_suffix(" interface v6only") {
+        return format!("{interface} interface");
+    }
+    if starts(text, "description") {
+        return "no description".to_owned();
+    }
+    format!("no {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(above: &[&str], text: &str) -> Statement {
+        let above: Vec<_> = above.iter().map(ToString::to_string).collect();
+        statement(&Line::below(&above, text))
+    }
+
+    #[test]
+    fn lines_that_take_each_others_place_have_the_same_key() {
+        let bgp = ["router bgp 1"];
+        let family = ["router bgp 1", "address-family ipv4 unicast"];
+        let one = |key: &str| Statement::One(key.to_owned());
+
+        assert_eq!(of(&bgp, "neighbor a timers 3 9"), one("neighbor a timers"));
+        assert_eq!(of(&bgp, "neighbor a timers connect 9"), one("neighbor a timers connect"));
+        assert_eq!(of(&bgp, "neighbor a passive"), Statement::Many);
+        assert_eq!(of(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
+        assert_eq!(of(&family, "redistribute connected route-map B"), one("redistribute connected"));
+        assert_eq!(of(&["route-map A permit 10"], "match ip address prefix-list P"), one("match ip address prefix-list"));
+        assert_eq!(of(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
+        assert_eq!(of(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
+        assert_eq!(of(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
+        assert_eq!(of(&bgp, "something else"), Statement::Unknown);
+    }
+
+    #[test]
+    fn what_has_no_no_is_set_to_what_it_was_without() {
+        let above = ["bfd".to_owned(), "profile p".to_owned()];
+
+        assert_eq!(undo(&Line::below(&above, "detect-multiplier 5")), "detect-multiplier 3");
+        assert_eq!(undo(&Line::below(&["interface a".to_owned()], "no ipv6 nd suppress-ra")), "ipv6 nd suppress-ra");
+        assert_eq!(undo(&Line::top("ip prefix-list P seq 5 permit any")), "no ip prefix-list P seq 5 permit any");
+    }
+}

@@ -1,0 +1,91 @@
+//! FRR's daemons by their sockets, as the agent talks to them.
+#![expect(clippy::disallowed_types, reason = "daemons are asked through sockets")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use ichor_core::reload::{Change, Comparison, Configuration, Daemon, compare, difference, in_order};
+
+use super::frr::Frr;
+use super::lab::Machine;
+
+/// A conversation with one daemon.
+pub struct Vty(UnixStream);
+
+impl Vty {
+    /// Connects to a daemon of a machine.
+    pub fn open(machine: &Machine, daemon: Daemon) -> Self {
+        let mut vty = Self(UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty"))).unwrap());
+        assert_eq!(vty.ask("enable").1, 0);
+        vty
+    }
+
+    /// What the daemon says, and its status: 0 is done, 2 a command it does not know, 13 one it refuses.
+    pub fn ask(&mut self, command: &str) -> (String, u8) {
+        self.0.write_all(format!("{command}\0").as_bytes()).unwrap();
+        let mut said = Vec::new();
+        let mut part = [0; 4096];
+        loop {
+            let read = self.0.read(&mut part).unwrap();
+            assert!(read > 0, "{command}: the daemon hung up after {}", String::from_utf8_lossy(&said));
+            said.extend_from_slice(&part[..read]);
+            if let [text @ .., 0, 0, 0, status] = said.as_slice() {
+                return (String::from_utf8_lossy(text).into_owned(), *status);
+            }
+        }
+    }
+
+    /// Makes changes; what the daemon did not do is returned.
+    pub fn apply<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) -> Vec<String> {
+        let mut against = Vec::new();
+        self.ask("configure terminal");
+        for command in changes.into_iter().flat_map(Change::commands) {
+            let (said, status) = self.ask(&command);
+            if status != 0 {
+                against.push(format!("{command}: {status} {said}"));
+            }
+        }
+        self.ask("end");
+        against
+    }
+}
+
+/// The daemons of a machine that run.
+pub fn daemons(machine: &Machine, frr: Frr) -> Vec<Daemon> {
+    let runs = |daemon: &Daemon| machine.path(&format!("/run/frr/{daemon}.vty")).exists();
+    Daemon::of(frr.version()).iter().copied().filter(runs).collect()
+}
+
+/// What a daemon runs of what it is told.
+pub fn running(machine: &Machine, frr: Frr, daemon: Daemon) -> Configuration {
+    let (text, status) = Vty::open(machine, daemon).ask("show running-config");
+    assert_eq!(status, 0, "{daemon}: {text}");
+    Configuration::parse(&text).of(daemon, frr.version())
+}
+
+/// Makes a configuration of the one that runs. What was told and what a daemon did not do are returned.
+pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>, Vec<String>) {
+    let intended = Configuration::parse(conf);
+    let changes = in_order(daemons(machine, frr).into_iter().map(|daemon| {
+        (daemon, difference(&running(machine, frr, daemon), &intended.of(daemon, frr.version())))
+    }));
+    let mut against = Vec::new();
+    for (daemon, change) in &changes {
+        let said = Vty::open(machine, *daemon).apply([change]);
+        against.extend(said.into_iter().map(|said| format!("{daemon}: {said}")));
+    }
+    (changes, against)
+}
+
+/// What of a configuration does not run, and what runs besides, daemon by daemon.
+pub fn compared(machine: &Machine, frr: Frr, conf: &str) -> Vec<String> {
+    let intended = Configuration::parse(conf);
+    let mut wrong = Vec::new();
+    for daemon in daemons(machine, frr) {
+        let running = running(machine, frr, daemon);
+        let Comparison { missing, extra } = compare(&running, &intended.of(daemon, frr.version()));
+        wrong.extend(missing.iter().map(|line| format!("{daemon} lacks: {line}")));
+        wrong.extend(extra.iter().map(|line| format!("{daemon} has besides: {line}")));
+    }
+    wrong
+}

@@ -1,0 +1,10 @@
+//! Turning one configuration of FRR into another while it runs: by the words alone, and on real daemons.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod property;
+
+mod lab {
+    mod pairs;
+}
