@@ -12,6 +12,7 @@ const BORROWERS: &[&str] =
 /// A link of the node's own network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "the kernel tells each by itself")]
 pub struct Link {
     /// The kernel's number of it.
     pub index: u32,
@@ -44,12 +45,21 @@ pub struct Link {
     /// The number of its other end, or of the link below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<u32>,
+    /// Whether that other end is in another network namespace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub far: bool,
     /// The table of a VRF.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
     /// Its addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpNet>,
+    /// Those of its addresses that the agent gave it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<IpNet>,
+    /// Whether the agent made it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made: bool,
 }
 
 impl Link {

@@ -6,11 +6,13 @@
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
+pub mod advertisement;
 pub mod bird;
 pub mod duty;
 pub mod frr;
 pub mod gobgp;
 pub mod link;
+pub mod route;
 pub mod session;
 pub mod wiring;
 

@@ -1,0 +1,75 @@
+//! Taking away what the agent made.
+
+use std::{fmt, io};
+
+use ichor_core::agent::Wiring;
+use ichor_core::agent::wiring::{Removal, removals};
+use nix::errno::Errno;
+
+use super::{HINT, Kernel, apply, link, namespace, unless};
+
+/// What is still there, all of it.
+#[derive(Debug)]
+pub struct DownError(pub Vec<Left>);
+
+/// One thing that could not be removed.
+#[derive(Debug)]
+pub struct Left {
+    /// What.
+    pub removal: Removal,
+    /// The kernel's reason.
+    pub reason: io::Error,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.removal, self.reason)
+    }
+}
+
+impl fmt::Display for DownError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for DownError {}
+
+impl DownError {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        let denied = |left: &Left| left.reason.kind() == io::ErrorKind::PermissionDenied;
+        self.0.iter().any(denied).then_some(HINT)
+    }
+}
+
+impl Kernel {
+    /// Removes what the agent made, and nothing else. Tries everything, then tells everything that is left; what is gone
+    /// already is fine. The outer error is that the kernel could not even be asked.
+    pub async fn down(&self, wiring: &Wiring) -> io::Result<Result<(), DownError>> {
+        let mut left = Vec::new();
+        for removal in removals(wiring, &self.observe(wiring).await?) {
+            if let Err(reason) = self.remove(&removal).await {
+                left.push(Left { removal, reason });
+            }
+        }
+        Ok(if left.is_empty() { Ok(()) } else { Err(DownError(left)) })
+    }
+
+    async fn remove(&self, removal: &Removal) -> io::Result<()> {
+        match removal {
+            Removal::Address { link, net } => self.withdraw(link, *net).await,
+            Removal::Link { name } => match link::index(name) {
+                Ok(index) => unless(self.handle.link().del(index).execute().await, &[Errno::ENODEV]),
+                Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Removal::Fence(fence) => {
+                let route = apply::fence(fence.table, fence.family);
+                unless(self.handle.route().del(route).execute().await, &[Errno::ESRCH])
+            }
+            Removal::Namespace { name } => namespace::remove(name),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The speaker's link with our end in a namespace.
+
+use std::fs;
+
+use ichor_agent::kernel::{FOLDER, Kernel};
+use ichor_core::routing::Domain;
+
+use super::alone::alone;
+use super::host::*;
+
+fn domain() -> Domain {
+    Domain::Namespace { name: "metallb".to_owned() }
+}
+
+#[test]
+fn a_namespace_is_made_and_all_that_belongs_to_it() {
+    alone(|| async {
+        cable("eth0", "leaf");
+        let kernel = Kernel::open().unwrap();
+
+        complete(&kernel, &wiring(domain())).await;
+
+        let ours = ip("-n metallb -o addr show dev ours");
+        assert!(ours.contains("inet6 fd00:1::/127 scope global nodad"), "{ours}");
+        let ours = ip("-n metallb -o link show dev ours");
+        assert!(ours.contains("mtu 4000") && ours.contains("LOWER_UP"), "{ours}");
+        let theirs = ip("-o addr show dev theirs");
+        assert!(theirs.contains("inet6 fd00:1::1/127 scope global nodad"), "{theirs}");
+        assert!(ip("-o addr show dev lo").contains("inet 10.0.0.1/32"));
+        assert!(ip("-n metallb -o link show dev lo").contains("UP"));
+        let switch =
+            |path: &str| fs::read_to_string(format!("/proc/sys/net/{path}")).unwrap().trim().to_owned();
+        assert_eq!(switch("ipv4/ip_forward"), "1");
+        assert_eq!(switch("ipv6/conf/all/forwarding"), "1");
+        assert_eq!(switch("ipv6/conf/eth0/accept_ra"), "2");
+        assert_eq!(switch("ipv6/conf/eth0/addr_gen_mode"), "0");
+        assert_eq!(switch("ipv4/conf/theirs/rp_filter"), "0");
+        assert!(answers("fd00:1::"));
+    });
+}
+
+#[test]
+fn killed_after_any_step_the_end_is_the_same() {
+    alone(|| async {
+        cable("eth0", "leaf");
+        let kernel = Kernel::open().unwrap();
+
+        survives_being_killed_anywhere(&kernel, &wiring(domain())).await;
+
+        assert_eq!(fs::read_dir(FOLDER).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
+    alone(|| async {
+        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
+        let path = format!("{FOLDER}/metallb");
+        fs::create_dir(FOLDER).unwrap();
+
+        fs::write(&path, "").unwrap();
+        complete(&kernel, &wiring).await;
+        assert_eq!(ip("netns list").trim().split(' ').next(), Some("metallb"));
+        down(&kernel, &wiring).await;
+        assert!(!fs::exists(&path).unwrap());
+
+        fs::write(&path, "").unwrap();
+        down(&kernel, &wiring).await;
+        assert!(!fs::exists(&path).unwrap());
+
+        fs::write(&path, "something else").unwrap();
+        let error = kernel.down(&wiring).await.unwrap().unwrap_err().to_string();
+        assert_eq!(error, "cannot remove namespace metallb: it is no namespace and no empty file");
+    });
+}
+
+#[test]
+fn a_namespace_of_somebody_else_is_used_and_stays() {
+    alone(|| async {
+        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
+        ip("netns add metallb");
+
+        complete(&kernel, &wiring).await;
+        assert!(ip("-n metallb -o link").contains("ours"));
+        down(&kernel, &wiring).await;
+
+        assert!(!ip("-n metallb -o link").contains("ours"));
+        assert!(!ip("-o link").contains("theirs"));
+    });
+}
