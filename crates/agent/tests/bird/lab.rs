@@ -16,8 +16,10 @@ use crate::single::{Leaf, Scene, until, up};
 /// A release of BIRD: what stands in a cluster file for it, and where it is.
 type Release = (&'static str, fn(&Scene) -> Place);
 
-const RELEASES: [Release; 2] =
-    [("2.0.12", |scene| scene.of_machine("/usr/sbin/bird")), ("2.17", |scene| scene.of_trixie("/usr/sbin/bird"))];
+const RELEASES: [Release; 2] = [
+    ("2.0.12", |scene| scene.of_machine("/usr/sbin/bird")),
+    ("2.17", |scene| scene.of_trixie("/usr/sbin/bird")),
+];
 
 fn service(release: &str, more: &str) -> Service {
     let text = format!(
@@ -96,7 +98,9 @@ fn sessions_are_told_and_a_reload_keeps_them() {
             broken.files[0].text += "protocol nonsense { }\n";
             let refused = bird.reload(&broken).await;
 
-            let Err(BirdError::Check(CheckError::Refused { said, .. })) = refused else { panic!("{refused:?}") };
+            let Err(BirdError::Check(CheckError::Refused { said, .. })) = refused else {
+                panic!("{refused:?}")
+            };
             assert!(said.contains("syntax error"), "{said}");
             assert!(std::fs::read_to_string(place.file(&marked)).unwrap() == marked.files[0].text);
             assert!(check(&place, &marked).await.is_ok());
@@ -127,7 +131,8 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
             let said = scene.node.ask("cat /tmp/monitor");
             let lost = said.lines().any(|line| line.starts_with("Deleted") && line.contains("10.255.0.99"));
             assert!(!lost, "{release}: {said}");
-            let recovered = async || scene.node.ask(&format!("birdc -s {} show status", place.run("bird.ctl").display()));
+            let recovered =
+                async || scene.node.ask(&format!("birdc -s {} show status", place.run("bird.ctl").display()));
             until("the end of the restart", recovered, |said| !said.contains("in progress")).await;
 
             let start = Instant::now();
@@ -156,7 +161,8 @@ fn one_that_was_killed_or_hangs_is_replaced() {
                 assert!(why.contains(reason), "{release}: {why}");
                 assert_ne!(bird.pid(), Some(before));
                 sessions(&bird, 2).await;
-                until("the node", async || scene.rib(1, "ipv4"), |rib| rib.contains_key("10.12.10.1/32")).await;
+                until("the node", async || scene.rib(1, "ipv4"), |rib| rib.contains_key("10.12.10.1/32"))
+                    .await;
             }
             bird.stop(Stop::Leaving).await;
         });

@@ -1,5 +1,9 @@
 //! What the tests of daemons that are one process have in common: machines, leafs, and a node that this very process is on.
-#![allow(unfulfilled_lint_expectations, dead_code, reason = "core's tests may touch less, and each test uses its part")]
+#![allow(
+    unfulfilled_lint_expectations,
+    dead_code,
+    reason = "core's tests may touch less, and each test uses its part"
+)]
 
 #[path = "../../../core/tests/common/mod.rs"]
 pub mod common;
@@ -52,9 +56,12 @@ impl Scene {
             let machine = Frr::V8.machine();
             let daemons = "mgmtd=no\nzebra_options=\"-P 0\"\nbgpd_options=\"-P 0\"\nbfdd_options=\"-P 0\"\n";
             Frr::V8.start(&machine, Some(daemons));
-            machine.ask("echo 1 >/proc/sys/net/ipv6/conf/all/forwarding; echo 1 >/proc/sys/net/ipv4/ip_forward");
+            machine
+                .ask("echo 1 >/proc/sys/net/ipv6/conf/all/forwarding; echo 1 >/proc/sys/net/ipv4/ip_forward");
             node.cable(&format!("eth{}", nth - 1), &machine, "to-node");
-            for address in [format!("10.255.0.{nth}/32"), "10.255.0.99/32".to_owned(), format!("fd00:255::{nth}/128")] {
+            for address in
+                [format!("10.255.0.{nth}/32"), "10.255.0.99/32".to_owned(), format!("fd00:255::{nth}/128")]
+            {
                 machine.ask(&format!("ip address add {address} dev lo"));
             }
             if let Some(address) = leaf.address {
@@ -69,7 +76,8 @@ impl Scene {
     /// Where a daemon is, of a command that starts it. It ends with the thread that started it.
     fn place(&self, command: &str) -> Place {
         let program = self.folder.path().join("daemon");
-        fs::write(&program, format!("#!/bin/sh\nexec setpriv --pdeathsig KILL -- {command} \"$@\"\n")).unwrap();
+        fs::write(&program, format!("#!/bin/sh\nexec setpriv --pdeathsig KILL -- {command} \"$@\"\n"))
+            .unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         Place { program, folder: self.folder.path().join("etc"), run: self.folder.path().join("run") }
     }
@@ -95,7 +103,8 @@ impl Scene {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(work())
         };
-        std::thread::scope(|scope| scope.spawn(here).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        std::thread::scope(|scope| scope.spawn(here).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     /// What a leaf has of a family from others: prefixes and paths.
@@ -145,7 +154,11 @@ impl Leaf {
 }
 
 /// Asks until the answer is yes; what was asked last is told when it never is.
-pub async fn until<T: std::fmt::Debug>(what: &str, mut ask: impl AsyncFnMut() -> T, yes: impl Fn(&T) -> bool) -> T {
+pub async fn until<T: std::fmt::Debug>(
+    what: &str,
+    mut ask: impl AsyncFnMut() -> T,
+    yes: impl Fn(&T) -> bool,
+) -> T {
     let start = Instant::now();
     loop {
         let answer = ask().await;

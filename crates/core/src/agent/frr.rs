@@ -25,8 +25,8 @@ pub struct Unrunnable(pub Vec<String>);
 
 /// Programs of FRR that a node has no use for, as a file `daemons` names them.
 const OTHERS: [&str; 17] = [
-    "babeld", "eigrpd", "fabricd", "isisd", "ldpd", "nhrpd", "ospf6d", "ospfd", "pathd", "pbrd", "pim6d", "pimd", "ripd",
-    "ripngd", "sharpd", "snmpd", "vrrpd",
+    "babeld", "eigrpd", "fabricd", "isisd", "ldpd", "nhrpd", "ospf6d", "ospfd", "pathd", "pbrd", "pim6d",
+    "pimd", "ripd", "ripngd", "sharpd", "snmpd", "vrrpd",
 ];
 
 /// Which daemons a file `daemons` wants of a release, in the order in which they start. Those that FRR cannot be without, it
@@ -149,7 +149,8 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         families.into_iter().flat_map(Map::values).filter_map(of).sum()
     };
     let established = state == State::Established;
-    let uptime = told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
+    let uptime =
+        told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
     let asked = told["peerBfdInfo"].is_object();
     Session {
         peer: name.to_owned(),
@@ -170,7 +171,9 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
 fn bfd_up(vrf: &str, name: &str, address: Option<&str>, peers: &[BfdPeer]) -> bool {
     let peer = address.unwrap_or(name);
     let fits = |it: &&BfdPeer| {
-        it.vrf == vrf && it.peer == peer && it.port.as_deref().is_none_or(|port| address.is_none() || port == name)
+        it.vrf == vrf
+            && it.peer == peer
+            && it.port.as_deref().is_none_or(|port| address.is_none() || port == name)
     };
     peers.iter().find(fits).is_some_and(|peer| peer.up)
 }
@@ -208,7 +211,9 @@ pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
         for (key, told) in object(question, answer)? {
             // With several VRFs there is one more level, of their names.
             match told {
-                Value::Object(of_vrf) => of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found)),
+                Value::Object(of_vrf) => {
+                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found))
+                }
                 told => installed(&key, &told, &mut found),
             }
         }
@@ -221,7 +226,8 @@ fn installed(prefix: &str, told: &Value, found: &mut Vec<Route>) {
     let Ok(prefix) = prefix.parse() else { return };
     for route in told.as_array().into_iter().flatten() {
         let here = route["installed"] == true && route["selected"] == true;
-        let next_hops = route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true).count();
+        let next_hops =
+            route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true).count();
         let domain = route["vrfName"].as_str().filter(|vrf| *vrf != "default").map(str::to_owned);
         if here {
             found.push(Route { domain, prefix, next_hops });

@@ -98,7 +98,9 @@ impl Told {
         let mut against = Vec::new();
         for (change, commands) in changes.iter().zip(&commands) {
             let refusals = answers.by_ref().take(commands.len()).filter_map(Answer::refusal);
-            against.extend(refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1));
+            against.extend(
+                refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1),
+            );
         }
         Ok(against)
     }
@@ -110,7 +112,8 @@ pub(super) async fn load(
     daemons: Vec<(Daemon, PathBuf)>,
     fresh: bool,
 ) -> Result<Result<(), NotTaken>, VtyError> {
-    let mut told = try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
+    let mut told =
+        try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
     let mut head = vec!["configure terminal".to_owned()];
     head.extend(fresh.then(|| "XFRR_start_configuration".to_owned()));
     head.extend(intent.first.iter().cloned());

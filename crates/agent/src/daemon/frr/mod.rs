@@ -310,7 +310,8 @@ impl Suite {
     /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
     /// there first.
     async fn bring_up(&mut self) -> Result<(), FrrError> {
-        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]] {
+        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]]
+        {
             let place = &self.place;
             let due = |member: &&mut Member| {
                 stage.contains(&member.run.daemon) && member.kept.pid().is_none() && member.kept.is_due()
@@ -330,7 +331,8 @@ impl Suite {
     async fn tell_fresh(&mut self) -> Result<Vec<Healed>, FrrError> {
         let untold = |member: &&mut Member| member.kept.pid().is_some() && !member.told;
         let place = &self.place;
-        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await {
+        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await
+        {
             result?;
         }
         self.members.iter_mut().filter(untold).for_each(|member| member.watch(place, &self.to_silent));

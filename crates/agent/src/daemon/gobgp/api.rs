@@ -141,7 +141,8 @@ impl Api {
             let which = ListPathRequest { table_type: dialect.first(), family: Some(family(v4)) };
             let found: Vec<ListPathResponse> = self.list("ListPath", which).await?;
             for destination in found.into_iter().filter_map(|answer| answer.destination) {
-                let read = destination.paths.iter().filter_map(|path| dialect.read(&destination.prefix, path));
+                let read =
+                    destination.paths.iter().filter_map(|path| dialect.read(&destination.prefix, path));
                 paths.extend(read);
             }
         }

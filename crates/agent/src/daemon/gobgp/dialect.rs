@@ -137,7 +137,8 @@ mod tests {
     fn what_is_added_is_read_back_in_either_dialect() {
         for dialect in [Dialect::Three, Dialect::Four] {
             for (net, hop) in [("10.1.1.1/32", "0.0.0.0"), ("fd00::1/128", "::")] {
-                let added = Path { neighbor_ip: "<nil>".to_owned(), best: true, ..dialect.own(net.parse().unwrap()) };
+                let added =
+                    Path { neighbor_ip: "<nil>".to_owned(), best: true, ..dialect.own(net.parse().unwrap()) };
 
                 let read = dialect.read(net, &added).unwrap();
 

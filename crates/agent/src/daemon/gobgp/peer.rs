@@ -87,7 +87,8 @@ fn said(state: &PeerState, dialect: Dialect) -> Option<String> {
     if state.admin_state == dialect.over_limit() {
         return Some("more prefixes came than allowed".to_owned());
     }
-    let reason = usize::try_from(state.disconnect_reason).ok().and_then(|number| REASONS.get(number).copied());
+    let reason =
+        usize::try_from(state.disconnect_reason).ok().and_then(|number| REASONS.get(number).copied());
     let reason = reason.unwrap_or_default();
     let said = match (reason, state.disconnect_message.as_str()) {
         (reason, "") => reason.to_owned(),

@@ -93,10 +93,7 @@ mod tests {
         let (reply, taken) = Reply::read(bytes).unwrap();
 
         let lines: Vec<_> = reply.lines().collect();
-        assert_eq!(
-            lines,
-            [(2, "Reading configuration from a"), (2, "here"), (8002, "a:1:19 syntax error")]
-        );
+        assert_eq!(lines, [(2, "Reading configuration from a"), (2, "here"), (8002, "a:1:19 syntax error")]);
         assert!(reply.is_refusal());
         assert_eq!(reply.to_string(), "a:1:19 syntax error");
         assert_eq!(&bytes[taken..], b"0001 next\n");

@@ -127,9 +127,8 @@ impl Protocol {
     fn came_by(&self, range: &Self) -> bool {
         let number = self.name.strip_prefix(&range.name).and_then(|rest| rest.strip_prefix('-'));
         !self.range
-            && number.is_some_and(|number| {
-                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-            })
+            && number
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
     fn session(&self, now: Option<Told>, bfd: &BTreeMap<(String, String), bool>) -> Session {
@@ -155,9 +154,8 @@ impl Protocol {
     /// BFD tells the link of every neighbour next to it, also where BGP does not.
     fn bfd(&self, bfd: &BTreeMap<(String, String), bool>) -> Option<bool> {
         let address = self.address.as_deref()?;
-        let of = |(at, link): &(String, String)| {
-            at == address && self.link.as_ref().is_none_or(|own| own == link)
-        };
+        let of =
+            |(at, link): &(String, String)| at == address && self.link.as_ref().is_none_or(|own| own == link);
         bfd.iter().find(|(path, _)| of(path)).map(|(_, up)| *up)
     }
 }

@@ -57,9 +57,7 @@ fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
     let mut hops = path.hops.iter().copied();
     let (address, link) = match port {
         // On a port without addresses the neighbour itself is the way, whatever global address it tells besides.
-        Some(port) => {
-            (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?)
-        }
+        Some(port) => (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?),
         None => {
             let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
             let reaches = |link: &&Link| link.addresses.iter().any(|net| net.contains(&hop));
@@ -91,9 +89,7 @@ mod tests {
 
     /// Two leafs on ports, one gateway that carries IPv6 alone, a speaker, and an anycast address.
     fn model() -> Model {
-        let neighbor = |found: serde_json::Value, families: &[&str]| {
-            json!({"found": found, "asn": null, "families": families, "bfd": null, "timers": [3, 9], "passive": false})
-        };
+        let neighbor = |found: serde_json::Value, families: &[&str]| json!({"found": found, "asn": null, "families": families, "bfd": null, "timers": [3, 9], "passive": false});
         let port = |name: &str| neighbor(json!({"port": {"name": name, "mac": null}}), &["v4", "v6"]);
         let gateway = neighbor(json!({"address": {"address": "fd00::9", "source": null}}), &["v6"]);
         let end = |address: &str| json!({"link": "veth", "address": address, "asn": "65010"});
