@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use ichor_agent::daemon::Stop;
+use ichor_agent::daemon::bird::control::Control;
 use ichor_agent::daemon::bird::{Bird, BirdError, check};
 use ichor_agent::daemon::place::{CheckError, Place};
 use ichor_core::agent::Session;
+use ichor_core::agent::bird::Reply;
 use ichor_core::render::routing::Service;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -131,9 +133,10 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
             let said = scene.node.ask("cat /tmp/monitor");
             let lost = said.lines().any(|line| line.starts_with("Deleted") && line.contains("10.255.0.99"));
             assert!(!lost, "{release}: {said}");
-            let recovered =
-                async || scene.node.ask(&format!("birdc -s {} show status", place.run("bird.ctl").display()));
-            until("the end of the restart", recovered, |said| !said.contains("in progress")).await;
+            let socket = place.run("bird.ctl");
+            let status = async || Control::connect(&socket).await.unwrap().ask("show status").await.unwrap();
+            let over = |said: &Reply| said.lines().all(|(_, line)| !line.contains("in progress"));
+            until("the end of the restart", status, over).await;
 
             let start = Instant::now();
             bird.stop(Stop::Leaving).await;

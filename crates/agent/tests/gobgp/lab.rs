@@ -9,7 +9,7 @@ use ichor_agent::daemon::place::{CheckError, Place};
 use ichor_agent::kernel::Kernel;
 use ichor_agent::kernel::advertisement::Port;
 use ichor_core::agent::advertisement::Message;
-use ichor_core::agent::gobgp::{heard, routes};
+use ichor_core::agent::gobgp::{Path, heard, routes};
 use ichor_core::agent::route::{MAIN, difference};
 use ichor_core::agent::{Link, Session};
 use ichor_core::cluster::section::{Backend, Carrier};
@@ -151,6 +151,12 @@ async fn install(kernel: &Kernel, gobgp: &Gobgp, model: &Model) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
+/// Packets of the node arrive and are answered: that nobody listens there.
+fn reaches(scene: &Scene, address: &str) {
+    let said = scene.node.run(&format!("timeout 5 bash -c '</dev/tcp/{address}/9'"));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("refused"), "{address}: {said:?}");
+}
+
 /// Does something on the node of a scene of each kind.
 fn each(work: impl AsyncFn(Kind, &Scene, &Place, &Kernel) + Sync) {
     for kind in KINDS {
@@ -171,7 +177,8 @@ fn sessions_are_told_and_a_reload_keeps_them() {
     each(async |kind, scene, place, _| {
         let mut gobgp = routed(scene, place, &kind.service("")).await;
 
-        let told = sessions(&gobgp, 2).await;
+        let ask = async || gobgp.sessions().await.unwrap();
+        let told = until("prefixes", ask, |told| told.iter().all(|one| one.received > 0)).await;
 
         let peers: Vec<_> = told.iter().map(|one| (one.peer.as_str(), one.asn, one.established)).collect();
         let (first, second) =
@@ -180,7 +187,7 @@ fn sessions_are_told_and_a_reload_keeps_them() {
         let mut sorted = peers.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [(first, asn(first), 1), (second, asn(second), 1)], "{told:#?}");
-        assert!(told.iter().all(|one| one.received > 0 && one.sent > 0 && one.uptime.is_some()), "{told:#?}");
+        assert!(told.iter().all(|one| one.sent > 0 && one.uptime.is_some()), "{told:#?}");
         let before = [scene.established(0), scene.established(1)];
 
         let marked =
@@ -214,7 +221,12 @@ fn what_a_signal_does_not_change_a_planned_restart_does() {
         let before = gobgp.pid();
 
         // gobgpd has been seen to change the first of several neighbours alone.
-        gobgp.reload(&kind.service("  timers: [2, 6]\n")).await.unwrap();
+        let slower = |line: &str| {
+            let neighbors = line.contains("neighbors:");
+            if neighbors { line.replace('}', ", timers: [2, 6]}") + "\n" } else { line.to_owned() + "\n" }
+        };
+        let text: String = kind.text("").lines().map(slower).collect();
+        gobgp.reload(&service_of(&text).unwrap()).await.unwrap();
 
         assert_ne!(gobgp.pid(), before, "{kind:?}");
         sessions(&gobgp, 2).await;
@@ -230,23 +242,28 @@ fn addresses_come_and_go_and_routes_lead_to_the_leafs() {
         let mut gobgp = routed(scene, place, &kind.service("")).await;
         let mut changes = gobgp.changes().await.unwrap();
 
+        // GoBGP 3 takes one of several that are as good.
+        let best = if kind == Kind::Four { 2 } else { 1 };
+        let table = async || gobgp.paths().await.unwrap();
+        let to_both = |paths: &Vec<Path>, net: &str| {
+            paths.iter().filter(|path| path.best && path.net.to_string() == net).count()
+        };
+        until("paths", table, |paths| to_both(paths, "10.255.0.99/32") == best).await;
+        until("paths", table, |paths| to_both(paths, "fd00:255::1/128") == 1).await;
         install(kernel, &gobgp, &model).await;
 
         let said = scene.node.ask("ip -4 route show 10.255.0.99 proto bgp");
-        // GoBGP 3 takes one of several that are as good.
         let ways = if kind == Kind::Four { 2 } else { 0 };
         assert!(
             said.matches("nexthop").count() == ways && said.contains("src 10.12.10.1"),
             "{kind:?}: {said}"
         );
-        scene.node.ask("ping -c 1 -W 5 10.255.0.99");
-        let v6 = if kind == Kind::Four { "fd00:255::2" } else { "fd00:255::1" };
-        scene.node.ask(&format!("ping -c 1 -W 5 {v6}"));
+        reaches(scene, "10.255.0.99");
+        reaches(scene, "fd00:255::1");
 
         scene.leafs[0].ask("ip address del 10.255.0.1/32 dev lo");
 
         tokio::time::timeout(Duration::from_secs(20), changes.next()).await.unwrap().unwrap();
-        let table = async || gobgp.paths().await.unwrap();
         until("no path", table, |paths| paths.iter().all(|path| path.net.to_string() != "10.255.0.1/32"))
             .await;
         install(kernel, &gobgp, &model).await;
