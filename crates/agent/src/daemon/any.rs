@@ -12,12 +12,13 @@ use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::render::routing::Service;
 use ipnet::IpNet;
 
+use super::Stop;
 use super::bird::control::ControlError;
 use super::bird::{self, Bird, BirdError};
 use super::frr::{self, FrrError, Suite};
 use super::gobgp::api::{ApiError, Changes};
 use super::gobgp::{self, Gobgp, GobgpError};
-use super::place::{self, Place, Stop};
+use super::place::{self, Place};
 use super::release;
 
 /// Where the programs of daemons are that are one process.

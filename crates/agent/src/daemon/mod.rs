@@ -13,4 +13,13 @@ pub mod release;
 pub mod solo;
 
 pub use any::{Any, DaemonError, Home, installed};
-pub use place::{Stop, replace};
+pub use place::replace;
+
+/// Why a daemon ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It comes back: neighbours keep the node's routes meanwhile, and the kernel those of the neighbours.
+    Planned,
+    /// The node leaves: neighbours are told, and the kernel forgets.
+    Leaving,
+}

@@ -26,15 +26,6 @@ pub struct Place {
     pub run: PathBuf,
 }
 
-/// Why the daemon ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// It comes back: neighbours and the kernel keep its routes meanwhile.
-    Planned,
-    /// The node leaves: neighbours forget its routes at once.
-    Leaving,
-}
-
 /// A file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", path.display())]

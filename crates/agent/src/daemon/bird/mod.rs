@@ -12,7 +12,8 @@ use ichor_core::agent::{Session, bird};
 use ichor_core::render::routing::Service;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::place::{CheckError, Place, Stop, WriteError, options};
+use super::Stop;
+use super::place::{CheckError, Place, WriteError, options};
 use super::process::{Program, StartError, leftover};
 use super::solo::Solo;
 use crate::say;
@@ -22,6 +23,8 @@ use control::{Control, ControlError};
 const STARTING: Duration = Duration::from_secs(10);
 /// How long it may take to end.
 const ENDING: Duration = Duration::from_secs(5);
+/// Ends it so that neighbours and the kernel keep its routes.
+const RESTART: &str = "graceful restart";
 /// Between two looks at what it does meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -68,8 +71,19 @@ impl Bird {
         check(&place, service).await?;
         place.write(service)?;
         let mut bird = Self { place, solo: Solo::default(), service: service.clone() };
+        bird.pause_left().await;
         leftover::end(&["bird"], &[&bird.socket().to_string_lossy()], ENDING).await;
         bird.run().await.map(|()| bird)
+    }
+
+    /// Lets the BIRD of an agent that was killed end without a word to anybody, where there is one.
+    async fn pause_left(&self) {
+        if self.ask(RESTART).await.is_ok() {
+            let start = Instant::now();
+            while self.alive().await && start.elapsed() < ENDING {
+                sleep(LOOK).await;
+            }
+        }
     }
 
     async fn run(&mut self) -> Result<(), BirdError> {
@@ -162,7 +176,7 @@ impl Bird {
         match why {
             Stop::Planned => {
                 // It then says good-bye to nobody and leaves its routes in the kernel.
-                let asked = self.ask("graceful restart").await.is_ok();
+                let asked = self.ask(RESTART).await.is_ok();
                 if !asked || timeout(ENDING, kept.ended()).await.is_err() {
                     kept.cut().await;
                 }

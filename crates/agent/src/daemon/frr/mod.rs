@@ -31,7 +31,7 @@ pub(super) use place::PROGRAMS;
 pub use place::{Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
-use super::place::Stop;
+use super::Stop;
 use super::process::{Kept, Program, StartError, leftover};
 use crate::say;
 use load::{Intent, load};

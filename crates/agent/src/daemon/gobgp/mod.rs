@@ -26,7 +26,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::place::{CheckError, Place, Stop, WriteError, options};
+use super::Stop;
+use super::place::{CheckError, Place, WriteError, options};
 use super::process::{Program, StartError, leftover};
 use super::solo::Solo;
 use crate::say;

@@ -1,13 +1,13 @@
 //! What GoBGP leaves to others: routes in the kernel, neighbours that must be known first, and whether it took a file.
 //!
-//! gobgpd installs nothing, so [`routes`] says what the kernel shall have of the [`Path`]s in its table. It does not start
+//! gobgpd installs nothing, so [`routes`] are what the kernel shall have of the [`Path`]s in its table. It does not start
 //! with a neighbour on a port where no router was heard, so [`heard`] leaves that one out. And it says nowhere but in its log
 //! that it refused a file, so [`Running`] is compared with what the file means.
 
 mod route;
 mod running;
 
-pub use route::{Gateway, Path, Route, routes};
+pub use route::{Path, routes};
 pub use running::{Running, Timers};
 
 use crate::cluster::value::LinkName;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::agent::Link;
+use crate::agent::route::{Hop, MAIN, Route};
 use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Family, Model};
 
@@ -22,52 +23,27 @@ pub struct Path {
     pub best: bool,
 }
 
-/// A route that the kernel shall have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// Where to.
-    pub destination: IpNet,
-    /// All the ways there, in order.
-    pub gateways: Vec<Gateway>,
-    /// The source of what the node itself sends there.
-    pub source: Option<IpAddr>,
-}
-
-/// One way of a route.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gateway {
-    /// The next router, also of the other family.
-    pub address: IpAddr,
-    /// The kernel's number of the port to it.
-    pub link: u32,
-}
-
 /// The routes of a node: from the best paths that the fabric told, by destination.
 ///
 /// What the speaker tells is for others, and what the node has itself needs no route. A path of a family that its session
 /// shall not carry, of a neighbour that nobody meant, or over a link that is not there, is no way.
 pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
     let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
-    let mut ways: BTreeMap<IpNet, BTreeSet<Gateway>> = BTreeMap::new();
+    let mut ways: BTreeMap<IpNet, BTreeSet<Hop>> = BTreeMap::new();
     for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
-        if let Some(gateway) = gateway(model, path, links) {
-            ways.entry(path.net).or_default().insert(gateway);
+        if let Some(hop) = hop(model, path, links) {
+            ways.entry(path.net).or_default().insert(hop);
         }
     }
     let source = |net: IpNet| model.sources.iter().copied().find(|source| source.is_ipv4() == is_v4(net));
-    let route = |(destination, gateways): (IpNet, BTreeSet<Gateway>)| Route {
-        destination,
-        gateways: gateways.into_iter().collect(),
-        source: source(destination),
-    };
-    ways.into_iter().map(route).collect()
+    ways.into_iter().map(|(net, hops)| Route::ours(MAIN, net, source(net), hops)).collect()
 }
 
 fn is_v4(net: IpNet) -> bool {
     Family::of(net) == Family::V4
 }
 
-fn gateway(model: &Model, path: &Path, links: &[Link]) -> Option<Gateway> {
+fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
     let from = path.from.as_deref()?;
     let (address, port) = match from.split_once('%') {
         Some((address, port)) => (address, Some(port)),
@@ -88,7 +64,7 @@ fn gateway(model: &Model, path: &Path, links: &[Link]) -> Option<Gateway> {
             (hop, links.iter().find(reaches)?)
         }
     };
-    Some(Gateway { address, link: link.index })
+    Some(Hop { via: Some(address), link: link.index })
 }
 
 fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
@@ -151,10 +127,10 @@ mod tests {
     }
 
     fn told(paths: &[Path]) -> Vec<String> {
-        let gateway = |gateway: &Gateway| format!("{}%{}", gateway.address, gateway.link);
+        let hop = |hop: &Hop| format!("{}%{}", hop.via.unwrap(), hop.link);
         let route = |route: &Route| {
-            let ways: Vec<_> = route.gateways.iter().map(gateway).collect();
-            format!("{} via {} src {}", route.destination, ways.join(" "), route.source.unwrap())
+            let ways: Vec<_> = route.hops.iter().map(hop).collect();
+            format!("{} via {} src {}", route.prefix, ways.join(" "), route.source.unwrap())
         };
         routes(&model(), paths, &links()).iter().map(route).collect()
     }

@@ -1,0 +1,12 @@
+//! Any bytes on BIRD's control socket are an answer, half of one, or none; never a panic.
+#![no_main]
+
+use ichor_core::agent::bird::{Reply, sessions};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Some((reply, taken)) = Reply::read(bytes) {
+        assert!(taken <= bytes.len(), "an answer is a part of what came");
+        assert_eq!(Reply::read(&bytes[..taken]), Some((reply.clone(), taken)), "and stands alone");
+        let _ = sessions(&reply, &reply, &reply);
+    }
+});
