@@ -24,10 +24,10 @@ pub struct Authority {
 impl Authority {
     pub fn new(seed: u64) -> Self {
         let rng = &mut ChaCha20Rng::seed_from_u64(seed);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() - Duration::from_secs(60);
-        let now = Moment::from_unix(now.as_secs()).unwrap();
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = Moment::from_unix(seconds - 60).unwrap();
         let os = Bundle::new(&TalosVersion::parse("v1.6").unwrap(), rng, now).unwrap().os;
-        let signed = client_certificate(&os, &["os:reader"], rng, now, Duration::from_secs(3600)).unwrap();
+        let signed = client_certificate(&os, &["os:reader"], rng, now, Duration::from_hours(1)).unwrap();
         Self { os, signed }
     }
 

@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::authority::Authority;
 
-const WITHIN: Duration = Duration::from_millis(2000);
+const WITHIN: Duration = Duration::from_secs(2);
 
 /// A server that answers `/readyz` with a code that can be changed, and a body without end.
 async fn server(tls: Option<Arc<ServerConfig>>) -> (SocketAddr, Arc<AtomicU16>) {
