@@ -106,7 +106,9 @@ mod tests {
 
     fn after(events: &[Any]) -> Option<Leaving> {
         let mut machine = Machine::default();
-        events.iter().for_each(|event| machine.hear(event));
+        for event in events {
+            machine.hear(event);
+        }
         machine.leaving()
     }
 

@@ -122,9 +122,13 @@ mod tests {
             rise: u8, fall: u8, before in prop::collection::vec(any::<bool>(), 0..40), last: bool,
         ) {
             let mut gate = gate(rise, fall, Position::Shut);
-            before.into_iter().for_each(|answer| { gate.hear(answer); });
+            for answer in before {
+                gate.hear(answer);
+            }
 
-            (0..255).for_each(|_| { gate.hear(last); });
+            for _ in 0..255 {
+                gate.hear(last);
+            }
 
             prop_assert_eq!(gate.position() == Position::Open, last);
         }

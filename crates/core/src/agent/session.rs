@@ -59,6 +59,20 @@ impl Session {
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
+
+    /// Keeps the message that tells most, where this session is `before` a moment later.
+    ///
+    /// When both ends connect at once, the reason why one closes is soon followed by complaints about the other
+    /// connection: seen on FRR 8.4 and 10.3, whose leaf expected another AS.
+    pub fn remember(&mut self, before: &Self) {
+        let same = self.peer == before.peer && self.domain == before.domain;
+        let never_stood =
+            !self.is_established() && self.established == before.established && !before.is_established();
+        let says_little = |it: Option<Notification>| it.is_none_or(|it| it.code == Notification::CONFUSED);
+        if same && never_stood && says_little(self.notification) && !says_little(before.notification) {
+            self.notification = before.notification;
+        }
+    }
 }
 
 /// Who offers the extended next hop capability (RFC 8950) for IPv4.
@@ -82,6 +96,9 @@ pub struct Notification {
 }
 
 impl Notification {
+    /// The code of messages that come at a time when they cannot be meant.
+    const CONFUSED: u8 = 5;
+
     /// Reads FRR's `lastErrorCodeSubcode`: four hex digits such as `0202`.
     pub fn parse(digits: &str, sent: bool) -> Option<Self> {
         let all_hex = digits.len() == 4 && digits.bytes().all(|it| it.is_ascii_hexdigit());
@@ -154,6 +171,31 @@ mod tests {
         for nothing in ["0000", "", "2", "00202", "+202", "zz"] {
             assert_eq!(read(nothing), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn the_reason_is_remembered_through_complaints_about_the_other_connection() {
+        let with = |digits: &str, state, established| Session {
+            state,
+            established,
+            notification: Notification::parse(digits, false),
+            ..Session::default()
+        };
+        let remembered = |before: &Session, mut now: Session| {
+            now.remember(before);
+            now.notification.map(|it| (it.code, it.subcode))
+        };
+        let wrong_as = with("0202", State::Idle, 1);
+
+        assert_eq!(remembered(&wrong_as, with("0501", State::Active, 1)), Some((2, 2)));
+        assert_eq!(remembered(&wrong_as, with("0602", State::Active, 1)), Some((6, 2)));
+        assert_eq!(
+            remembered(&wrong_as, with("0501", State::Active, 2)),
+            Some((5, 1)),
+            "it stood in between"
+        );
+        assert_eq!(remembered(&wrong_as, with("0000", State::Established, 2)), None);
+        assert_eq!(remembered(&with("0501", State::Idle, 1), with("0000", State::Idle, 1)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The message that closed a session.
 
-use super::words::plain;
+use super::words::{self, plain};
 use super::{Known, Trouble};
 use crate::agent::Session;
 use crate::agent::session::Notification;
@@ -27,7 +27,7 @@ pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
     let notification = session.notification.or_else(|| named(session.said.as_deref()?))?;
     let peer = &session.peer;
     let Notification { code, subcode, sent } = notification;
-    let (words, remedy) = match (code, subcode) {
+    let (what, remedy) = match (code, subcode) {
         (2, 2) => return Some(wrong_as(session, known, sent)),
         (2, 3) => (
             format!("{peer} and this node have the same router id"),
@@ -46,6 +46,8 @@ pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
             format!("{} heard nothing for the hold time{}", if sent { "this node" } else { peer }, seconds(known)),
             "look at the path and its MTU, and at the load of both ends; with BFD a dead path is found sooner".to_owned(),
         ),
+        // FRR's last word when both ends connect at once and one of them dislikes the other's OPEN.
+        (5, _) => return Some(words::confused(session, known)),
         (6, 1) => return Some(too_many(session, known, sent)),
         (6, 2) if sent => ("shut down on this node".to_owned(), "end the drain, or let the agent put its configuration back".to_owned()),
         (6, 2) => (format!("shut down at {peer}"), "ask whoever runs that router; it was switched off there on purpose".to_owned()),
@@ -59,7 +61,7 @@ pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
         ),
         _ => return None,
     };
-    Some(Trouble::new(words, remedy))
+    Some(Trouble::new(what, remedy))
 }
 
 pub(super) const PASSWORD: &str = "write the same password at both ends, or none at both";

@@ -58,11 +58,14 @@ fn closed(session: &Session, known: &Known) -> Trouble {
     )
 }
 
-/// FRR's last word when both ends connect at once and one of them dislikes the other's OPEN.
-fn confused(session: &Session, known: &Known) -> Trouble {
+pub(super) fn confused(session: &Session, known: &Known) -> Trouble {
+    let own = known.own;
     Trouble::new(
-        format!("{} closed the session while it was being set up", peer(session)),
-        format!("look at both ends' AS numbers (this node: {}), router ids and families", known.own),
+        format!(
+            "{} closed the session while it was being set up; most often it does not expect AS {own}",
+            peer(session)
+        ),
+        format!("look at both ends' AS numbers (this node: {own}), router ids and families"),
     )
 }
 

@@ -1,0 +1,243 @@
+//! Probes of health against real servers and programs.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use ichor_agent::health::{ask, watch};
+use ichor_core::agent::duty::{Health, Probe};
+use ichor_core::agent::gate::Position;
+use ichor_core::agent::status::Anycast;
+use rustls::ServerConfig;
+use rustls::version::{TLS12, TLS13};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::watch as channel;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use crate::authority::Authority;
+
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// A server that answers `/readyz` with a code that can be changed, and a body without end.
+async fn server(tls: Option<Arc<ServerConfig>>) -> (SocketAddr, Arc<AtomicU16>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let code = Arc::new(AtomicU16::new(200));
+    let shared = Arc::clone(&code);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (code, tls) = (Arc::clone(&shared), tls.clone());
+            tokio::spawn(async move {
+                match tls {
+                    None => answer(stream, code).await,
+                    Some(tls) => {
+                        if let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await {
+                            answer(stream, code).await;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    (address, code)
+}
+
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, code: Arc<AtomicU16>) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let found = request.uri().path() == "/readyz" && request.headers().contains_key("host");
+        let code = if found { code.load(Ordering::Relaxed) } else { 404 };
+        let endless =
+            stream::repeat_with(|| Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b'x'; 1024]))));
+        let mut answer = Response::new(StreamBody::new(endless).boxed());
+        *answer.status_mut() = StatusCode::from_u16(code).unwrap();
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// A server that takes a connection, says something and then nothing.
+async fn mute(says: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let says = says.clone();
+            tokio::spawn(async move {
+                let _ = stream.write_all(&says).await;
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            });
+        }
+    });
+    address
+}
+
+async fn url(url: String) -> Result<(), String> {
+    ask(&Probe::Url(url), WITHIN).await.map_err(|bad| bad.to_string())
+}
+
+async fn command(words: &[&str], within: Duration) -> Result<(), String> {
+    let words = words.iter().map(|&word| word.to_owned()).collect();
+    ask(&Probe::Command(words), within).await.map_err(|bad| bad.to_string())
+}
+
+#[tokio::test]
+async fn https_is_asked_without_judging_the_certificate_in_either_version_of_tls() {
+    let authority = Authority::new(1);
+    for version in [&TLS12, &TLS13] {
+        let (address, code) = server(Some(authority.server(&[version]))).await;
+
+        assert_eq!(url(format!("https://{address}/readyz")).await, Ok(()));
+        assert_eq!(url(format!("https://localhost:{}/readyz", address.port())).await, Ok(()));
+
+        code.store(503, Ordering::Relaxed);
+        let bad = format!("https://{address}/readyz answers 503");
+        assert_eq!(url(format!("https://{address}/readyz")).await, Err(bad));
+    }
+}
+
+#[tokio::test]
+async fn http_is_asked_and_only_2xx_is_good() {
+    let (address, code) = server(None).await;
+    let ready = format!("http://{address}/readyz");
+
+    for good in [200, 204, 299] {
+        code.store(good, Ordering::Relaxed);
+        assert_eq!(url(ready.clone()).await, Ok(()), "{good}");
+    }
+    for bad in [301, 401, 404, 500] {
+        code.store(bad, Ordering::Relaxed);
+        assert_eq!(url(ready.clone()).await, Err(format!("{ready} answers {bad}")));
+    }
+    assert!(url(format!("http://{address}/")).await.unwrap_err().ends_with("answers 404"));
+}
+
+#[tokio::test]
+async fn the_reason_of_a_failure_is_said_in_plain_words() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let refused = format!("cannot connect to {free}: Connection refused (os error 111)");
+    assert_eq!(url(format!("https://{free}/readyz")).await, Err(refused.clone()));
+    let tcp = ask(&Probe::Tcp(free.to_string()), WITHIN).await;
+    assert_eq!(tcp.map_err(|bad| bad.to_string()), Err(refused));
+
+    let plain = mute(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()).await;
+    let words = url(format!("https://{plain}/readyz")).await.unwrap_err();
+    assert!(words.starts_with(&format!("{plain} does not speak TLS 1.2 or 1.3: ")), "{words}");
+
+    let other = mute(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()).await;
+    let words = url(format!("http://{other}/")).await.unwrap_err();
+    assert!(words.starts_with(&format!("http://{other}/ does not answer in HTTP: ")), "{words}");
+
+    for wrong in ["ftp://127.0.0.1/", "127.0.0.1:6443", "https://", "https://user:secret@127.0.0.1/"] {
+        assert!(url(wrong.to_owned()).await.unwrap_err().contains("is not a URL such as"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_answer_is_waited_for_only_so_long() {
+    let address = mute(Vec::new()).await;
+
+    for scheme in ["http", "https"] {
+        let start = Instant::now();
+        let probe = Probe::Url(format!("{scheme}://{address}/readyz"));
+        let bad = ask(&probe, Duration::from_millis(200)).await.unwrap_err().to_string();
+
+        assert_eq!(bad, format!("no answer from {scheme}://{address}/readyz within 200 ms"));
+        assert!(start.elapsed() < Duration::from_millis(1500));
+    }
+    assert!(ask(&Probe::Tcp(address.to_string()), WITHIN).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_not_read_to_its_end() {
+    let mut endless = b"HTTP/1.1 200 OK\r\n".to_vec();
+    endless.extend(b"x: y\r\n".repeat(1_000_000));
+    let address = mute(endless).await;
+
+    let bad = url(format!("http://{address}/readyz")).await.unwrap_err();
+
+    assert!(bad.contains("does not answer in HTTP"), "{bad}");
+}
+
+#[tokio::test]
+async fn a_command_is_judged_by_its_end() {
+    assert_eq!(command(&["true"], WITHIN).await, Ok(()));
+    assert_eq!(command(&["false"], WITHIN).await, Err("false ended with exit status: 1".into()));
+    let said = command(&["sh", "-c", "echo not ready >&2; echo more >&2; exit 3"], WITHIN).await;
+    assert_eq!(said, Err("sh ended with exit status: 3: not ready".into()));
+    let missing = command(&["/nowhere/ready"], WITHIN).await.unwrap_err();
+    assert!(missing.starts_with("cannot run /nowhere/ready: No such file"), "{missing}");
+    assert_eq!(command(&[], WITHIN).await, Err("the command of the health check is empty".into()));
+}
+
+#[tokio::test]
+async fn a_command_that_says_a_lot_is_not_held_up_and_little_of_it_is_kept() {
+    let bad = command(&["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 1"], WITHIN)
+        .await
+        .unwrap_err();
+
+    assert!(bad.starts_with("sh ended with exit status: 1: xxx") && bad.len() < 300, "{bad}");
+}
+
+#[tokio::test]
+async fn a_command_that_hangs_ends_with_all_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+
+    let bad = command(&["sh", "-c", &script], Duration::from_millis(500)).await.unwrap_err();
+
+    assert_eq!(bad, "no answer from sh within 500 ms");
+    let pid = std::fs::read_to_string(file).unwrap();
+    let process = std::path::PathBuf::from(format!("/proc/{}/stat", pid.trim()));
+    let gone = async {
+        // One that was ended and that nobody asked for yet is still there, as a zombie.
+        while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(WITHIN, gone).await.expect("what it started ended too");
+}
+
+#[tokio::test]
+async fn a_child_that_holds_the_pipe_does_not_hold_the_answer() {
+    let start = Instant::now();
+
+    assert_eq!(command(&["sh", "-c", "sleep 3 & exit 0"], WITHIN).await, Ok(()));
+
+    assert!(start.elapsed() < Duration::from_millis(1500));
+}
+
+#[tokio::test]
+async fn the_gate_follows_a_server_with_hysteresis() {
+    let (address, code) = server(None).await;
+    let probe = Probe::Url(format!("http://{address}/readyz"));
+    let health = Health { interval: 20, timeout: 500, ..Health::of(probe) };
+    let (sender, mut told) = channel::channel(Anycast { gate: Position::Shut, reason: None });
+    let watching = tokio::spawn(watch(health, Position::Shut, sender));
+    let long = Duration::from_secs(10);
+
+    timeout(long, told.wait_for(|it| it.gate == Position::Open)).await.unwrap().unwrap();
+
+    code.store(500, Ordering::Relaxed);
+    let first = timeout(long, told.wait_for(|it| it.reason.is_some())).await.unwrap().unwrap().clone();
+    assert_eq!(first.gate, Position::Open, "one bad answer is not enough");
+    let shut = timeout(long, told.wait_for(|it| it.gate == Position::Shut)).await.unwrap().unwrap().clone();
+    assert_eq!(shut.reason, Some(format!("http://{address}/readyz answers 500")));
+
+    code.store(200, Ordering::Relaxed);
+    timeout(long, told.wait_for(|it| it.gate == Position::Open)).await.unwrap().unwrap();
+
+    drop(told);
+    timeout(long, watching).await.expect("it ends when nobody listens").unwrap();
+}

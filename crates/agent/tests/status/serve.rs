@@ -1,0 +1,238 @@
+//! The state, as others get it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ichor_agent::serve::tls::Door;
+use ichor_agent::serve::{local, socket};
+use ichor_core::agent::Status;
+use ichor_core::agent::duty::{self, Password};
+use ichor_core::agent::session::State;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, SupportedProtocolVersion};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch::{self, Sender};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::authority::Authority;
+use crate::sample;
+
+const LONG: Duration = Duration::from_secs(20);
+
+async fn pages() -> (SocketAddr, Sender<Status>) {
+    let listener = local::bind(0).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, source) = watch::channel(sample::status());
+    tokio::spawn(local::serve(listener, source));
+    (address, sender)
+}
+
+/// The whole answer to one request.
+async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> io::Result<String> {
+    stream.write_all(format!("{request} HTTP/1.1\r\nHost: here\r\n\r\n").as_bytes()).await?;
+    let mut text = String::new();
+    match stream.read_to_string(&mut text).await {
+        // Some close without saying so; what came is what counts.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !text.is_empty() => {}
+        other => drop(other?),
+    }
+    Ok(text)
+}
+
+async fn page(address: SocketAddr, request: &str) -> (u16, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let text = timeout(LONG, get(stream, request)).await.expect("an answer in time").unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").expect("a whole answer");
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test]
+async fn pages_tell_the_state_as_it_is_now() {
+    let (address, state) = pages().await;
+
+    assert!(address.ip().is_loopback());
+    assert_eq!(page(address, "GET /metrics").await, (200, sample::status().metrics()));
+    assert_eq!(page(address, "GET /healthz").await, (200, "ok\n".into()));
+    let (code, line) = page(address, "GET /status?x=y").await;
+    assert_eq!((code, Status::find(&line).unwrap().unwrap()), (200, sample::status()));
+
+    state.send_modify(|status| status.sessions[0].session.state = State::Active);
+    let reason = "no session with the fabric stands: eth0: Active\n";
+    assert_eq!(page(address, "GET /healthz").await, (503, reason.into()));
+}
+
+#[tokio::test]
+async fn what_is_not_a_page_is_refused() {
+    let (address, _state) = pages().await;
+
+    assert_eq!(page(address, "GET /").await.0, 404);
+    assert_eq!(page(address, "GET /../etc/passwd").await.0, 404);
+    assert_eq!(page(address, "POST /status").await.0, 405);
+    assert_eq!(page(address, "HEAD /status").await, (200, String::new()));
+    let long = format!("GET /{}", "x".repeat(100_000));
+    let stream = TcpStream::connect(address).await.unwrap();
+    let text = timeout(LONG, get(stream, &long)).await.unwrap().unwrap_or_default();
+    assert!(text.is_empty() || text.starts_with("HTTP/1.1 4"), "{text}");
+    assert_eq!(page(address, "GET /healthz").await.0, 200);
+}
+
+#[tokio::test]
+async fn slow_guests_hold_nobody_up_and_are_sent_away() {
+    let (address, _state) = pages().await;
+    let mut slow = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /st").await.unwrap();
+        slow.push(stream);
+        tokio::task::yield_now().await;
+    }
+
+    let start = Instant::now();
+    assert_eq!(page(address, "GET /healthz").await.0, 200);
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+
+    // The first had to go for others, the last when its time was up.
+    let (mut first, mut last) = (slow.remove(0), slow.pop().unwrap());
+    let mut rest = Vec::new();
+    let _ = timeout(LONG, first.read_to_end(&mut rest)).await.expect("the first connection ends");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    let _ = timeout(LONG, last.read_to_end(&mut rest)).await.expect("the last connection ends");
+    assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
+}
+
+#[tokio::test]
+async fn the_socket_is_for_root_alone_and_takes_the_place_of_an_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(socket::NAME);
+    drop(UnixListener::bind(&path).unwrap());
+    let nobody = socket::ask(&path).await.unwrap_err().to_string();
+    assert!(nobody.starts_with("no agent answers on "), "{nobody}");
+
+    let listener = socket::bind(&path).unwrap();
+    let (_sender, source) = watch::channel(sample::status());
+    tokio::spawn(socket::serve(listener, source));
+
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(socket::ask(&path).await.unwrap(), sample::status());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(UnixStream::connect(&path).await.unwrap());
+    }
+    assert_eq!(socket::ask(&path).await.unwrap(), sample::status());
+}
+
+#[tokio::test]
+async fn an_answer_of_something_else_is_not_taken_for_a_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(socket::NAME);
+    let listener = UnixListener::bind(&path).unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.write_all(b"hello\n").await.unwrap();
+        }
+    });
+
+    let foreign = socket::ask(&path).await.unwrap_err().to_string();
+
+    assert_eq!(foreign, "what answers is not an agent of this release");
+}
+
+fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
+    duty::Status {
+        listen,
+        port: 0,
+        ca: authority.os.crt.text().into_owned(),
+        certificate: authority.signed.crt.text().into_owned(),
+        key: Password(authority.signed.key.text().into_owned()),
+    }
+}
+
+/// Asks over TLS with the certificate of an authority, or with none.
+async fn over_tls(
+    address: SocketAddr,
+    with: Option<&Authority>,
+    version: &'static SupportedProtocolVersion,
+) -> io::Result<String> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_protocol_versions(&[version]).unwrap();
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(crate::authority::Anyone));
+    let configuration = match with {
+        Some(authority) => builder.with_client_auth_cert(authority.chain(), authority.key()).unwrap(),
+        None => builder.with_no_client_auth(),
+    };
+    let connector = TlsConnector::from(Arc::new(configuration));
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::from(address.ip());
+    let stream = connector.connect(name, stream).await?;
+    timeout(LONG, get(stream, "GET /status")).await.expect("an answer in time")
+}
+
+#[tokio::test]
+async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
+    let (ours, theirs) = (Authority::new(1), Authority::new(2));
+    let door = Door::open(&door(&ours, Ipv4Addr::LOCALHOST.into())).unwrap();
+    let address = door.address().unwrap();
+    let (_sender, source) = watch::channel(sample::status());
+    tokio::spawn(door.serve(source));
+
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let answer = over_tls(address, Some(&ours), version).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert_eq!(Status::find(&answer).unwrap().unwrap(), sample::status());
+
+        for stranger in [None, Some(&theirs)] {
+            let refused = over_tls(address, stranger, version).await.unwrap_err().to_string();
+            let alerts =
+                ["CertificateRequired", "UnknownCA", "HandshakeFailure", "DecryptError", "BadCertificate"];
+            assert!(alerts.iter().any(|alert| refused.contains(alert)), "{refused}");
+        }
+    }
+
+    // Who speaks no TLS gets nothing, and holds nobody up.
+    let mut plain = TcpStream::connect(address).await.unwrap();
+    plain.write_all(b"GET /status HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    let _ = timeout(LONG, plain.read_to_end(&mut answer)).await.expect("it is closed");
+    assert!(!answer.starts_with(b"HTTP"));
+    let _mute = TcpStream::connect(address).await.unwrap();
+    sleep(Duration::from_millis(50)).await;
+    over_tls(address, Some(&ours), &rustls::version::TLS13).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_there_yet_can_be_listened_on() {
+    let authority = Authority::new(1);
+
+    for address in ["192.0.2.7", "2001:db8::7"] {
+        Door::open(&door(&authority, address.parse().unwrap())).map(drop).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() {
+    let (authority, other) = (Authority::new(1), Authority::new(2));
+    let good = door(&authority, Ipv4Addr::LOCALHOST.into());
+    let key = Password(other.signed.key.text().into_owned());
+    for (wrong, part) in [
+        (duty::Status { ca: "hello".into(), ..good.clone() }, "`status.ca` has no certificate"),
+        (
+            duty::Status { certificate: String::new(), ..good.clone() },
+            "`status.certificate` has no certificate",
+        ),
+        (duty::Status { key: Password("hunter2".into()), ..good.clone() }, "`status.key` has no key"),
+        (duty::Status { key, ..good.clone() }, "do not belong together"),
+    ] {
+        let error = Door::open(&wrong).map(drop).unwrap_err();
+
+        assert!(error.to_string().contains(part), "{error}");
+        assert!(!format!("{error:?}").contains("hunter2"));
+    }
+}
