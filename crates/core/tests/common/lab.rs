@@ -117,10 +117,16 @@ impl Machine {
         Self { first, pid }
     }
 
-    /// What a shell in the machine says.
-    pub fn run(&self, script: &str) -> Output {
+    /// The start of a command in the machine: what follows is the program and its arguments.
+    pub fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--net", "--pid", "--target", &self.pid]);
+        command
+    }
+
+    /// What a shell in the machine says.
+    pub fn run(&self, script: &str) -> Output {
+        let mut command = self.enter();
         command.args(["timeout", &patience().to_string(), "sh", "-c", script]).stdin(Stdio::null());
         command.output().unwrap()
     }

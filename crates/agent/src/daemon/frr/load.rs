@@ -90,6 +90,18 @@ impl Told {
         Ok(Configuration::parse(&text).of(self.daemon, version))
     }
 
+    /// Opens the configuration, as vtysh does: with a file to start with, FRR from 9 on wants it locked for a file.
+    async fn begin(&mut self, intent: &Intent, fresh: bool) -> Result<(), VtyError> {
+        let lock = if fresh && intent.version.0 >= 9 { " file-lock" } else { "" };
+        self.vty.ask(&format!("configure terminal{lock}")).await?;
+        if fresh {
+            self.vty.ask("XFRR_start_configuration").await?;
+        }
+        // Not all of them know all of these.
+        self.vty.tell(&intent.first).await?;
+        Ok(())
+    }
+
     /// Tells changes in one go; what was not done is returned.
     async fn tell(&mut self, changes: Vec<Change>) -> Result<Vec<String>, VtyError> {
         let commands: Vec<Vec<String>> = changes.iter().map(Change::commands).collect();
@@ -111,12 +123,9 @@ pub(super) async fn load(
     fresh: bool,
 ) -> Result<Result<(), NotTaken>, VtyError> {
     let mut told = try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
-    let mut head = vec!["configure terminal".to_owned()];
-    head.extend(fresh.then(|| "XFRR_start_configuration".to_owned()));
-    head.extend(intent.first.iter().cloned());
     let running = told.iter_mut().map(|told| async {
         let running = told.running(intent.version).await?;
-        told.vty.tell(&head).await?;
+        told.begin(intent, fresh).await?;
         Ok::<_, VtyError>((told.daemon, running))
     });
     let running = try_join_all(running).await?;

@@ -1,0 +1,83 @@
+//! Stopping, and starting again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Node, Pair, routed};
+use crate::common::frr::Frr;
+use crate::common::lab::wait_for;
+
+/// The routes that were taken away at either end while something was done.
+fn lost(pair: &Pair, what: impl FnOnce()) -> String {
+    for machine in [&pair.node, &pair.leaf] {
+        machine.ask("ip monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
+    }
+    what();
+    let mut lost = String::new();
+    for (name, machine, route) in [("node", &pair.node, "198.51.100.0/24"), ("leaf", &pair.leaf, "10.0.0.1 ")] {
+        let said = machine.ask("kill $(cat /tmp/monitor.pid); cat /tmp/monitor");
+        let gone = said.lines().filter(|line| line.contains(route) && line.starts_with("Deleted"));
+        gone.for_each(|line| lost += &format!("{name}: {line}\n"));
+    }
+    lost
+}
+
+#[test]
+fn a_planned_restart_loses_no_route() {
+    for frr in Frr::ALL {
+        for bfd in [false, true] {
+            let node = Node { bfd };
+            let (pair, agent) = routed(frr, node);
+            let done = AtomicBool::new(false);
+            let lost = lost(&pair, || {
+                agent.stop("planned");
+                std::thread::sleep(Duration::from_secs(2));
+                let (agent, said) = pair.agent(node);
+                assert_eq!(said, "started");
+                let up = || pair.leaf.ask("vtysh -c 'show bgp summary established json'").contains("eth0");
+                wait_for("the session", up, || pair.log());
+                std::thread::sleep(Duration::from_secs(3));
+                assert!(pair.has_route() && pair.knows_leaf(), "{}", pair.log());
+                agent.stop("planned");
+                done.store(true, Ordering::Relaxed);
+            });
+            assert!(done.load(Ordering::Relaxed));
+            assert_eq!(lost, "", "{frr:?} bfd {bfd}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_leaves_is_gone_at_once() {
+    for frr in Frr::ALL {
+        let (pair, agent) = routed(frr, Node { bfd: false });
+        let start = Instant::now();
+        agent.stop("leaving");
+        wait_for("no route", || !pair.has_route(), || pair.log());
+        eprintln!("{frr:?}: gone after {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(3));
+    }
+}
+
+#[test]
+fn daemons_of_a_killed_agent_are_ended_and_replaced() {
+    for frr in Frr::ALL {
+        let node = Node { bfd: true };
+        let (pair, agent) = routed(frr, node);
+        let pids = |name: &str| pair.node.run(&format!("pidof {name}")).stdout;
+        let before = [pids("bgpd"), pids("zebra")];
+        agent.kill(&pair.node);
+        assert_eq!([pids("bgpd"), pids("zebra")], before);
+
+        let (agent, said) = pair.agent(node);
+
+        assert_eq!(said, "started");
+        for (name, old) in ["bgpd", "zebra"].into_iter().zip(before) {
+            let new = pids(name);
+            assert!(new != old && String::from_utf8(new).unwrap().split_whitespace().count() == 1, "{name}");
+        }
+        pair.wait_for_routes("after the agent was killed");
+        agent.stop("leaving");
+        assert!(pids("bgpd").is_empty());
+    }
+}
