@@ -131,6 +131,11 @@ impl Pair {
         wait_for(when, || self.has_route() && self.knows_leaf(), || self.log());
     }
 
+    /// Whether the leaf has a session with the node.
+    fn is_established(&self) -> bool {
+        self.leaf.ask("vtysh -c 'show bgp summary established json'").contains("eth0")
+    }
+
     /// How often the session was established, as the leaf tells.
     fn established(&self) -> String {
         self.leaf.ask("vtysh -c 'show bgp neighbors eth0 json' | grep connectionsEstablished")
