@@ -150,8 +150,14 @@ async fn agent() {
                 Ok(()) => say("reloaded"),
                 Err(error) => say(format_args!("error {}", chain(&error))),
             },
-            "sessions" => say(serde_json::to_string(&suite.sessions().await.unwrap()).unwrap()),
-            "routes" => say(format_args!("{:?}", suite.routes().await.unwrap())),
+            "sessions" => match suite.sessions().await {
+                Ok(sessions) => say(serde_json::to_string(&sessions).unwrap()),
+                Err(error) => say(format_args!("error {}", chain(&error))),
+            },
+            "routes" => match suite.routes().await {
+                Ok(routes) => say(format_args!("{routes:?}")),
+                Err(error) => say(format_args!("error {}", chain(&error))),
+            },
             "planned" => break suite.stop(Stop::Planned).await,
             "leaving" => break suite.stop(Stop::Leaving).await,
             other => panic!("{other}?"),

@@ -41,7 +41,8 @@ impl Change {
 
 /// The changes of several daemons in one order: nothing is used before every daemon knows it.
 pub fn in_order(changes: impl IntoIterator<Item = (Daemon, Vec<Change>)>) -> Vec<(Daemon, Change)> {
-    let of = |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
+    let of =
+        |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
     let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
     all.sort_by_key(|(_, change)| change.stage);
     all

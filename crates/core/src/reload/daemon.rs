@@ -49,11 +49,17 @@ const SHARED: [&str; 24] = [
 ];
 
 /// Of these, what bgpd does not know.
-const NOT_BGPD: [&str; 5] =
-    ["match ip address prefix-len", "match ipv6 address prefix-len", "match source-instance", "set max-metric", "set src"];
+const NOT_BGPD: [&str; 5] = [
+    "match ip address prefix-len",
+    "match ipv6 address prefix-len",
+    "match source-instance",
+    "set max-metric",
+    "set src",
+];
 
 /// What starts like a shared line and is bgpd's alone.
-const BGPD_ALONE: [&str; 3] = ["match ip next-hop address", "set ip next-hop peer-address", "set ip next-hop unchanged"];
+const BGPD_ALONE: [&str; 3] =
+    ["match ip next-hop address", "set ip next-hop peer-address", "set ip next-hop unchanged"];
 
 /// Lines at the top that bgpd is told, and nobody else.
 const BGPD: [&str; 3] = ["bgp", "router bgp", "debug bgp"];

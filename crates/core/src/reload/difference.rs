@@ -98,7 +98,8 @@ fn rest(lines: &[Line]) -> Vec<&Line> {
 fn gone<'l>(lines: &[&'l Line], meant: &Index<'_>) -> Vec<&'l Line> {
     let is_gone = |line: &Line| !meant.contains_key(&key(line)) && !is_frame(line);
     let with_above = |line: &Line| {
-        (0..line.above.len()).any(|depth| is_gone(&Line::below(&line.above[..depth], line.above[depth].clone())))
+        (0..line.above.len())
+            .any(|depth| is_gone(&Line::below(&line.above[..depth], line.above[depth].clone())))
     };
     lines.iter().rev().filter(|line| is_gone(line) && !with_above(line)).copied().collect()
 }

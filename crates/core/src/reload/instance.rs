@@ -149,7 +149,8 @@ impl Instance<'_> {
             self.meant.iter().filter(|line| !is_frame(line) && now.get(&key(line)) != Some(line)).collect();
         let family = |line: &&&Line| line.within() != Some(Context::Bgp);
         let (of_family, of_instance): (Vec<_>, Vec<_>) = told.iter().copied().partition(|line| family(&line));
-        let (active, of_family): (Vec<_>, Vec<_>) = of_family.into_iter().partition(|line| is_activation(line));
+        let (active, of_family): (Vec<_>, Vec<_>) =
+            of_family.into_iter().partition(|line| is_activation(line));
         for line in of_instance.into_iter().chain(of_family) {
             let stage = if is_import(line) { Stage::Use } else { Stage::Instance };
             if let Some(old) = now.get(&key(line)).filter(|old| !replaces(&line.text, &old.text)) {
@@ -198,7 +199,8 @@ impl Instance<'_> {
         }
         let leaving = names(&self.now);
         let leaving = leaving.difference(&names(&self.meant)).cloned().collect::<Vec<_>>();
-        let is_group = |name: &String| self.now.iter().any(|line| line.text == format!("neighbor {name} peer-group"));
+        let is_group =
+            |name: &String| self.now.iter().any(|line| line.text == format!("neighbor {name} peer-group"));
         let (groups, single): (Vec<_>, Vec<_>) = leaving.into_iter().partition(is_group);
         for name in single.into_iter().chain(groups) {
             self.remove_neighbor(&name, changes);

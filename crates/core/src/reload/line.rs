@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn what_a_family_does_not_know_belongs_to_the_instance() {
-        let text = "router bgp 1\n address-family ipv4 unicast\n  neighbor a activate\n neighbor b remote-as 2\n";
+        let text =
+            "router bgp 1\n address-family ipv4 unicast\n  neighbor a activate\n neighbor b remote-as 2\n";
 
         assert_eq!(shown(text)[3], "router bgp 1 / neighbor b remote-as 2");
     }

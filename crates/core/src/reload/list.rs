@@ -69,7 +69,8 @@ pub fn numbered(lines: Vec<Line>) -> Vec<Line> {
             continue;
         };
         let list = lists.entry(entry.list.clone()).or_default();
-        let next = list.last_key_value().map_or(5, |(last, _)| (last / 5).saturating_mul(5).saturating_add(5));
+        let next =
+            list.last_key_value().map_or(5, |(last, _)| (last / 5).saturating_mul(5).saturating_add(5));
         let number = *entry.number.get_or_insert(next);
         if list.values().all(|value| *value != entry.value) {
             list.insert(number, entry.value.clone());
@@ -90,7 +91,13 @@ pub fn changes(running: &[Entry], intended: &[Entry]) -> Vec<String> {
     };
     for pass in [0, 1, 2] {
         for (number, entry) in &meant {
-            let mine = if !entry.permits() { 0 } else if turns(&now, entry) { 2 } else { 1 };
+            let mine = if !entry.permits() {
+                0
+            } else if turns(&now, entry) {
+                2
+            } else {
+                1
+            };
             if mine == pass && now.get(number) != Some(entry) {
                 tell(&mut now, entry, &mut said);
             }
@@ -132,6 +139,8 @@ fn forget(
     said: &mut Vec<String>,
 ) {
     let gone = |number: &u64, entry: &Entry| entry.permits() == permits && !meant.contains_key(number);
-    said.extend(now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())));
+    said.extend(
+        now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())),
+    );
     now.retain(|number, entry| !gone(number, entry));
 }

@@ -74,7 +74,9 @@ pub fn normal(lines: Vec<Line>) -> Vec<Line> {
 
 /// A line as FRR spells it, or the lines that it stands for.
 fn spelled(mut line: Line) -> Vec<Line> {
-    if line.above.is_empty() && NOT_MEANT.iter().any(|start| starts(line.text.trim_start_matches("no "), start)) {
+    if line.above.is_empty()
+        && NOT_MEANT.iter().any(|start| starts(line.text.trim_start_matches("no "), start))
+    {
         return Vec::new();
     }
     line.text = words(&line);
@@ -82,11 +84,17 @@ fn spelled(mut line: Line) -> Vec<Line> {
         line.above.push("address-family ipv4 unicast".to_owned());
     }
     for above in &mut line.above {
-        *above = above.replace("address-family ipv4", "address-family ipv4 unicast").replace("unicast unicast", "unicast");
-        *above = above.replace("address-family ipv6", "address-family ipv6 unicast").replace("unicast unicast", "unicast");
+        *above = above
+            .replace("address-family ipv4", "address-family ipv4 unicast")
+            .replace("unicast unicast", "unicast");
+        *above = above
+            .replace("address-family ipv6", "address-family ipv6 unicast")
+            .replace("unicast unicast", "unicast");
     }
     match (line.within(), line.words().as_slice()) {
-        (Some(Context::Bgp), ["neighbor", name, "interface", rest @ ..]) => unnumbered(&line.above, name, rest),
+        (Some(Context::Bgp), ["neighbor", name, "interface", rest @ ..]) => {
+            unnumbered(&line.above, name, rest)
+        }
         (Some(Context::Bgp), ["neighbor", name, "bfd", "profile", _]) => {
             vec![Line::below(&line.above, format!("neighbor {name} bfd")), line]
         }
@@ -124,7 +132,11 @@ fn words(line: &Line) -> String {
             communities(value).map_or_else(|| line.text.clone(), |value| format!("set {} {value}", all[1]))
         }
         (Some(Context::RouteMap), ["continue", rest @ ..]) => {
-            if rest.is_empty() { "on-match next".to_owned() } else { format!("on-match goto {}", rest.join(" ")) }
+            if rest.is_empty() {
+                "on-match next".to_owned()
+            } else {
+                format!("on-match goto {}", rest.join(" "))
+            }
         }
         (None | Some(Context::Vrf), ["router-id", id]) => format!("ip router-id {id}"),
         (Some(Context::Bgp), ["neighbor", name, "ebgp-multihop", "255"]) => {
@@ -165,12 +177,15 @@ fn activated(lines: Vec<Line>) -> Vec<Line> {
     for line in lines.iter().filter(|line| line.within() == Some(Context::Bgp)) {
         let instance = &line.above;
         let name = match line.words().as_slice() {
-            ["neighbor", name, "remote-as", _] | ["neighbor", name, "peer-group" | "interface"] => (*name).to_owned(),
+            ["neighbor", name, "remote-as", _] | ["neighbor", name, "peer-group" | "interface"] => {
+                (*name).to_owned()
+            }
             _ => continue,
         };
         let within = [instance.as_slice(), &[family.to_owned()]].concat();
         let in_group = lines.iter().any(|other| {
-            other.above == *instance && starts(&other.text, &format!("neighbor {name} peer-group"))
+            other.above == *instance
+                && starts(&other.text, &format!("neighbor {name} peer-group"))
                 && other.words().len() == 4
         });
         let off = of(instance, "no bgp default ipv4-unicast".to_owned())

@@ -256,7 +256,10 @@ mod tests {
         assert_eq!(of(&bgp, "neighbor a passive"), Statement::Many);
         assert_eq!(of(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
         assert_eq!(of(&family, "redistribute connected route-map B"), one("redistribute connected"));
-        assert_eq!(of(&["route-map A permit 10"], "match ip address prefix-list P"), one("match ip address prefix-list"));
+        assert_eq!(
+            of(&["route-map A permit 10"], "match ip address prefix-list P"),
+            one("match ip address prefix-list")
+        );
         assert_eq!(of(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
         assert_eq!(of(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
         assert_eq!(of(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
@@ -268,7 +271,13 @@ mod tests {
         let above = ["bfd".to_owned(), "profile p".to_owned()];
 
         assert_eq!(undo(&Line::below(&above, "detect-multiplier 5")), "detect-multiplier 3");
-        assert_eq!(undo(&Line::below(&["interface a".to_owned()], "no ipv6 nd suppress-ra")), "ipv6 nd suppress-ra");
-        assert_eq!(undo(&Line::top("ip prefix-list P seq 5 permit any")), "no ip prefix-list P seq 5 permit any");
+        assert_eq!(
+            undo(&Line::below(&["interface a".to_owned()], "no ipv6 nd suppress-ra")),
+            "ipv6 nd suppress-ra"
+        );
+        assert_eq!(
+            undo(&Line::top("ip prefix-list P seq 5 permit any")),
+            "no ip prefix-list P seq 5 permit any"
+        );
     }
 }

@@ -41,7 +41,8 @@ pub enum CheckError {
 /// Shows the first file of a service to vtysh, for its grammar, and to bgpd, for its meaning.
 pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
-    let failed = |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
+    let failed =
+        |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
     // For the owner alone, and gone with the variable.
     let attempt = || {
         let mut copy = NamedTempFile::new()?;

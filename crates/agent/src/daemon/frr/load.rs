@@ -110,7 +110,9 @@ impl Told {
         let mut against = Vec::new();
         for (change, commands) in changes.iter().zip(&commands) {
             let refusals = answers.by_ref().take(commands.len()).filter_map(Answer::refusal);
-            against.extend(refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1));
+            against.extend(
+                refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1),
+            );
         }
         Ok(against)
     }
@@ -122,7 +124,8 @@ pub(super) async fn load(
     daemons: Vec<(Daemon, PathBuf)>,
     fresh: bool,
 ) -> Result<Result<(), NotTaken>, VtyError> {
-    let mut told = try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
+    let mut told =
+        try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
     let running = told.iter_mut().map(|told| async {
         let running = told.running(intent.version).await?;
         told.begin(intent, fresh).await?;

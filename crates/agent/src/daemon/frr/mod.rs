@@ -267,7 +267,9 @@ impl Suite {
             }
             Stop::Leaving => {
                 if let Err(error) = self.say_goodbye().await {
-                    say::warn(format_args!("neighbours may not have been told that the node leaves: {error}"));
+                    say::warn(format_args!(
+                        "neighbours may not have been told that the node leaves: {error}"
+                    ));
                 }
                 self.end(Daemon::Bgpd, false).await;
             }
@@ -293,9 +295,7 @@ impl Suite {
 
     /// Drops the sessions of BGP, so that all is learnt anew and given to the kernel again.
     pub async fn reset_sessions(&self) -> Result<(), FrrError> {
-        let mut vty = Vty::open(Daemon::Bgpd.name(), &self.place.socket(Daemon::Bgpd)).await?;
-        vty.ask("enable").await?;
-        vty.ask("clear bgp *").await?;
+        self.ask(Daemon::Bgpd, "clear bgp *").await?;
         Ok(())
     }
 
@@ -305,13 +305,17 @@ impl Suite {
         let mut commands = vec!["enable", "configure terminal"];
         let lines = self.intent.configuration.lines().iter();
         let instances = lines.filter(|line| line.above.is_empty() && line.text.starts_with("router bgp "));
-        commands.extend(instances.flat_map(|line| [line.text.as_str(), "bgp shutdown message leaving", "exit"]));
+        commands
+            .extend(instances.flat_map(|line| [line.text.as_str(), "bgp shutdown message leaving", "exit"]));
         vty.tell(&commands).await?;
         Ok(())
     }
 
     async fn ask(&self, daemon: Daemon, question: &str) -> Result<String, VtyError> {
-        Vty::open(daemon.name(), &self.place.socket(daemon)).await?.ask(question).await
+        let mut vty = Vty::open(daemon.name(), &self.place.socket(daemon)).await?;
+        // bfdd tells nothing without.
+        vty.ask("enable").await?;
+        vty.ask(question).await
     }
 
     fn member(&mut self, daemon: Daemon) -> Option<&mut Member> {
@@ -328,7 +332,8 @@ impl Suite {
     /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
     /// there first.
     async fn bring_up(&mut self) -> Result<(), FrrError> {
-        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]] {
+        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]]
+        {
             let place = &self.place;
             let due = |member: &&mut Member| {
                 stage.contains(&member.run.daemon) && member.kept.pid().is_none() && member.kept.is_due()
@@ -348,7 +353,8 @@ impl Suite {
     async fn tell_fresh(&mut self) -> Result<Vec<Healed>, FrrError> {
         let untold = |member: &&mut Member| member.kept.pid().is_some() && !member.told;
         let place = &self.place;
-        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await {
+        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await
+        {
             result?;
         }
         self.members.iter_mut().filter(untold).for_each(|member| member.watch(place, &self.to_silent));

@@ -139,8 +139,10 @@ async fn release(program: &Path) -> Result<(u16, u16), PlaceError> {
 
 /// Makes the folder of the sockets, for FRR's own user.
 fn make(folder: &Path) -> Result<(), PlaceError> {
-    let user = User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
-    let group = Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
+    let user =
+        User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
+    let group =
+        Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
     let attempt = || {
         fs::create_dir_all(folder)?;
         for made in folder.ancestors().take_while(|made| made.starts_with(RUN)) {

@@ -156,7 +156,9 @@ impl Vty {
                         let (daemon, command) = name();
                         return Err(VtyError::Endless { daemon, command });
                     }
-                    Err(Trouble::Io(source)) => return Err(VtyError::Talk { daemon: daemon.clone(), source }),
+                    Err(Trouble::Io(source)) => {
+                        return Err(VtyError::Talk { daemon: daemon.clone(), source });
+                    }
                 };
                 let Some(answer) = answer else { break };
                 answers.push(answer);
@@ -243,7 +245,8 @@ mod tests {
 
     #[tokio::test]
     async fn answers_are_told_apart_however_they_arrive() {
-        let answers = told(&[b"one\0\0", b"\0\0\0\0\0", b"\x02% no\0\0\0\x0d"], &["a", "b", "c"]).await.unwrap();
+        let answers =
+            told(&[b"one\0\0", b"\0\0\0\0\0", b"\x02% no\0\0\0\x0d"], &["a", "b", "c"]).await.unwrap();
 
         assert_eq!(answers, [answer(0, "one"), answer(2, ""), answer(13, "% no")]);
     }

@@ -24,7 +24,11 @@ fn a_daemon_that_dies_is_replaced_and_the_path_comes_back() {
             let healed = agent.healed(daemon);
             // With graceful restart the leaf keeps the route, so it is the session that tells.
             let again = daemon == "bgpd" || (daemon == "zebra" && frr == Frr::V8);
-            wait_for(daemon, || pair.is_established() && (!again || pair.established() != before), || pair.log());
+            wait_for(
+                daemon,
+                || pair.is_established() && (!again || pair.established() != before),
+                || pair.log(),
+            );
             pair.wait_for_routes(daemon);
             eprintln!("{frr:?} {daemon}: healed after {healed:?}, session after {:?}", start.elapsed());
         }

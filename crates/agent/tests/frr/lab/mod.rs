@@ -3,6 +3,7 @@
 mod heal;
 mod reload;
 mod restart;
+mod tell;
 
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, wait_for};
@@ -54,7 +55,7 @@ route-map SRC permit 10
 exit
 router bgp 65001
  bgp router-id {ADDRESS}
- coalesce-time 0
+ coalesce-time 250
  bgp graceful-restart
  bgp graceful-restart preserve-fw-state
  neighbor eth0 interface v6only remote-as external
@@ -124,7 +125,8 @@ impl Pair {
     }
 
     fn log(&self) -> String {
-        self.node.ask("cat /tmp/agent.log; vtysh -N node -c 'show bgp summary'; ip route") + &self.leaf.ask("ip route")
+        self.node.ask("cat /tmp/agent.log; vtysh -N node -c 'show bgp summary'; ip route")
+            + &self.leaf.ask("ip route")
     }
 
     fn wait_for_routes(&self, when: &str) {

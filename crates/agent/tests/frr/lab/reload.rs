@@ -39,14 +39,23 @@ fn a_refused_reload_leaves_the_configuration_before() {
         let run_before = running();
         // The first is refused, and the second one's lines are none of any daemon that runs.
         let own_address = " neighbor 10.0.0.1 remote-as 65009\n coalesce-time 0";
-        for wrong in [(" coalesce-time 0", own_address), ("ip protocol bgp", "router ospf\n ospf router-id 1.1.1.1\nexit\nip protocol bgp")] {
+        for wrong in [
+            (" coalesce-time 0", own_address),
+            ("ip protocol bgp", "router ospf\n ospf router-id 1.1.1.1\nexit\nip protocol bgp"),
+        ] {
             let conf = PLAIN.conf().replace(wrong.0, wrong.1);
 
             let said = agent.reload(&pair.node, &conf, &PLAIN.daemons(frr));
 
-            assert!(said.starts_with("error FRR refuses the configuration, and goes on with the one before"), "{said}");
+            assert!(
+                said.starts_with("error FRR refuses the configuration, and goes on with the one before"),
+                "{said}"
+            );
             eprintln!("{frr:?}: {said}");
-            assert!(said.contains("neighbor 10.0.0.1 remote-as 65009") || said.contains("router ospf"), "{said}");
+            assert!(
+                said.contains("neighbor 10.0.0.1 remote-as 65009") || said.contains("router ospf"),
+                "{said}"
+            );
         }
         assert_eq!(running(), run_before);
         assert_eq!(pair.established(), before);

@@ -9,13 +9,14 @@ use crate::common::lab::wait_for;
 /// The routes that were taken away at either end while something was done.
 fn lost(pair: &Pair, what: impl FnOnce()) -> String {
     for machine in [&pair.node, &pair.leaf] {
-        machine.ask("ip monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
+        machine.ask("ip -ts monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
     }
     what();
     let mut lost = String::new();
-    for (name, machine, route) in [("node", &pair.node, "198.51.100.0/24"), ("leaf", &pair.leaf, "10.0.0.1 ")] {
+    for (name, machine, route) in [("node", &pair.node, "198.51.100.0/24"), ("leaf", &pair.leaf, "10.0.0.1 ")]
+    {
         let said = machine.ask("kill $(cat /tmp/monitor.pid); cat /tmp/monitor");
-        let gone = said.lines().filter(|line| line.contains(route) && line.starts_with("Deleted"));
+        let gone = said.lines().filter(|line| line.contains(route) && line.contains("Deleted"));
         gone.for_each(|line| lost += &format!("{name}: {line}\n"));
     }
     lost
@@ -47,12 +48,10 @@ fn a_planned_restart_loses_no_route() {
     }
 }
 
+/// A leaf with FRR 8.4 takes the end of BFD for a cut, whatever it is told before.
 #[test]
-fn a_planned_restart_with_bfd_loses_no_route() {
-    for frr in Frr::ALL {
-        let lost = restarted(frr, Node { bfd: true });
-        eprintln!("{frr:?}: {lost}");
-    }
+fn a_planned_restart_with_bfd_loses_no_route_on_frr_10() {
+    assert_eq!(restarted(Frr::V10, Node { bfd: true }), "");
 }
 
 #[test]
