@@ -210,7 +210,7 @@ pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
             // With several VRFs there is one more level, of their names.
             match told {
                 Value::Object(of_vrf) => {
-                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found))
+                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found));
                 }
                 told => installed(&key, &told, &mut found),
             }
