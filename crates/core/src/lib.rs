@@ -2,8 +2,9 @@
 //!
 //! The folders are the flow, left to right: [`cluster`] reads the file as typed, [`model`] resolves it, [`plan`] decides
 //! every value, [`rules`] judges the result, [`routing`] is what BGP on nodes and routers means, [`prove`] computes what comes
-//! of it, [`render`] turns it all into bytes, and [`migrate`] compares two of them. [`talos`] holds what is known of Talos
-//! itself, [`media`] writes and reads the volumes that it boots with, and [`inspect`] says what it makes of them.
+//! of it, [`render`] turns it all into bytes, [`migrate`] compares two of them, and [`reload`] makes running daemons
+//! follow. [`talos`] holds what is known of Talos itself, [`media`] writes and reads the volumes that it boots with, and
+//! [`inspect`] says what it makes of them.
 
 pub mod agent;
 pub mod cluster;

@@ -9,10 +9,11 @@ mod lab {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::common::frr::{Frr, lines};
+    use super::common::frr::Frr;
     use super::common::lab::{Machine, said, wait_for};
     use super::common::random::holds_around;
     use super::common::routing::{PASSWORD, service_with};
+    use super::common::vty::compared;
     use super::common::{fabric, folder, planned_case};
 
     fn of_frr(file: &Artifact) -> bool {
@@ -87,14 +88,6 @@ mod lab {
         any_router_can_be_read_by(Frr::V10);
     }
 
-    /// What FRR does anyway, and therefore does not repeat.
-    fn goes_without_saying(line: &str) -> bool {
-        let defaults = ["/ detect-multiplier 3", "/ receive-interval 300", "/ transmit-interval 300"];
-        line.starts_with("hostname ")
-            || line.ends_with(" forwarding")
-            || defaults.iter().any(|default| line.ends_with(default))
-    }
-
     fn every_line_is_run_by(frr: Frr) {
         for (name, conf) in confs() {
             let machine = frr.machine();
@@ -106,13 +99,7 @@ mod lab {
             let loaded = Frr::load(&machine, &conf);
 
             assert!(loaded.status.success(), "{frr:?} {name}: {}", said(&loaded));
-            let running = lines(&machine.ask("vtysh -c 'show running-config'"));
-            let lost: Vec<_> = lines(&conf)
-                .difference(&running)
-                .filter(|line| !goes_without_saying(line))
-                .cloned()
-                .collect();
-            assert!(lost.is_empty(), "{frr:?} {name}: {lost:#?}");
+            assert_eq!(compared(&machine, frr, &conf), Vec::<String>::new(), "{frr:?} {name}");
         }
     }
 

@@ -5,7 +5,7 @@ use super::line::Line;
 
 /// When a change is made. The order keeps what is used in place and lets nothing through in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum Phase {
     /// Instances go that have to come back with another AS number.
     Clear,
     /// Ports, BFD profiles, lists. A list that is used is never empty, and what it refuses comes before what it permits.
@@ -16,7 +16,11 @@ pub enum Stage {
     Instance,
     /// What needs all of these: imports between instances, the maps between protocols and the kernel, static routes.
     Use,
-    /// What is not meant any more and nothing uses now.
+    /// What used others and is not meant any more: instances, maps between protocols and the kernel, static routes.
+    Release,
+    /// Route maps that nothing uses now.
+    Retire,
+    /// Lists that nothing matches now, BFD profiles, and the rest.
     Forget,
 }
 
@@ -24,19 +28,23 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When.
-    pub stage: Stage,
+    pub phase: Phase,
     /// The line, with the lines that open the contexts it is told in.
     pub line: Line,
 }
 
 impl Change {
-    /// What is sent, from `configure terminal` on and back to there.
+    /// What is sent, one after the other; `enable` was sent before. After one that is refused, only [`Change::END`] may follow:
+    /// FRR would look for the rest in whatever context it is in.
     pub fn commands(&self) -> Vec<String> {
-        let depth = self.line.above.len() + usize::from(self.line.opens().is_some());
-        let mut commands = self.line.path();
-        commands.extend(std::iter::repeat_n("exit".to_owned(), depth));
+        let mut commands = vec!["configure terminal".to_owned()];
+        commands.extend(self.line.path());
+        commands.push(Self::END.to_owned());
         commands
     }
+
+    /// The command that leads out of every context.
+    pub const END: &str = "end";
 }
 
 /// The changes of several daemons in one order: nothing is used before every daemon knows it.
@@ -44,6 +52,6 @@ pub fn in_order(changes: impl IntoIterator<Item = (Daemon, Vec<Change>)>) -> Vec
     let of =
         |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
     let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
-    all.sort_by_key(|(_, change)| change.stage);
+    all.sort_by_key(|(_, change)| change.phase);
     all
 }

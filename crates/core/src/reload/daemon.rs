@@ -21,7 +21,7 @@ pub enum Daemon {
 }
 
 /// What the entries of route maps can say in zebra or mgmtd.
-const SHARED: [&str; 24] = [
+const SHARED: [&str; 20] = [
     "call",
     "description",
     "match interface",
@@ -42,10 +42,6 @@ const SHARED: [&str; 24] = [
     "set sr-te",
     "set src",
     "set tag",
-    "match ip address prefix-list",
-    "match ip address prefix-len",
-    "match ip next-hop prefix-list",
-    "match ip next-hop type",
 ];
 
 /// Of these, what bgpd does not know.
@@ -66,6 +62,9 @@ const BGPD: [&str; 3] = ["bgp", "router bgp", "debug bgp"];
 
 const LISTS: [&str; 4] = ["access-list", "ip prefix-list", "ipv6 access-list", "ipv6 prefix-list"];
 
+/// Lines that every daemon is told.
+const ALL: [&str; 2] = ["frr defaults", "log"];
+
 const ROUTES: [&str; 2] = ["ip route", "ipv6 route"];
 
 /// Lines at the top about ports and the kernel.
@@ -84,8 +83,9 @@ const KERNEL: [&str; 9] = [
 impl Daemon {
     /// The daemons of a release, in the order in which they are told.
     pub fn of(version: (u16, u16)) -> &'static [Self] {
-        const ALL: [Daemon; 5] = [Daemon::Mgmtd, Daemon::Zebra, Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd];
-        if version.0 >= 9 { &ALL } else { &ALL[1..] }
+        const DAEMONS: [Daemon; 5] =
+            [Daemon::Mgmtd, Daemon::Zebra, Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd];
+        if version.0 >= 9 { &DAEMONS } else { &DAEMONS[1..] }
     }
 
     /// The name of its program, and of its socket before `.vty`.
@@ -113,7 +113,7 @@ impl Daemon {
             return self == router;
         }
         if starts(first, "route-map") {
-            return (self == keeper && of_keeper(line)) || (self == Self::Bgpd && of_bgpd(line));
+            return (self == keeper && of_keeper(line)) || (self == Self::Bgpd && of_bgpd(line, version));
         }
         if starts(first, "vrf") {
             let route = ROUTES.iter().any(|start| starts(&line.text, start));
@@ -134,7 +134,7 @@ impl Daemon {
         if any(&BGPD) {
             return self == Self::Bgpd;
         }
-        starts(first, "log")
+        any(&ALL)
     }
 }
 
@@ -143,8 +143,10 @@ fn of_keeper(line: &Line) -> bool {
     line.within() != Some(Context::RouteMap) || (any(&SHARED) && !any(&BGPD_ALONE))
 }
 
-fn of_bgpd(line: &Line) -> bool {
-    line.within() != Some(Context::RouteMap) || !NOT_BGPD.iter().any(|start| starts(&line.text, start))
+fn of_bgpd(line: &Line, version: (u16, u16)) -> bool {
+    let newer = version.0 < 10 && starts(&line.text, "match source-protocol");
+    line.within() != Some(Context::RouteMap)
+        || !(newer || NOT_BGPD.iter().any(|start| starts(&line.text, start)))
 }
 
 impl fmt::Display for Daemon {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::change::Stage;
+use super::change::Phase;
 use super::context::{Context, starts};
 use super::difference::{Changes, index, is_frame};
 use super::key;
@@ -50,10 +50,10 @@ pub fn clear(running: &[Line], intended: &[Line], changes: &mut Changes) -> Vec<
     };
     let imports: Vec<_> = running.iter().filter(concerned).collect();
     for line in &imports {
-        changes.take_back(Stage::Clear, line);
+        changes.take_back(Phase::Clear, line);
     }
     for head in cleared.iter().rev() {
-        changes.take_back(Stage::Clear, head);
+        changes.take_back(Phase::Clear, head);
     }
     let stays = |line: &&Line| !imports.contains(line) && !cleared.iter().any(|head| is_of(line, head));
     running.iter().filter(stays).cloned().collect()
@@ -65,7 +65,7 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
     for head in heads(intended) {
         let new = !old_heads.contains(&head);
         if new {
-            changes.tell(Stage::Instance, head.clone());
+            changes.tell(Phase::Instance, head.clone());
         }
         let of = |lines: &[Line]| -> Vec<Line> {
             lines.iter().filter(|line| is_of(line, head) && *line != head).cloned().collect()
@@ -75,9 +75,9 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
     let meant = heads(intended);
     for head in old_heads.into_iter().rev().filter(|head| !meant.contains(head)) {
         for line in running.iter().filter(|line| is_of(line, head) && is_import(line)) {
-            changes.take_back(Stage::Forget, line);
+            changes.take_back(Phase::Release, line);
         }
-        changes.take_back(Stage::Forget, head);
+        changes.take_back(Phase::Release, head);
     }
 }
 
@@ -124,7 +124,7 @@ impl Instance<'_> {
     fn remove_neighbor(&self, name: &str, changes: &mut Changes) {
         let group = self.now.iter().any(|line| line.text == format!("neighbor {name} peer-group"));
         let text = format!("no neighbor {name}{}", if group { " peer-group" } else { "" });
-        changes.tell(Stage::Instance, Line::below(std::slice::from_ref(&self.head.text), text));
+        changes.tell(Phase::Instance, Line::below(std::slice::from_ref(&self.head.text), text));
     }
 
     /// What is not known here goes first: taken back later, it could take with it what came in its place.
@@ -133,7 +133,7 @@ impl Instance<'_> {
         for line in &self.now {
             let unknown = statement(line) == Statement::Unknown && !is_frame(line);
             if unknown && !meant.contains_key(&key(line)) && !self.goes_with_neighbor(line) {
-                changes.take_back(Stage::Instance, line);
+                changes.take_back(Phase::Instance, line);
             }
         }
     }
@@ -152,15 +152,15 @@ impl Instance<'_> {
         let (active, of_family): (Vec<_>, Vec<_>) =
             of_family.into_iter().partition(|line| is_activation(line));
         for line in of_instance.into_iter().chain(of_family) {
-            let stage = if is_import(line) { Stage::Use } else { Stage::Instance };
+            let phase = if is_import(line) { Phase::Use } else { Phase::Instance };
             if let Some(old) = now.get(&key(line)).filter(|old| !replaces(&line.text, &old.text)) {
-                changes.take_back(stage, old);
+                changes.take_back(phase, old);
             }
-            changes.tell(stage, line.clone());
+            changes.tell(phase, line.clone());
         }
         self.deactivate(changes);
         for line in active {
-            changes.tell(Stage::Instance, line.clone());
+            changes.tell(Phase::Instance, line.clone());
         }
     }
 
@@ -176,7 +176,7 @@ impl Instance<'_> {
             let active = Line::below(&within, format!("neighbor {name} activate"));
             let in_group = grouped.iter().any(|(other, what)| other == name && what.starts_with("in "));
             if !in_group && !self.meant.contains(&active) {
-                changes.take_back(Stage::Instance, &active);
+                changes.take_back(Phase::Instance, &active);
             }
         }
     }
@@ -195,7 +195,7 @@ impl Instance<'_> {
         let (of_family, of_instance): (Vec<&Line>, Vec<&Line>) =
             rest.into_iter().partition(|line| line.within() != Some(Context::Bgp));
         for line in active.into_iter().chain(of_family).chain(of_instance) {
-            changes.take_back(Stage::Instance, line);
+            changes.take_back(Phase::Instance, line);
         }
         let leaving = names(&self.now);
         let leaving = leaving.difference(&names(&self.meant)).cloned().collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use std::fmt;
 use super::context::{Context, context, opened, remaining};
 
 /// A line below the lines that open its contexts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
     /// The lines that open the contexts it is in, outermost first.
     pub above: Vec<String>,
@@ -54,6 +54,13 @@ impl fmt::Display for Line {
             write!(f, "{above} / ")?;
         }
         f.write_str(&without_secret(&self.text))
+    }
+}
+
+/// The same: what is shown while looking for a mistake must not show a password either.
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
 

@@ -53,6 +53,13 @@ impl Entry {
         self.value.starts_with("permit")
     }
 
+    /// Whether FRR takes the one for the other. What bgpd itself keeps, it takes back by what is matched: `no … seq 10 deny ^$`
+    /// ends `seq 5 permit ^$`.
+    fn is_taken_for(&self, other: &Self) -> bool {
+        let matched = |entry: &Self| entry.value.split_once(' ').map(|(_, matched)| matched.to_owned());
+        self.value == other.value || (self.list.starts_with("bgp ") && matched(self) == matched(other))
+    }
+
     fn line(&self) -> Line {
         let number = self.number.unwrap_or_default();
         Line::top(format!("{} seq {number} {}", self.list, self.value))
@@ -122,7 +129,7 @@ fn numbers(entries: &[Entry]) -> BTreeMap<u64, Entry> {
 
 /// Says a line, after what says the same under another number was taken back.
 fn tell(now: &mut BTreeMap<u64, Entry>, entry: &Entry, said: &mut Vec<String>) {
-    let same = |other: &&Entry| other.value == entry.value && other.number != entry.number;
+    let same = |other: &&Entry| other.is_taken_for(entry) && other.number != entry.number;
     if let Some(other) = now.values().find(same).cloned() {
         said.push(undo(&other.line()));
         now.retain(|_, entry| *entry != other);
@@ -143,4 +150,59 @@ fn forget(
         now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())),
     );
     now.retain(|number, entry| !gone(number, entry));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(values: &[(u64, &str)]) -> Vec<Entry> {
+        let entry = |(number, value): &(u64, &str)| Entry {
+            list: "ip prefix-list P".to_owned(),
+            number: Some(*number),
+            value: (*value).to_owned(),
+        };
+        values.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn what_refuses_comes_first_and_goes_last() {
+        let old = entries(&[(5, "deny 10.0.0.0/8"), (10, "permit any")]);
+        let new = entries(&[(5, "permit 10.1.0.0/16"), (20, "deny any")]);
+
+        let said = changes(&old, &new);
+
+        let want = [
+            "ip prefix-list P seq 20 deny any",
+            "no ip prefix-list P seq 10 permit any",
+            "ip prefix-list P seq 5 permit 10.1.0.0/16",
+        ];
+        assert_eq!(said, want);
+    }
+
+    #[test]
+    fn a_line_that_frr_would_ignore_is_told_after_the_one_like_it_went() {
+        let old = entries(&[(5, "permit 10.0.0.0/8"), (10, "permit 11.0.0.0/8")]);
+        let new = entries(&[(5, "permit 11.0.0.0/8"), (10, "permit 10.0.0.0/8")]);
+
+        let said = changes(&old, &new);
+
+        let want = [
+            "no ip prefix-list P seq 10 permit 11.0.0.0/8",
+            "ip prefix-list P seq 5 permit 11.0.0.0/8",
+            "ip prefix-list P seq 10 permit 10.0.0.0/8",
+        ];
+        assert_eq!(said, want);
+    }
+
+    #[test]
+    fn lines_without_numbers_get_those_that_frr_gives_them() {
+        let lines = ["seq 7 permit any", "deny 10.0.0.0/8", "permit any", "permit 11.0.0.0/8"];
+        let lines = lines.map(|line| Line::top(format!("ip prefix-list P {line}")));
+
+        let texts: Vec<_> = numbered(lines.to_vec()).into_iter().map(|line| line.text).collect();
+
+        let want = ["seq 7 permit any", "seq 10 deny 10.0.0.0/8", "seq 15 permit 11.0.0.0/8"];
+        assert_eq!(texts, want.map(|line| format!("ip prefix-list P {line}")));
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::Stage;
+use super::change::Phase;
 use super::difference::{Changes, index};
 use super::key;
 use super::line::Line;
@@ -72,8 +72,8 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
     let kept = |name: &str| meant.keys().any(|(other, _)| other == name);
     for denying in [false, true] {
         for (_, old) in now.iter().filter(|(id, old)| !meant.contains_key(*id) && old.permits() != denying) {
-            let stage = if kept(old.name()) { Stage::Policy } else { Stage::Forget };
-            changes.take_back(stage, old.head);
+            let phase = if kept(old.name()) { Phase::Policy } else { Phase::Retire };
+            changes.take_back(phase, old.head);
         }
     }
 }
@@ -82,16 +82,16 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
 fn create(new: &Entry<'_>, in_use: bool, changes: &mut Changes) {
     let guarded = in_use && new.permits() && new.matches();
     let head = if guarded { new.head.text.replace(" permit ", " deny ") } else { new.head.text.clone() };
-    changes.tell(Stage::Policy, Line::top(&head));
+    changes.tell(Phase::Policy, Line::top(&head));
     let (late, early): (Vec<&Line>, Vec<&Line>) = new.body.iter().partition(|line| is_for_permit(line));
     for line in early {
-        changes.tell(Stage::Policy, Line::below(&[head.clone()], &line.text));
+        changes.tell(Phase::Policy, Line::below(std::slice::from_ref(&head), &line.text));
     }
     if guarded {
-        changes.tell(Stage::Policy, new.head.clone());
+        changes.tell(Phase::Policy, new.head.clone());
     }
     for line in late {
-        changes.tell(Stage::Policy, line.clone());
+        changes.tell(Phase::Policy, line.clone());
     }
 }
 
@@ -107,13 +107,13 @@ fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
     let opens = !old.permits() && new.permits();
     let head = if opens { old.head } else { new.head };
     let take_back = |head: &Line, line: &Line, changes: &mut Changes| {
-        changes.take_back(Stage::Policy, &Line::below(std::slice::from_ref(&head.text), &line.text));
+        changes.take_back(Phase::Policy, &Line::below(std::slice::from_ref(&head.text), &line.text));
     };
     for line in gone().filter(|line| is_for_permit(line)) {
         take_back(old.head, line, changes);
     }
     if old.permits() && !new.permits() {
-        changes.tell(Stage::Policy, new.head.clone());
+        changes.tell(Phase::Policy, new.head.clone());
     }
     let denies = head.text.contains(" deny ");
     for line in gone().filter(|line| denies && is_match(line)) {
@@ -121,7 +121,7 @@ fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
     }
     for wanted in [true, false] {
         for line in told().filter(|line| is_match(line) == wanted && !is_for_permit(line)) {
-            changes.tell(Stage::Policy, Line::below(std::slice::from_ref(&head.text), &line.text));
+            changes.tell(Phase::Policy, Line::below(std::slice::from_ref(&head.text), &line.text));
         }
     }
     for line in gone().filter(|line| !is_match(line) && !is_for_permit(line)) {
@@ -131,9 +131,9 @@ fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
         take_back(head, line, changes);
     }
     if opens {
-        changes.tell(Stage::Policy, new.head.clone());
+        changes.tell(Phase::Policy, new.head.clone());
     }
     for line in told().filter(|line| is_for_permit(line)) {
-        changes.tell(Stage::Policy, line.clone());
+        changes.tell(Phase::Policy, line.clone());
     }
 }

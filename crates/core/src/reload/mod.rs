@@ -11,7 +11,7 @@
 //!   is another. What FRR itself resets a session for, such as a password, it still does.
 //! * What is used exists: lists before the maps that match them, maps before the neighbours that use them, instances before the
 //!   ones that import them. What is not used any more goes last.
-//! * Nothing passes in between that neither configuration lets through: see [`Stage`].
+//! * Nothing passes in between that neither configuration lets through: see [`Phase`].
 //!
 //! Which daemon is told what depends on the release, and was found by asking them. A daemon answers with status 2 to what it
 //! does not know:
@@ -44,7 +44,7 @@ mod map;
 mod normal;
 mod statement;
 
-pub use change::{Change, Stage, in_order};
+pub use change::{Change, Phase, in_order};
 pub use daemon::Daemon;
 pub use line::{Line, without_secret};
 
@@ -105,7 +105,7 @@ pub fn compare(running: &Configuration, intended: &Configuration) -> Comparison 
     Comparison { missing: without(intended, running), extra: without(running, intended) }
 }
 
-/// What turns the running configuration of a daemon into the intended one, in the order of [`Stage`].
+/// What turns the running configuration of a daemon into the intended one, in the order of [`Phase`].
 pub fn difference(running: &Configuration, intended: &Configuration) -> Vec<Change> {
     difference::difference(&running.0, &intended.0)
 }

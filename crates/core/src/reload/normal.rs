@@ -15,10 +15,8 @@ use super::statement::heading;
 use crate::cluster::value::Community;
 use crate::render::routing::frr::community;
 
-/// Lines that are no configuration, or that only a start can change: names, the profile of defaults, and what zebra found in the
-/// kernel.
-const NOT_MEANT: [&str; 9] = [
-    "frr defaults",
+/// Lines that are no configuration: names, and what zebra found in the kernel.
+const NOT_MEANT: [&str; 8] = [
     "frr version",
     "hostname",
     "domainname",
@@ -30,7 +28,8 @@ const NOT_MEANT: [&str; 9] = [
 ];
 
 /// What every daemon does anyway and does not repeat, by the innermost context.
-const DEFAULTS: [(Option<Context>, &str); 12] = [
+const DEFAULTS: [(Option<Context>, &str); 13] = [
+    (None, "frr defaults traditional"),
     (Some(Context::Profile), "detect-multiplier 3"),
     (Some(Context::Profile), "receive-interval 300"),
     (Some(Context::Profile), "transmit-interval 300"),
@@ -63,12 +62,11 @@ pub fn normal(lines: Vec<Line>) -> Vec<Line> {
         &TRADITIONAL
     };
     let lines = lines.into_iter().flat_map(spelled).collect();
-    let lines = activated(last_said(list::numbered(lines)));
+    let lines = activated(&last_said(list::numbered(lines)));
     let known = Known::of(&lines);
-    let meant = |line: &Line| {
-        !known.goes_without_saying(line)
-            && !(line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str()))
-    };
+    let of_profile =
+        |line: &Line| line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str());
+    let meant = |line: &Line| !known.goes_without_saying(line) && !of_profile(line);
     framed(lines.into_iter().filter(meant).collect())
 }
 
@@ -84,12 +82,9 @@ fn spelled(mut line: Line) -> Vec<Line> {
         line.above.push("address-family ipv4 unicast".to_owned());
     }
     for above in &mut line.above {
-        *above = above
-            .replace("address-family ipv4", "address-family ipv4 unicast")
-            .replace("unicast unicast", "unicast");
-        *above = above
-            .replace("address-family ipv6", "address-family ipv6 unicast")
-            .replace("unicast unicast", "unicast");
+        if ["address-family ipv4", "address-family ipv6"].contains(&above.as_str()) {
+            above.push_str(" unicast");
+        }
     }
     match (line.within(), line.words().as_slice()) {
         (Some(Context::Bgp), ["neighbor", name, "interface", rest @ ..]) => {
@@ -170,7 +165,7 @@ fn communities(value: &[&str]) -> Option<String> {
 
 /// Says of every neighbour whether it is active in IPv4. FRR prints what differs from `bgp default ipv4-unicast`; here the
 /// active ones are said, whatever that is. A neighbour in a group is what its group is.
-fn activated(lines: Vec<Line>) -> Vec<Line> {
+fn activated(lines: &[Line]) -> Vec<Line> {
     let family = "address-family ipv4 unicast";
     let of = |above: &[String], text: String| lines.contains(&Line::below(above, text));
     let mut more = Vec::new();

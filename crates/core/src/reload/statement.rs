@@ -99,7 +99,7 @@ const ENTRY: [&str; 28] = [
     "set * …",
 ];
 
-const TOP: [&str; 17] = [
+const TOP: [&str; 18] = [
     "access-list * seq * …",
     "bgp as-path access-list * seq * …",
     "bgp community-list * * seq * …",
@@ -109,6 +109,7 @@ const TOP: [&str; 17] = [
     "bgp large-community-list * * seq * …",
     "bgp large-community-list * seq * …",
     "bgp route-map delay-timer …",
+    "frr defaults …",
     "ip prefix-list * description …",
     "ip prefix-list * seq * …",
     "ip protocol * …",
@@ -146,6 +147,9 @@ const SESSION: [&str; 8] = [
 /// What FRR has for a BFD session that is told nothing. The lines have no `no`: another value takes their place.
 const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit-interval 300"];
 
+/// Lines of which FRR knows only the start after `no`, on 8.4 or on both.
+const SHORT: [&str; 4] = ["description", "on-match goto", "set as-path prepend", "set table"];
+
 /// What a line is.
 pub fn statement(line: &Line) -> Statement {
     let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
@@ -169,28 +173,35 @@ pub fn statement(line: &Line) -> Statement {
         Some(Context::Profile | Context::Peer) => &SESSION,
         Some(Context::Bfd | Context::Other) => &[],
     };
-    let found = patterns.iter().find_map(|pattern| Some((key(pattern, &words)?, *pattern)));
-    match found {
-        None => Statement::Unknown,
-        Some((key, _)) if key != text || line.text != text => Statement::One(key),
-        Some((_, pattern)) if pattern.ends_with('*') => Statement::Many,
-        Some((key, _)) => Statement::One(key),
+    let Some(pattern) = patterns.iter().find(|pattern| fits(pattern, &words)) else {
+        return Statement::Unknown;
+    };
+    let key = key(pattern, &words);
+    if key == text && line.text == text && pattern.ends_with('*') {
+        Statement::Many
+    } else {
+        Statement::One(key)
     }
 }
 
-/// The words of a line that tell it apart from others of the pattern; none where it is not of the pattern.
-fn key(pattern: &str, words: &[&str]) -> Option<String> {
-    let mut key = Vec::new();
+/// Whether a line is of a pattern.
+fn fits(pattern: &str, words: &[&str]) -> bool {
     let mut rest = words.iter();
     for part in pattern.split(' ') {
-        match part {
-            "…" => return Some(key.join(" ")),
-            "=" => drop(rest.next()?),
-            "*" => key.push(*rest.next()?),
-            _ => key.push(rest.next().copied().filter(|word| *word == part)?),
+        match (part, rest.next()) {
+            ("…", _) => return true,
+            (_, None) => return false,
+            (part, Some(word)) if part != "*" && part != "=" && part != *word => return false,
+            _ => {}
         }
     }
-    rest.next().is_none().then(|| key.join(" "))
+    rest.next().is_none()
+}
+
+/// The words of a line that tell it apart from others of its pattern.
+fn key(pattern: &str, words: &[&str]) -> String {
+    let parts = pattern.split(' ').take_while(|part| *part != "…").zip(words);
+    parts.filter(|(part, _)| *part != "=").map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
 /// An entry of a route map is the same whether it permits or denies. An instance with another AS number is another.
@@ -224,16 +235,17 @@ pub fn undo(line: &Line) -> String {
     if let Some(usual) = usual {
         return (*usual).to_owned();
     }
+    if starts(text, "frr defaults") {
+        return "frr defaults traditional".to_owned();
+    }
     if let Some(rest) = text.strip_prefix("no ") {
         return rest.to_owned();
     }
     if let Some(interface) = text.strip_suffix(" interface v6only") {
         return format!("{interface} interface");
     }
-    if starts(text, "description") {
-        return "no description".to_owned();
-    }
-    format!("no {text}")
+    let short = SHORT.iter().find(|short| starts(text, short));
+    format!("no {}", short.unwrap_or(&text))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The releases of FRR that files are tried on.
 
-use std::collections::BTreeSet;
 use std::process::Output;
 
 use super::lab::{Machine, Root};
@@ -63,20 +62,4 @@ impl Frr {
         machine.write("/etc/frr/frr.conf", conf);
         machine.run("vtysh -f /etc/frr/frr.conf")
     }
-}
-
-/// Each line with the lines it stands below.
-pub fn lines(conf: &str) -> BTreeSet<String> {
-    let mut above: Vec<(usize, &str)> = Vec::new();
-    let mut found = BTreeSet::new();
-    for line in conf.lines().filter(|line| !line.trim_start().starts_with('!') && !line.is_empty()) {
-        let text = line.trim_start();
-        let depth = line.len() - text.len();
-        above.retain(|(other, _)| *other < depth);
-        above.push((depth, text));
-        if !text.starts_with("exit") {
-            found.insert(above.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" / "));
-        }
-    }
-    found
 }

@@ -57,26 +57,39 @@ impl Random {
 
 /// Asks something of `count` clusters, the same ones every time. One of which it does not hold is made as small as can be.
 pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
-    holds_for_each(count, clusters(backend), ask);
+    holds_for_each(count, clusters(backend), |random| told_with(random, ask(random)));
 }
 
 /// The same for clusters whose file lists the routers around them.
 pub fn holds_around(count: u32, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
-    holds_for_each(count, surrounded(), ask);
+    holds_for_each(count, surrounded(), |random| told_with(random, ask(random)));
 }
 
-fn holds_for_each(
+/// Shows the cluster of which something does not hold.
+fn told_with(random: &Random, answer: Result<(), TestCaseError>) -> Result<(), TestCaseError> {
+    answer.map_err(|error| TestCaseError::fail(format!("{error}\n{}", random.text)))
+}
+
+/// The same for two clusters that have nothing to do with each other.
+pub fn holds_for_pairs(
     count: u32,
-    clusters: impl Strategy<Value = Random>,
-    ask: impl Fn(&Random) -> Result<(), TestCaseError>,
+    backend: Backend,
+    ask: impl Fn(&Random, &Random) -> Result<(), TestCaseError>,
+) {
+    holds_for_each(count, (clusters(backend), clusters(backend)), |(one, other)| {
+        told_with(one, told_with(other, ask(one, other)))
+    });
+}
+
+fn holds_for_each<T: std::fmt::Debug>(
+    count: u32,
+    clusters: impl Strategy<Value = T>,
+    ask: impl Fn(&T) -> Result<(), TestCaseError>,
 ) {
     let config =
         Config { cases: count, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let done = runner.run(&clusters, |random| {
-        ask(&random).map_err(|error| TestCaseError::fail(format!("{error}\n{}", random.text)))
-    });
-    if let Err(error) = done {
+    if let Err(error) = runner.run(&clusters, |random| ask(&random)) {
         panic!("{error}");
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use ichor_core::reload::{Change, Comparison, Configuration, Daemon, compare, difference, in_order};
+use ichor_core::reload::{Change, Comparison, Configuration, Daemon, Line, compare, difference, in_order};
 
 use super::frr::Frr;
 use super::lab::Machine;
@@ -15,7 +15,8 @@ pub struct Vty(UnixStream);
 impl Vty {
     /// Connects to a daemon of a machine.
     pub fn open(machine: &Machine, daemon: Daemon) -> Self {
-        let mut vty = Self(UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty"))).unwrap());
+        let socket = UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty")));
+        let mut vty = Self(socket.unwrap_or_else(|error| panic!("{daemon} does not answer: {error}")));
         assert_eq!(vty.ask("enable").1, 0);
         vty
     }
@@ -35,18 +36,16 @@ impl Vty {
         }
     }
 
-    /// Makes changes; what the daemon did not do is returned.
-    pub fn apply<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) -> Vec<String> {
-        let mut against = Vec::new();
-        self.ask("configure terminal");
-        for command in changes.into_iter().flat_map(Change::commands) {
+    /// Makes a change, or says why the daemon did not.
+    pub fn apply(&mut self, change: &Change) -> Result<(), String> {
+        for command in change.commands() {
             let (said, status) = self.ask(&command);
             if status != 0 {
-                against.push(format!("{command}: {status} {said}"));
+                self.ask(Change::END);
+                return Err(format!("{command}: {status} {said}"));
             }
         }
-        self.ask("end");
-        against
+        Ok(())
     }
 }
 
@@ -71,8 +70,8 @@ pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>
     }));
     let mut against = Vec::new();
     for (daemon, change) in &changes {
-        let said = Vty::open(machine, *daemon).apply([change]);
-        against.extend(said.into_iter().map(|said| format!("{daemon}: {said}")));
+        let refused = Vty::open(machine, *daemon).apply(change).err();
+        against.extend(refused.map(|said| format!("{daemon}: {said}")));
     }
     (changes, against)
 }
@@ -80,8 +79,11 @@ pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>
 /// What of a configuration does not run, and what runs besides, daemon by daemon.
 pub fn compared(machine: &Machine, frr: Frr, conf: &str) -> Vec<String> {
     let intended = Configuration::parse(conf);
-    let mut wrong = Vec::new();
-    for daemon in daemons(machine, frr) {
+    let daemons = daemons(machine, frr);
+    let lost = |line: &&Line| !daemons.iter().any(|daemon| daemon.takes(frr.version(), line));
+    let lost = intended.lines().iter().filter(lost);
+    let mut wrong: Vec<_> = lost.map(|line| format!("no daemon takes: {line}")).collect();
+    for daemon in daemons {
         let running = running(machine, frr, daemon);
         let Comparison { missing, extra } = compare(&running, &intended.of(daemon, frr.version()));
         wrong.extend(missing.iter().map(|line| format!("{daemon} lacks: {line}")));

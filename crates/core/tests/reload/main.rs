@@ -6,5 +6,9 @@ mod common;
 mod property;
 
 mod lab {
+    mod beside;
+    mod daemons;
     mod pairs;
+    mod session;
+    mod template;
 }

@@ -14,7 +14,7 @@ use super::vty::{Answer, Vty, VtyError};
 use crate::say;
 
 /// mgmtd hands on what it was told after it has answered.
-const SETTLING: Duration = Duration::from_millis(1000);
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
 const FIRST: [&str; 6] =
@@ -99,12 +99,15 @@ impl Told {
         }
         // Not all of them know all of these.
         self.vty.tell(&intent.first).await?;
+        if !fresh {
+            self.vty.ask(Change::END).await?;
+        }
         Ok(())
     }
 
     /// Tells changes in one go; what was not done is returned.
-    async fn tell(&mut self, changes: Vec<Change>) -> Result<Vec<String>, VtyError> {
-        let commands: Vec<Vec<String>> = changes.iter().map(Change::commands).collect();
+    async fn tell(&mut self, changes: Vec<Change>, fresh: bool) -> Result<Vec<String>, VtyError> {
+        let commands: Vec<Vec<String>> = changes.iter().map(|change| commands(change, fresh)).collect();
         let answers = self.vty.tell(&commands.concat()).await?;
         let mut answers = answers.iter();
         let mut against = Vec::new();
@@ -116,6 +119,17 @@ impl Told {
         }
         Ok(against)
     }
+}
+
+/// What is sent for a change. What a daemon starts with is one file to it, and may not be closed in between.
+fn commands(change: &Change, fresh: bool) -> Vec<String> {
+    if !fresh {
+        return change.commands();
+    }
+    let mut commands = change.line.path();
+    let deep = change.line.above.len() + usize::from(change.line.opens().is_some());
+    commands.extend(std::iter::repeat_n("exit".to_owned(), deep));
+    commands
 }
 
 /// Brings daemons to what is meant. `fresh` ones read it as the file they start with: bgpd connects to nobody before its end.
@@ -135,9 +149,10 @@ pub(super) async fn load(
     let changes = running.iter().map(|(daemon, running)| {
         (*daemon, difference(running, &intent.configuration.of(*daemon, intent.version)))
     });
-    let said = make(&mut told, in_order(changes)).await;
-    let tail = if fresh { &["XFRR_end_configuration", "end"][..] } else { &["end"] };
-    join_all(told.iter_mut().map(|told| told.vty.tell(tail))).await;
+    let said = make(&mut told, in_order(changes), fresh).await;
+    if fresh {
+        join_all(told.iter_mut().map(|told| told.vty.tell(&["XFRR_end_configuration", Change::END]))).await;
+    }
     let said = said?;
     if !said.is_empty() {
         say::debug(format_args!("said on the way: {}", said.join("; ")));
@@ -145,14 +160,18 @@ pub(super) async fn load(
     settled(intent, &mut told, said).await
 }
 
-/// Makes changes, one stage after the other.
-async fn make(told: &mut [Told], changes: Vec<(Daemon, Change)>) -> Result<Vec<String>, VtyError> {
+/// Makes changes, one phase after the other.
+async fn make(
+    told: &mut [Told],
+    changes: Vec<(Daemon, Change)>,
+    fresh: bool,
+) -> Result<Vec<String>, VtyError> {
     let mut said = Vec::new();
-    for stage in changes.chunk_by(|(_, one), (_, other)| one.stage == other.stage) {
+    for phase in changes.chunk_by(|(_, one), (_, other)| one.phase == other.phase) {
         let all = told.iter_mut().map(|told| {
-            let own = stage.iter().filter(|(daemon, _)| *daemon == told.daemon);
+            let own = phase.iter().filter(|(daemon, _)| *daemon == told.daemon);
             let own: Vec<Change> = own.map(|(_, change)| change.clone()).collect();
-            told.tell(own)
+            told.tell(own, fresh)
         });
         said.extend(try_join_all(all).await?.concat());
     }

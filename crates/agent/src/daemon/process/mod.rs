@@ -238,7 +238,8 @@ mod tests {
 
         // Reaped by the one who started it, as an earlier run's are by somebody else.
         let waited = async { left.wait().await.unwrap() };
-        let ((), status) = tokio::join!(leftover::end(&[name], &[&mark], Duration::from_secs(2)), waited);
+        let (names, marks) = ([name], [mark.as_str()]);
+        let ((), status) = tokio::join!(leftover::end(&names, &marks, Duration::from_secs(2)), waited);
 
         assert!(!status.success());
         assert!(other.try_wait().unwrap().is_none());

@@ -3,11 +3,12 @@
 use ichor_core::cluster::section::Backend;
 use ichor_core::render::routing::{File, Service};
 
-use crate::common::frr::{Frr, lines};
+use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};
 use crate::common::routing::told;
+use crate::common::vty::compared;
 
-/// The lines of a service that running daemons do not have, and what they said when they were told.
+/// The lines of a service that running daemons do not have, those they have besides, and what they said when they were told.
 pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     let (conf, daemons) = (&service.files[0].text, &service.files[1].text);
     let machine = frr.machine();
@@ -15,9 +16,7 @@ pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     frr.start(&machine, Some(daemons));
     let loaded = Frr::load(&machine, conf);
     assert!(loaded.status.success(), "{frr:?}: {}\n{conf}", said(&loaded));
-    let running = lines(&machine.ask("vtysh -c 'show running-config'"));
-    let lost = lines(conf).difference(&running).filter(|line| !goes_without_saying(line)).cloned().collect();
-    (lost, said(&loaded))
+    (compared(&machine, frr, conf), said(&loaded))
 }
 
 /// What of a node the daemons look at: its ports, and the addresses that zebra shall take as a source.
@@ -30,20 +29,6 @@ fn surroundings(machine: &Machine, conf: &str) {
             machine.ask(&format!("ip address add {address} dev lo"));
         }
     }
-}
-
-/// What FRR does anyway and therefore does not repeat; a port is a name without dots and colons.
-fn goes_without_saying(line: &str) -> bool {
-    let unnumbered = |text: &str| {
-        let port = text
-            .split_once(" / neighbor ")
-            .and_then(|(_, rest)| rest.strip_suffix(" capability extended-nexthop"));
-        port.is_some_and(|port| !port.contains([':', '.']) && port.chars().any(|c| c.is_ascii_lowercase()))
-    };
-    let defaults = ["/ detect-multiplier 3", "/ receive-interval 300", "/ transmit-interval 300"];
-    line.starts_with("hostname ")
-        || unnumbered(line)
-        || defaults.iter().any(|default| line.ends_with(default))
 }
 
 fn every_line_is_run_by(frr: Frr) {
@@ -73,6 +58,11 @@ fn a_line_that_is_taken_for_another_is_noticed() {
     for frr in Frr::ALL {
         let (lost, _) = lost(frr, &service);
 
-        assert_eq!(lost, ["router bgp 65001 / neighbor 10.0.0.1 timers 9 3"], "{frr:?}");
+        let neighbor = "router bgp 65001 / neighbor 10.0.0.1";
+        let want = [
+            format!("bgpd lacks: {neighbor} timers 9 3"),
+            format!("bgpd has besides: {neighbor} timers 1 3"),
+        ];
+        assert_eq!(lost, want, "{frr:?}");
     }
 }

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use ichor_core::cluster::section::Backend;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};
+use crate::common::random::{Random, holds_for_pairs};
 use crate::common::routing::told;
 use crate::common::vty::{compared, reload};
 
@@ -26,19 +29,25 @@ pub fn idle(frr: Frr, confs: &[&str]) -> Machine {
     machine
 }
 
-/// Loads each file in turn, the first as FRR itself would, the others by what differs.
-fn turned_into_each_other(frr: Frr, confs: &[(String, String)]) {
+/// What goes wrong when each file is loaded in turn, the first as FRR itself would, the others by what differs.
+pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
     let texts: Vec<_> = confs.iter().map(|(_, conf)| conf.as_str()).collect();
     let machine = idle(frr, &texts);
     let loaded = Frr::load(&machine, texts[0]);
     assert!(loaded.status.success(), "{}", said(&loaded));
-    assert_eq!(compared(&machine, frr, texts[0]), Vec::<String>::new(), "{frr:?} {}", confs[0].0);
+    let mut wrong = compared(&machine, frr, texts[0]);
     for pair in confs.windows(2) {
         let (changes, against) = reload(&machine, frr, &pair[1].1);
-        let state = || format!("{frr:?} {} -> {}: {against:#?}\n{changes:#?}", pair[0].0, pair[1].0);
-        assert!(against.is_empty(), "{}", state());
-        assert_eq!(compared(&machine, frr, &pair[1].1), Vec::<String>::new(), "{}", state());
+        wrong.extend(against);
+        wrong.extend(compared(&machine, frr, &pair[1].1));
+        if !wrong.is_empty() {
+            wrong.push(format!("{frr:?} {} -> {}", pair[0].0, pair[1].0));
+            wrong
+                .extend(changes.iter().map(|(daemon, change)| format!("{daemon} was told: {}", change.line)));
+            break;
+        }
     }
+    wrong
 }
 
 /// The files of all cases, there and back again.
@@ -46,7 +55,35 @@ fn there_and_back(frr: Frr) {
     let confs: Vec<_> =
         told(Backend::Frr).into_iter().map(|(name, service)| (name, service.files[0].text.clone())).collect();
     let back = confs.iter().rev().skip(1).cloned();
-    turned_into_each_other(frr, &confs.iter().cloned().chain(back).collect::<Vec<_>>());
+    let wrong = wrong(frr, &confs.iter().cloned().chain(back).collect::<Vec<_>>());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Two clusters that nobody thought of, there and back again.
+fn any_pair(frr: Frr) {
+    let confs = |random: &Random| {
+        let told = random.told()?.into_iter().map(|told| (told.name, told.service.files[0].text.clone()));
+        Ok::<Vec<_>, TestCaseError>(told.collect())
+    };
+    holds_for_pairs(12, Backend::Frr, |one, other| {
+        let mut all = [confs(one)?, confs(other)?].concat();
+        all.extend(all.first().cloned());
+        if !all.is_empty() {
+            let wrong = wrong(frr, &all);
+            prop_assert!(wrong.is_empty(), "{:#?}\n{:#?}", wrong, all);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn frr_8_turns_any_cluster_into_any_other() {
+    any_pair(Frr::V8);
+}
+
+#[test]
+fn frr_10_turns_any_cluster_into_any_other() {
+    any_pair(Frr::V10);
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! Beside FRR's own way, `frr-reload.py`: the same files end in the same state.
+
+use ichor_core::cluster::section::Backend;
+use ichor_core::reload::{Configuration, compare};
+
+use super::pairs::idle;
+use crate::common::frr::Frr;
+use crate::common::lab::said;
+use crate::common::routing::told;
+use crate::common::vty::reload;
+
+#[test]
+fn frr_8_ends_where_frr_reload_would_take_it() {
+    let frr = Frr::V8;
+    let confs: Vec<_> =
+        told(Backend::Frr).into_iter().map(|(_, service)| service.files[0].text.clone()).collect();
+    let texts: Vec<_> = confs.iter().map(String::as_str).collect();
+    let machines = [idle(frr, &texts), idle(frr, &texts)];
+    for machine in &machines {
+        assert!(Frr::load(machine, texts[0]).status.success());
+    }
+    let [ours, theirs] = &machines;
+    let runs = |machine: &crate::common::lab::Machine| {
+        Configuration::parse(&machine.ask("vtysh -c 'show running-config'"))
+    };
+
+    for conf in &texts[1..] {
+        let (_, against) = reload(ours, frr, conf);
+        theirs.write("/etc/frr/frr.conf", conf);
+        let done = theirs.run("/usr/lib/frr/frr-reload.py --reload --stdout /etc/frr/frr.conf");
+
+        assert_eq!(against, Vec::<String>::new());
+        let found = compare(&runs(ours), &runs(theirs));
+        assert!(found.is_same(), "{found:#?}\n{}\n{conf}", said(&done));
+    }
+}
