@@ -102,10 +102,10 @@ pub const ROUTES: [&str; 2] = ["show ip route vrf all bgp json", "show ipv6 rout
 
 /// The sessions, from the answers to [`NEIGHBORS`] and, where BFD runs, [`PEERS`].
 pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, Strange> {
-    let neighbors = object(NEIGHBORS, neighbors)?;
-    let peers = peers.map(|peers| bfd_peers(peers)).transpose()?.unwrap_or_default();
+    let neighbors = objects(NEIGHBORS, neighbors)?;
+    let peers = peers.map(bfd_peers).transpose()?.unwrap_or_default();
     let mut found = Vec::new();
-    for (vrf, of_vrf) in &neighbors {
+    for (vrf, of_vrf) in neighbors.iter().flatten() {
         // Beside the neighbours, an instance tells its own name and number.
         for (name, told) in of_vrf.as_object().into_iter().flatten().filter(|(_, told)| told.is_object()) {
             found.push(session(vrf, name, told, &peers));
@@ -114,12 +114,10 @@ pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, St
     Ok(found)
 }
 
-fn object(question: &'static str, text: &str) -> Result<Map<String, Value>, Strange> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Strange { question, reason: "it is no object".to_owned() }),
-        Err(error) => Err(Strange { question, reason: error.to_string() }),
-    }
+/// FRR 8 answers with one object after the other, one for each VRF.
+fn objects(question: &'static str, text: &str) -> Result<Vec<Map<String, Value>>, Strange> {
+    let all = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+    all.collect::<Result<_, _>>().map_err(|error| Strange { question, reason: error.to_string() })
 }
 
 /// One end of a BFD session, and whether it is up.
@@ -245,11 +243,11 @@ impl fmt::Display for Route {
 pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
     let mut found = Vec::new();
     for (question, answer) in ROUTES.into_iter().zip(answers) {
-        for (key, told) in object(question, answer)? {
+        for (key, told) in objects(question, answer)?.into_iter().flatten() {
             // With several VRFs there is one more level, of their names.
             match told {
                 Value::Object(of_vrf) => {
-                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found))
+                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found));
                 }
                 told => installed(&key, &told, &mut found),
             }
@@ -274,5 +272,148 @@ fn installed(prefix: &str, told: &Value, found: &mut Vec<Route>) {
         if here {
             found.push(Route { domain, prefix, hops, source });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! told {
+        ($release:literal, $file:literal) => {
+            include_str!(concat!("../../tests/agent/frr/", $release, "/", $file))
+        };
+    }
+
+    /// What FRR 8.4 and 10.3 said of a session with a leaf: while it was up, and after the leaf shut it down.
+    const TOLD: [[&str; 5]; 2] = [
+        [
+            told!("8.4", "up/neighbors.json"),
+            told!("8.4", "up/peers.json"),
+            told!("8.4", "down/neighbors.json"),
+            told!("8.4", "down/peers.json"),
+            told!("8.4", "up/routes.json"),
+        ],
+        [
+            told!("10.3", "up/neighbors.json"),
+            told!("10.3", "up/peers.json"),
+            told!("10.3", "down/neighbors.json"),
+            told!("10.3", "down/peers.json"),
+            told!("10.3", "up/routes.json"),
+        ],
+    ];
+
+    fn one(neighbors: &str, peers: &str) -> Session {
+        let [session] = sessions(neighbors, Some(peers)).unwrap().try_into().unwrap();
+        session
+    }
+
+    #[test]
+    fn a_session_that_is_up_has_an_uptime_and_prefixes() {
+        for [neighbors, peers, ..] in TOLD {
+            let session = one(neighbors, peers);
+
+            assert_eq!((session.peer.as_str(), session.domain.as_deref()), ("eth0", None));
+            assert!(session.address.unwrap().starts_with("fe80::"));
+            assert_eq!(
+                (session.state, session.bfd, session.asn),
+                (State::Established, Some(true), Some(65100))
+            );
+            assert_eq!((session.received, session.sent, session.established), (1, 1, 1));
+            assert!(session.uptime.is_some());
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_down_says_why() {
+        for [_, _, neighbors, peers, _] in TOLD {
+            let session = one(neighbors, peers);
+
+            assert_eq!((session.state, session.uptime, session.received), (State::Idle, None, 0));
+            assert_eq!(
+                session.said.as_deref(),
+                Some("BGP Notification received: Cease/Administrative Shutdown")
+            );
+        }
+    }
+
+    #[test]
+    fn bfd_is_that_of_the_address_a_port_was_found_at() {
+        for [neighbors, peers, ..] in TOLD {
+            let moved = peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:");
+
+            assert_eq!(one(neighbors, &moved).bfd, Some(false));
+            assert_eq!(one(neighbors, &peers.replace("\"up\"", "\"down\"")).bfd, Some(false));
+        }
+    }
+
+    #[test]
+    fn sessions_of_other_vrfs_have_their_name() {
+        let neighbors = TOLD[0][0].replace("\"default\":{", "\"metallb\":{");
+
+        let [session] = sessions(&neighbors, None).unwrap().try_into().unwrap();
+
+        assert_eq!(session.domain.as_deref(), Some("metallb"));
+    }
+
+    #[test]
+    fn routes_are_those_that_are_in_the_kernel() {
+        for [.., told] in TOLD {
+            let here = routes([told, "{}"]).unwrap();
+            let twice = routes([&format!("{told}{}", told.replace("default", "red")), "{}"]).unwrap();
+            let gone = routes([&told.replace("\"installed\":true,", ""), "{}"]).unwrap();
+
+            let shown = |routes: Vec<Route>| routes.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(here[0].next_hops, 1);
+            assert_eq!(shown(here), ["198.51.100.0/24"]);
+            assert_eq!(shown(twice), ["198.51.100.0/24", "198.51.100.0/24 in red"]);
+            assert_eq!(gone, []);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_answer_is_an_error() {
+        let error = sessions("% no such thing", None).unwrap_err().to_string();
+
+        assert!(
+            error.starts_with("FRR's answer to `show bgp vrf all neighbors json` is not understood"),
+            "{error}"
+        );
+        assert_eq!(sessions("{}", Some("[]")), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn daemons_run_in_their_order_with_the_options_of_the_file() {
+        let text = "# ours\nbgpd=yes\nbgpd_options=\"  -P 0 -d -M rpki\"\nbfdd=no\nzebra_options='-s 9'\nfrr_profile=\"datacenter\"\n";
+        let shown = |version| {
+            let runs = daemons(text, version).unwrap();
+            runs.iter().map(|run| format!("{} {}", run.daemon, run.options.join(" "))).collect::<Vec<_>>()
+        };
+
+        let eight = [
+            "zebra -s 9 -P 0 -F datacenter",
+            "staticd -P 0 -F datacenter",
+            "bgpd -P 0 -M rpki -F datacenter",
+        ];
+
+        assert_eq!(shown((8, 4)), eight);
+        assert_eq!(shown((10, 3))[0], "mgmtd -P 0 -F datacenter");
+        assert_eq!(shown((10, 3))[1..], eight);
+    }
+
+    #[test]
+    fn what_a_node_cannot_run_is_all_named() {
+        let error = daemons("ospfd=yes\nripd=yes\nzebra=no\n", (8, 4)).unwrap_err();
+
+        assert_eq!(error.0.len(), 3);
+        assert!(error.to_string().contains("nothing works without zebra"), "{error}");
+    }
+
+    #[test]
+    fn a_release_is_the_first_two_numbers_of_a_version() {
+        assert_eq!(version("zebra version 8.4.4\nCopyright 1996-2005 Kunihiro Ishiguro\n"), Some((8, 4)));
+        assert_eq!(version("zebra version 10.3\n"), Some((10, 3)));
+        assert_eq!(version("zebra version 10.5.1_git\n"), Some((10, 5)));
+        assert_eq!(version("zebra\n"), None);
     }
 }

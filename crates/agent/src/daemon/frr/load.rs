@@ -14,7 +14,7 @@ use super::vty::{Answer, Vty, VtyError};
 use crate::say;
 
 /// mgmtd hands on what it was told after it has answered.
-const SETTLING: Duration = Duration::from_millis(1000);
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
 const FIRST: [&str; 6] =
@@ -90,9 +90,24 @@ impl Told {
         Ok(Configuration::parse(&text).of(self.daemon, version))
     }
 
+    /// Opens the configuration, as vtysh does: with a file to start with, FRR from 9 on wants it locked for a file.
+    async fn begin(&mut self, intent: &Intent, fresh: bool) -> Result<(), VtyError> {
+        let lock = if fresh && intent.version.0 >= 9 { " file-lock" } else { "" };
+        self.vty.ask(&format!("configure terminal{lock}")).await?;
+        if fresh {
+            self.vty.ask("XFRR_start_configuration").await?;
+        }
+        // Not all of them know all of these.
+        self.vty.tell(&intent.first).await?;
+        if !fresh {
+            self.vty.ask(Change::END).await?;
+        }
+        Ok(())
+    }
+
     /// Tells changes in one go; what was not done is returned.
-    async fn tell(&mut self, changes: Vec<Change>) -> Result<Vec<String>, VtyError> {
-        let commands: Vec<Vec<String>> = changes.iter().map(Change::commands).collect();
+    async fn tell(&mut self, changes: Vec<Change>, fresh: bool) -> Result<Vec<String>, VtyError> {
+        let commands: Vec<Vec<String>> = changes.iter().map(|change| commands(change, fresh)).collect();
         let answers = self.vty.tell(&commands.concat()).await?;
         let mut answers = answers.iter();
         let mut against = Vec::new();
@@ -106,6 +121,17 @@ impl Told {
     }
 }
 
+/// What is sent for a change. What a daemon starts with is one file to it, and may not be closed in between.
+fn commands(change: &Change, fresh: bool) -> Vec<String> {
+    if !fresh {
+        return change.commands();
+    }
+    let mut commands = change.line.path();
+    let deep = change.line.above.len() + usize::from(change.line.opens().is_some());
+    commands.extend(std::iter::repeat_n("exit".to_owned(), deep));
+    commands
+}
+
 /// Brings daemons to what is meant. `fresh` ones read it as the file they start with: bgpd connects to nobody before its end.
 pub(super) async fn load(
     intent: &Intent,
@@ -114,21 +140,19 @@ pub(super) async fn load(
 ) -> Result<Result<(), NotTaken>, VtyError> {
     let mut told =
         try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
-    let mut head = vec!["configure terminal".to_owned()];
-    head.extend(fresh.then(|| "XFRR_start_configuration".to_owned()));
-    head.extend(intent.first.iter().cloned());
     let running = told.iter_mut().map(|told| async {
         let running = told.running(intent.version).await?;
-        told.vty.tell(&head).await?;
+        told.begin(intent, fresh).await?;
         Ok::<_, VtyError>((told.daemon, running))
     });
     let running = try_join_all(running).await?;
     let changes = running.iter().map(|(daemon, running)| {
         (*daemon, difference(running, &intent.configuration.of(*daemon, intent.version)))
     });
-    let said = make(&mut told, in_order(changes)).await;
-    let tail = if fresh { &["XFRR_end_configuration", "end"][..] } else { &["end"] };
-    join_all(told.iter_mut().map(|told| told.vty.tell(tail))).await;
+    let said = make(&mut told, in_order(changes), fresh).await;
+    if fresh {
+        join_all(told.iter_mut().map(|told| told.vty.tell(&["XFRR_end_configuration", Change::END]))).await;
+    }
     let said = said?;
     if !said.is_empty() {
         say::debug(format_args!("said on the way: {}", said.join("; ")));
@@ -136,14 +160,18 @@ pub(super) async fn load(
     settled(intent, &mut told, said).await
 }
 
-/// Makes changes, one stage after the other.
-async fn make(told: &mut [Told], changes: Vec<(Daemon, Change)>) -> Result<Vec<String>, VtyError> {
+/// Makes changes, one phase after the other.
+async fn make(
+    told: &mut [Told],
+    changes: Vec<(Daemon, Change)>,
+    fresh: bool,
+) -> Result<Vec<String>, VtyError> {
     let mut said = Vec::new();
     for phase in changes.chunk_by(|(_, one), (_, other)| one.phase == other.phase) {
         let all = told.iter_mut().map(|told| {
             let own = phase.iter().filter(|(daemon, _)| *daemon == told.daemon);
             let own: Vec<Change> = own.map(|(_, change)| change.clone()).collect();
-            told.tell(own)
+            told.tell(own, fresh)
         });
         said.extend(try_join_all(all).await?.concat());
     }

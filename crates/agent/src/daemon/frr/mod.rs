@@ -261,12 +261,21 @@ impl Suite {
     pub async fn stop(mut self, why: Stop) {
         self.members.iter_mut().for_each(|member| member.watch = None);
         match why {
-            // zebra before bgpd, which would else take its routes back. bgpd says no good-bye, so neighbours wait for it.
+            // bfdd first: neighbours must not take it for a path that is cut. zebra before bgpd, which would else take its routes
+            // back. bgpd says no good-bye, so neighbours wait for it.
             Stop::Planned => {
+                self.end(Daemon::Bfdd, false).await;
                 self.end(Daemon::Zebra, false).await;
                 self.end(Daemon::Bgpd, true).await;
             }
-            Stop::Leaving => self.end(Daemon::Bgpd, false).await,
+            Stop::Leaving => {
+                if let Err(error) = self.say_goodbye().await {
+                    say::warn(format_args!(
+                        "neighbours may not have been told that the node leaves: {error}"
+                    ));
+                }
+                self.end(Daemon::Bgpd, false).await;
+            }
         }
         join_all(self.members.iter_mut().map(|member| member.kept.stop(END))).await;
     }
@@ -289,14 +298,27 @@ impl Suite {
 
     /// Drops the sessions of BGP, so that all is learnt anew and given to the kernel again.
     pub async fn reset_sessions(&self) -> Result<(), FrrError> {
+        self.ask(Daemon::Bgpd, "clear bgp *").await?;
+        Ok(())
+    }
+
+    /// Tells every neighbour that the node leaves: with graceful restart, bgpd ends without a word.
+    async fn say_goodbye(&self) -> Result<(), FrrError> {
         let mut vty = Vty::open(Daemon::Bgpd.name(), &self.place.socket(Daemon::Bgpd)).await?;
-        vty.ask("enable").await?;
-        vty.ask("clear bgp *").await?;
+        let mut commands = vec!["enable", "configure terminal"];
+        let lines = self.intent.configuration.lines().iter();
+        let instances = lines.filter(|line| line.above.is_empty() && line.text.starts_with("router bgp "));
+        commands
+            .extend(instances.flat_map(|line| [line.text.as_str(), "bgp shutdown message leaving", "exit"]));
+        vty.tell(&commands).await?;
         Ok(())
     }
 
     async fn ask(&self, daemon: Daemon, question: &str) -> Result<String, VtyError> {
-        Vty::open(daemon.name(), &self.place.socket(daemon)).await?.ask(question).await
+        let mut vty = Vty::open(daemon.name(), &self.place.socket(daemon)).await?;
+        // bfdd tells nothing without.
+        vty.ask("enable").await?;
+        vty.ask(question).await
     }
 
     fn member(&mut self, daemon: Daemon) -> Option<&mut Member> {

@@ -1,13 +1,14 @@
 //! Asking one of FRR's daemons, over its socket.
 //!
 //! A command ends with a NUL byte; an answer ends with three and a status. Commands may be sent before the answers to the ones
-//! before them are there.
+//! before them are there, but not to mgmtd: it puts a command off until others have done their part, and forgets what it has
+//! read beyond it (FRR 10.3).
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ichor_core::reload::without_secret;
+use ichor_core::reload::{Daemon, without_secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -111,9 +112,22 @@ impl Vty {
         }
     }
 
-    /// Sends commands in one go, and gives the answers in their order. When the daemon ends the connection, those that it gave
-    /// before.
+    /// Sends commands, and gives the answers in their order. When the daemon ends the connection, those that it gave before.
     pub async fn tell(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<Answer>, VtyError> {
+        let at_once = if self.daemon == Daemon::Mgmtd.name() { 1 } else { commands.len().max(1) };
+        let mut answers = Vec::with_capacity(commands.len());
+        for some in commands.chunks(at_once) {
+            let given = self.tell_at_once(some).await?;
+            let ended = given.len() < some.len();
+            answers.extend(given);
+            if ended {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn tell_at_once(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<Answer>, VtyError> {
         let mut bytes = Vec::new();
         for command in commands {
             bytes.extend(command.as_ref().bytes().filter(|byte| *byte != 0));

@@ -1,6 +1,6 @@
 //! Asking a daemon regularly whether it is still there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ichor_core::reload::Daemon;
@@ -42,7 +42,7 @@ impl Drop for Watch {
     }
 }
 
-async fn answers(daemon: Daemon, socket: &PathBuf) -> bool {
+async fn answers(daemon: Daemon, socket: &Path) -> bool {
     let ask = async { Vty::open(daemon.name(), socket).await?.ask("show version").await };
     matches!(timeout(PATIENCE, ask).await, Ok(Ok(_) | Err(VtyError::Refused { .. })))
 }

@@ -180,3 +180,68 @@ impl Kept {
 fn told(status: io::Result<ExitStatus>) -> String {
     status.map_or_else(|error| error.to_string(), |status| status.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Kept {
+        let arguments = vec!["-c".to_owned(), script.to_owned()];
+        Kept::new(Program { name: "test".to_owned(), path: "/bin/sh".into(), arguments })
+    }
+
+    #[tokio::test]
+    async fn an_end_is_noticed_and_the_program_may_start_again_at_once() {
+        let mut kept = shell("exit 3");
+        kept.start().unwrap();
+
+        assert_eq!(kept.ended().await, "exit status: 3");
+
+        assert_eq!(kept.pid(), None);
+        assert!(kept.is_due());
+        kept.start().unwrap();
+        kept.ended().await;
+        assert!(!kept.is_due());
+    }
+
+    #[tokio::test]
+    async fn who_does_not_end_when_asked_is_made_to() {
+        let mut kept = shell("trap '' TERM; while :; do sleep 0.1; done");
+        kept.start().unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let start = Instant::now();
+
+        kept.stop(Duration::from_millis(300)).await;
+
+        assert!((300..3000).contains(&start.elapsed().as_millis()));
+        assert_eq!(kept.pid(), None);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_named() {
+        let path = PathBuf::from("/nowhere/bgpd");
+        let mut kept = Kept::new(Program { name: "bgpd".to_owned(), path, arguments: Vec::new() });
+
+        assert_eq!(kept.start().unwrap_err().to_string(), "cannot start bgpd (/nowhere/bgpd)");
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_run_left_is_ended_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("bgpd.pid").display().to_string();
+        let start =
+            |word: &str| Command::new("/bin/sh").args(["-c", "sleep 60; :", word]).kill_on_drop(true).spawn();
+        let (mut left, mut other) = (start(&mark).unwrap(), start("/elsewhere/bgpd.pid").unwrap());
+        let shell = std::fs::canonicalize("/bin/sh").unwrap();
+        let name = shell.file_name().unwrap().to_str().unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+
+        // Reaped by the one who started it, as an earlier run's are by somebody else.
+        let waited = async { left.wait().await.unwrap() };
+        let (names, marks) = ([name], [mark.as_str()]);
+        let ((), status) = tokio::join!(leftover::end(&names, &marks, Duration::from_secs(2)), waited);
+
+        assert!(!status.success());
+        assert!(other.try_wait().unwrap().is_none());
+    }
+}

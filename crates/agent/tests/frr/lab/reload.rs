@@ -1,0 +1,83 @@
+//! Configurations that change while sessions are up.
+
+use std::time::Instant;
+
+use super::{Node, routed};
+use crate::common::frr::Frr;
+
+const PLAIN: Node = Node { bfd: false };
+
+#[test]
+fn a_reload_keeps_the_session_and_changes_what_differs() {
+    for frr in Frr::ALL {
+        let (pair, mut agent) = routed(frr, PLAIN);
+        let before = pair.established();
+        let more = PLAIN.conf().replace(
+            "ip prefix-list OWN seq 5 permit 10.0.0.1/32",
+            "ip prefix-list OWN seq 5 permit 10.0.0.1/32\nip prefix-list OWN seq 10 permit 10.0.0.2/32",
+        );
+        pair.node.ask("ip addr add 10.0.0.2/32 dev lo");
+
+        let start = Instant::now();
+        let said = agent.reload(&pair.node, &more, &PLAIN.daemons(frr));
+        eprintln!("{frr:?}: reloaded after {:?}", start.elapsed());
+
+        assert_eq!(said, "reloaded");
+        let there = || !pair.leaf.run("ip route show 10.0.0.2").stdout.is_empty();
+        crate::common::lab::wait_for("the new address", there, || pair.log());
+        assert_eq!(pair.established(), before);
+        agent.stop("leaving");
+    }
+}
+
+#[test]
+fn a_refused_reload_leaves_the_configuration_before() {
+    for frr in Frr::ALL {
+        let (pair, mut agent) = routed(frr, PLAIN);
+        let before = pair.established();
+        let running = || pair.node.ask("vtysh -N node -c 'show running-config'");
+        let run_before = running();
+        // The first is refused, and the second one's lines are none of any daemon that runs.
+        let own_address = " neighbor 10.0.0.1 remote-as 65009\n coalesce-time 0";
+        for wrong in [
+            (" coalesce-time 0", own_address),
+            ("ip protocol bgp", "router ospf\n ospf router-id 1.1.1.1\nexit\nip protocol bgp"),
+        ] {
+            let conf = PLAIN.conf().replace(wrong.0, wrong.1);
+
+            let said = agent.reload(&pair.node, &conf, &PLAIN.daemons(frr));
+
+            assert!(
+                said.starts_with("error FRR refuses the configuration, and goes on with the one before"),
+                "{said}"
+            );
+            eprintln!("{frr:?}: {said}");
+            assert!(
+                said.contains("neighbor 10.0.0.1 remote-as 65009") || said.contains("router ospf"),
+                "{said}"
+            );
+        }
+        assert_eq!(running(), run_before);
+        assert_eq!(pair.established(), before);
+        agent.stop("leaving");
+    }
+}
+
+#[test]
+fn a_daemon_comes_and_goes_with_the_configuration() {
+    for frr in Frr::ALL {
+        let (pair, mut agent) = routed(frr, PLAIN);
+        let with = Node { bfd: true };
+        let pid = |name: &str| pair.node.run(&format!("pidof {name}")).stdout;
+        let bgpd = pid("bgpd");
+
+        assert_eq!(agent.reload(&pair.node, &with.conf(), &with.daemons(frr)), "reloaded");
+        assert!(!pid("bfdd").is_empty());
+        assert_eq!(agent.reload(&pair.node, &PLAIN.conf(), &PLAIN.daemons(frr)), "reloaded");
+        assert!(pid("bfdd").is_empty());
+
+        assert_eq!(pid("bgpd"), bgpd);
+        pair.wait_for_routes("after all");
+        agent.stop("leaving");
+    }
+}

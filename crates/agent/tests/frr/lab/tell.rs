@@ -1,0 +1,48 @@
+//! What is told of sessions and routes.
+
+use ichor_core::agent::Session;
+use ichor_core::agent::session::State;
+
+use super::{Node, routed};
+use crate::common::frr::Frr;
+use crate::common::lab::wait_for;
+
+#[test]
+fn sessions_are_told_as_they_are_up_and_down() {
+    for frr in Frr::ALL {
+        let (pair, mut agent) = routed(frr, Node { bfd: true });
+        let mut one = || -> Session {
+            let told = agent.tell("sessions");
+            let told: Vec<Session> = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"));
+            let [session] = told.try_into().unwrap();
+            session
+        };
+        let mut seen = one();
+        for _ in 0..50 {
+            if seen.bfd == Some(true) && seen.sent == 1 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            seen = one();
+        }
+
+        assert_eq!((seen.peer.as_str(), seen.domain.as_deref(), seen.asn), ("eth0", None, Some(65100)));
+        assert!(seen.address.as_deref().is_some_and(|address| address.starts_with("fe80::")), "{seen:?}");
+        assert_eq!((seen.state, seen.bfd), (State::Established, Some(true)), "{seen:?}");
+        assert_eq!((seen.received, seen.sent, seen.established), (1, 1, 1), "{seen:?}");
+        assert!(seen.uptime.is_some_and(|seconds| seconds < 60), "{seen:?}");
+        pair.leaf.ask("vtysh -c 'configure terminal' -c 'router bgp 65100' -c 'neighbor eth0 shutdown'");
+        wait_for("no session", || !pair.is_established(), || pair.log());
+        let mut down = one();
+        for _ in 0..50 {
+            if down.state != State::Established {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            down = one();
+        }
+        assert_eq!((down.uptime, down.received, down.sent), (None, 0, 0), "{down:?}");
+        assert!(down.said.as_deref().is_some_and(|said| said.contains("otification")), "{down:?}");
+        agent.stop("leaving");
+    }
+}
