@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ichor_core::agent::duty::{Duty, Health, Speech};
 use ichor_core::agent::gate::Position;
-use ichor_core::agent::route::{self, Difference, Hop, MAIN, Route};
+use ichor_core::agent::route::{self, Difference, MAIN, Route};
 use ichor_core::agent::scene::{Conditions, Scene, Waiting};
 use ichor_core::agent::status::{Anycast, Reload, Stage, Status, changes};
 use ichor_core::agent::wiring::steps;
@@ -28,6 +28,7 @@ use super::picture::{self, Processes};
 use super::{RunError, Settings};
 use crate::daemon::process::orphan::Reaper;
 use crate::daemon::{Any, DaemonError, Home, Stop, replace};
+use crate::kernel::routes::RouteError;
 use crate::kernel::{Change, Kernel, Outcome};
 use crate::machined::{self, Leaving};
 use crate::{health, say, serve};
@@ -169,7 +170,7 @@ impl Agent {
                 self.look().await;
             }
             Event::Paths => self.install().await,
-            Event::Leaving(_) => self.advance().await,
+            Event::Leaving => self.advance().await,
             Event::Anycast(now) => {
                 self.remember(now.gate);
                 self.advance().await;
@@ -181,10 +182,10 @@ impl Agent {
     }
 
     async fn changed(&mut self, changes: &BTreeSet<Change>) {
-        if changes.contains(&Change::Links) || changes.contains(&Change::Lost) {
+        if changes.contains(&Change::Links) {
             self.advance().await;
         }
-        if changes.contains(&Change::Routes) || changes.contains(&Change::Lost) {
+        if changes.contains(&Change::Routes) {
             self.mend().await;
         }
     }
@@ -297,7 +298,9 @@ impl Agent {
         match Scene::of(&self.duty, now) {
             Ok(scene) => Some(scene),
             Err(ambiguous) => {
-                ambiguous.into_iter().for_each(|error| self.hinder(error.to_string()));
+                for error in ambiguous {
+                    self.hinder(error.to_string());
+                }
                 None
             }
         }
@@ -338,7 +341,9 @@ impl Agent {
         let steps = match steps(wiring, &observed) {
             Ok(steps) => steps,
             Err(conflicts) => {
-                conflicts.into_iter().for_each(|conflict| self.hinder(conflict.to_string()));
+                for conflict in conflicts {
+                    self.hinder(conflict.to_string());
+                }
                 return false;
             }
         };
@@ -435,7 +440,7 @@ impl Agent {
         }
         let count = swept.len() as u64;
         let errors = self.kernel.reconcile(&Difference { install: swept, remove: Vec::new() }).await;
-        errors.iter().for_each(|error| say::warn(chain(error)));
+        tell(&errors);
         self.restored += count.saturating_sub(errors.len() as u64);
     }
 
@@ -469,16 +474,10 @@ impl Agent {
             Ok(paths) => paths,
             Err(error) => return say::debug(chain(&error)),
         };
-        let wanted: Vec<Route> = gobgp::routes(model, &paths, &self.links)
-            .into_iter()
-            .map(|route| {
-                let hops = route.gateways.iter().map(|way| Hop { via: Some(way.address), link: way.link });
-                Route::ours(MAIN, route.destination, route.source, hops)
-            })
-            .collect();
+        let wanted = gobgp::routes(model, &paths, &self.links);
         let Ok(kernel) = self.kernel.routes(&[MAIN]).await else { return };
         let errors = self.kernel.reconcile(&route::difference(&wanted, &kernel)).await;
-        errors.iter().for_each(|error| say::warn(chain(error)));
+        tell(&errors);
     }
 
     /// Looks at the daemon and tells what is new.
@@ -497,7 +496,8 @@ impl Agent {
         self.processes.see(&running, answers, now());
         let heard: BTreeMap<String, Instant> =
             self.routers.iter().map(|(port, (_, at))| (port.clone(), *at)).collect();
-        let sessions = picture::sessions(self.scene.as_ref(), sessions, &self.links, &heard);
+        let before = self.status.borrow().clone();
+        let sessions = picture::sessions(self.scene.as_ref(), sessions, &before, &self.links, &heard);
         let (stage, reason) = self.stage();
         let waiting = self.scene.iter().flat_map(|scene| &scene.waiting).map(ToString::to_string);
         let after = Status {
@@ -513,7 +513,7 @@ impl Agent {
             restored: self.restored,
             ..nothing(&self.duty)
         };
-        let before = self.status.send_replace(after.clone());
+        self.status.send_replace(after.clone());
         let changes = changes(&before, &after);
         for change in &changes {
             match change.level {
@@ -557,7 +557,7 @@ impl Agent {
     async fn withdraw(&self) {
         if let Ok(kernel) = self.kernel.routes(&[MAIN]).await {
             let errors = self.kernel.reconcile(&route::difference(&[], &kernel)).await;
-            errors.iter().for_each(|error| say::warn(chain(error)));
+            tell(&errors);
         }
     }
 }
@@ -597,6 +597,12 @@ pub(super) fn write(service: &Service, folder: &Path) -> Result<(), String> {
         replace(&folder.join(file.name), &file.text).map_err(|error| chain(&error))?;
     }
     Ok(())
+}
+
+fn tell(errors: &[RouteError]) {
+    for error in errors {
+        say::warn(chain(error));
+    }
 }
 
 fn now() -> Moment {

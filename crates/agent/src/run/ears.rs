@@ -61,7 +61,9 @@ impl Ears {
             });
             self.listening.insert(key, ear);
         }
-        before.into_values().for_each(|ear| ear.abort());
+        for ear in before.into_values() {
+            ear.abort();
+        }
     }
 
     /// Asks for routers on every port, until one answers.
@@ -79,15 +81,14 @@ struct Ear {
 impl Ear {
     async fn listen(self, mut asked: watch::Receiver<u64>) {
         loop {
-            match Port::open(&self.link) {
+            let failed = match Port::open(&self.link) {
                 Ok(port) => {
                     let Err(error) = self.serve(&port, &mut asked).await;
-                    say::debug(format_args!("{}: cannot listen for routers: {error}", self.link.name));
+                    error
                 }
-                Err(error) => {
-                    say::debug(format_args!("{}: cannot listen for routers: {error}", self.link.name))
-                }
-            }
+                Err(error) => error,
+            };
+            say::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
             sleep(LATER / 10).await;
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ichor_core::agent::status::Anycast;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::RunError;
 use super::agent::Agent;
@@ -17,8 +17,6 @@ use crate::kernel::{Change, Watch};
 use crate::machined::Leaving;
 use crate::say;
 
-/// Changes of links and routes come in heaps: this long is waited for the rest of one.
-const HEAP: Duration = Duration::from_millis(10);
 /// Between two looks at everything.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
@@ -34,7 +32,7 @@ pub(super) enum Event {
     /// The table of a daemon that installs no routes changed.
     Paths,
     /// Talos says that the node leaves, or that it does not.
-    Leaving(Option<Leaving>),
+    Leaving,
     /// The health check says whether anycast addresses are announced.
     Anycast(Anycast),
     /// Some time went by.
@@ -97,11 +95,11 @@ impl Events {
             _ = self.terminate.recv() => Event::End,
             _ = self.interrupt.recv() => Event::End,
             _ = self.hangup.recv() => Event::Reread,
-            Ok(()) = self.leaving.changed() => Event::Leaving(*self.leaving.borrow_and_update()),
+            Ok(()) = self.leaving.changed() => Event::Leaving,
             Ok(()) = self.anycast.changed() => Event::Anycast(self.anycast.borrow_and_update().clone()),
             why = tend => Event::Healed(why),
             Some(heard) = self.heard.recv() => Event::Heard(heard),
-            change = self.watch.next() => Event::Kernel(self.heap(change).await),
+            changes = self.watch.next() => Event::Kernel(self.kernel(changes)),
             told = paths => {
                 if told.is_err() {
                     self.paths = None;
@@ -112,27 +110,16 @@ impl Events {
         }
     }
 
-    /// A change of the kernel, and those that come right behind it.
-    async fn heap(&mut self, first: std::io::Result<Change>) -> BTreeSet<Change> {
-        let mut changes = BTreeSet::new();
-        let mut next = first;
-        loop {
-            match next {
-                Ok(change) => changes.insert(change),
-                Err(error) => {
-                    say::error(format_args!("{error}; everything is looked at again"));
-                    match Watch::open() {
-                        Ok(watch) => self.watch = watch,
-                        Err(error) => say::error(format_args!("cannot listen to the kernel: {error}")),
-                    }
-                    changes.insert(Change::Lost)
-                }
-            };
-            next = match timeout(HEAP, self.watch.next()).await {
-                Ok(change) if changes.len() < 4 => change,
-                _ => return changes,
-            };
-        }
+    /// What changed; where the kernel does not tell any more, anything may have.
+    fn kernel(&mut self, changes: std::io::Result<BTreeSet<Change>>) -> BTreeSet<Change> {
+        changes.unwrap_or_else(|error| {
+            say::error(format_args!("{error}; everything is looked at again"));
+            match Watch::open() {
+                Ok(watch) => self.watch = watch,
+                Err(error) => say::error(format_args!("cannot listen to the kernel: {error}")),
+            }
+            BTreeSet::from(Change::ALL)
+        })
     }
 
     /// Listens to the table of a daemon that installs no routes itself.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichor_core::agent::scene::Scene;
-use ichor_core::agent::status::{Daemon, Told, With};
+use ichor_core::agent::status::{Daemon, Status, Told, With};
 use ichor_core::agent::trouble::{Known, judge};
 use ichor_core::agent::{Link, Session};
 use ichor_core::moment::Moment;
@@ -36,15 +36,23 @@ impl Processes {
     }
 }
 
-/// What is told of sessions, each with what is wrong with it.
+/// What is told of sessions, each with what is wrong with it. A better reason of a moment before is kept.
 pub(super) fn sessions(
     scene: Option<&Scene>,
     sessions: Vec<Session>,
+    before: &Status,
     links: &[Link],
     heard: &BTreeMap<String, Instant>,
 ) -> Vec<Told> {
     let model = scene.and_then(|scene| scene.model.as_ref());
-    sessions.into_iter().map(|session| told(model, session, links, heard)).collect()
+    let told = |mut session: Session| {
+        let same = |was: &&Told| (&was.session.peer, &was.session.domain) == (&session.peer, &session.domain);
+        if let Some(was) = before.sessions.iter().find(same) {
+            session.remember(&was.session);
+        }
+        told(model, session, links, heard)
+    };
+    sessions.into_iter().map(told).collect()
 }
 
 fn told(model: Option<&Model>, session: Session, links: &[Link], heard: &BTreeMap<String, Instant>) -> Told {

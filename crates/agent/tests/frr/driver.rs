@@ -6,7 +6,8 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::frr::{Place, Stop, Suite, check};
+use ichor_agent::daemon::Stop;
+use ichor_agent::daemon::frr::{Place, Suite, check};
 use ichor_core::render::routing::{File, Service};
 use tokio::io::AsyncBufReadExt as _;
 

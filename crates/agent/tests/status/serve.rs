@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ichor_agent::serve::tls::Door;
 use ichor_agent::serve::{local, socket};
 use ichor_core::agent::Status;
-use ichor_core::agent::duty::{self, Password};
+use ichor_core::agent::duty::{self, Hidden};
 use ichor_core::agent::session::State;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
@@ -151,7 +151,7 @@ fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
         port: 0,
         ca: authority.os.crt.text().into_owned(),
         certificate: authority.signed.crt.text().into_owned(),
-        key: Password(authority.signed.key.text().into_owned()),
+        key: Hidden(authority.signed.key.text().into_owned()),
     }
 }
 
@@ -220,14 +220,14 @@ async fn an_address_that_is_not_there_yet_can_be_listened_on() {
 async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() {
     let (authority, other) = (Authority::new(1), Authority::new(2));
     let good = door(&authority, Ipv4Addr::LOCALHOST.into());
-    let key = Password(other.signed.key.text().into_owned());
+    let key = Hidden(other.signed.key.text().into_owned());
     for (wrong, part) in [
         (duty::Status { ca: "hello".into(), ..good.clone() }, "`status.ca` has no certificate"),
         (
             duty::Status { certificate: String::new(), ..good.clone() },
             "`status.certificate` has no certificate",
         ),
-        (duty::Status { key: Password("hunter2".into()), ..good.clone() }, "`status.key` has no key"),
+        (duty::Status { key: Hidden("hunter2".into()), ..good.clone() }, "`status.key` has no key"),
         (duty::Status { key, ..good.clone() }, "do not belong together"),
     ] {
         let error = Door::open(&wrong).map(drop).unwrap_err();
