@@ -125,8 +125,7 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
 
             bird.stop(Stop::Planned).await;
             tokio::time::sleep(Duration::from_secs(2)).await;
-            // Until it is back. BIRD does not say of a neighbour out of a range that it restarted, so the leaf forgets for a
-            // moment what it is then told anew.
+            // Until it is back: then a leaf was seen to delete the routes of a neighbour out of a range, and to take them again.
             assert!(scene.rib(1, "ipv4").contains_key("10.12.10.1/32"), "{release}");
             let bird = routed(&scene, &place, &service).await;
 

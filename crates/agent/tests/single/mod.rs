@@ -22,7 +22,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long what should come may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A node between two leafs that run FRR 8.4, with the folders of a daemon.
 pub struct Scene {
