@@ -141,7 +141,9 @@ async fn agent() {
     loop {
         let line = tokio::select! {
             healed = suite.tend() => {
-                healed.iter().for_each(|it| say(format_args!("healed {}: {}", it.daemon, it.why)));
+                for it in healed {
+                    say(format_args!("healed {}: {}", it.daemon, it.why));
+                }
                 continue;
             }
             line = lines.next_line() => line.unwrap().unwrap_or_default(),

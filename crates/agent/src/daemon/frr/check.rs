@@ -1,12 +1,14 @@
 //! What FRR itself says of a configuration, before anything is changed. It only reads.
 
 use std::io::{self, Write as _};
+use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use ichor_core::reload::{Daemon, without_secret};
 use ichor_core::render::routing::{File, Service};
+use nix::unistd::User;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -43,11 +45,13 @@ pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
-    // For the owner alone, and gone with the variable.
+    // For its owner alone, and gone with the variable. bgpd gives up the rights of root before it reads.
     let attempt = || {
         let mut copy = NamedTempFile::new()?;
         copy.write_all(file.text.as_bytes())?;
         copy.flush()?;
+        let owner = User::from_name("frr")?.map(|user| user.uid.as_raw());
+        chown(copy.path(), owner, None)?;
         Ok(copy)
     };
     let copy = attempt().map_err(|error| failed("vtysh", error))?;

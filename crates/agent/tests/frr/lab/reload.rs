@@ -38,9 +38,9 @@ fn a_refused_reload_leaves_the_configuration_before() {
         let running = || pair.node.ask("vtysh -N node -c 'show running-config'");
         let run_before = running();
         // The first is refused, and the second one's lines are none of any daemon that runs.
-        let own_address = " neighbor 10.0.0.1 remote-as 65009\n coalesce-time 0";
+        let own_address = " neighbor 10.0.0.1 remote-as 65009\n coalesce-time";
         for wrong in [
-            (" coalesce-time 0", own_address),
+            (" coalesce-time", own_address),
             ("ip protocol bgp", "router ospf\n ospf router-id 1.1.1.1\nexit\nip protocol bgp"),
         ] {
             let conf = PLAIN.conf().replace(wrong.0, wrong.1);

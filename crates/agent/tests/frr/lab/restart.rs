@@ -48,12 +48,6 @@ fn a_planned_restart_loses_no_route() {
     }
 }
 
-/// A leaf with FRR 8.4 takes the end of BFD for a cut, whatever it is told before.
-#[test]
-fn a_planned_restart_with_bfd_loses_no_route_on_frr_10() {
-    assert_eq!(restarted(Frr::V10, Node { bfd: true }), "");
-}
-
 #[test]
 fn a_node_that_leaves_is_gone_at_once() {
     for frr in Frr::ALL {
