@@ -14,7 +14,7 @@ use ichor_core::agent::route::{MAIN, difference};
 use ichor_core::agent::{Link, Session};
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::plan::Plan;
-use ichor_core::render::routing::{Order, Service, render};
+use ichor_core::render::routing::{Order, Service, options, render};
 use ichor_core::routing::Model;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
@@ -362,13 +362,14 @@ fn a_leaf_that_is_heard_late_or_comes_back_as_another_is_peered_with() {
 
 /// The service of a model that is another than the plan's.
 fn service_for(plan: &Plan, model: &Model) -> Service {
+    let settings = plan.nodes[0].settings.routing.get().unwrap();
     let order = Order {
         backend: Backend::Gobgp,
         carrier: Carrier::Ichor,
         model,
-        routing: plan.nodes[0].settings.routing.get().unwrap(),
-        fetch: &|_| Err("no password is written".to_owned()),
+        version: settings.version.get(),
+        options: &options(settings),
         template: None,
     };
-    render(order).unwrap().unwrap()
+    render(order, &|_| Err("no password is written".to_owned())).unwrap().unwrap()
 }

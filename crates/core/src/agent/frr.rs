@@ -364,7 +364,7 @@ mod tests {
             let gone = routes([&told.replace("\"installed\":true,", ""), "{}"]).unwrap();
 
             let shown = |routes: Vec<Route>| routes.iter().map(ToString::to_string).collect::<Vec<_>>();
-            assert_eq!(here[0].next_hops, 1);
+            assert_eq!(here[0].hops.len(), 1);
             assert_eq!(shown(here), ["198.51.100.0/24"]);
             assert_eq!(shown(twice), ["198.51.100.0/24", "198.51.100.0/24 in red"]);
             assert_eq!(gone, []);
