@@ -30,7 +30,11 @@ pub(super) struct Container {
 }
 
 /// Takes what is wanted out of the input.
-pub(super) fn gather(order: &Order<'_>, recipe: &Recipe, packages: &Packages) -> Result<Container, MakeError> {
+pub(super) fn gather(
+    order: &Order<'_>,
+    recipe: &Recipe,
+    packages: &Packages,
+) -> Result<Container, MakeError> {
     check_agent(order)?;
     let mut container = Container::default();
     let programs = programs(order, recipe, &mut container.root)?;
@@ -65,11 +69,7 @@ fn check_agent(order: &Order<'_>) -> Result<(), MakeError> {
 }
 
 /// The programs of the daemon, with links where the agent looks for them and they are not.
-fn programs(
-    order: &Order<'_>,
-    recipe: &Recipe,
-    root: &mut Root,
-) -> Result<Vec<(String, Elf)>, MakeError> {
+fn programs(order: &Order<'_>, recipe: &Recipe, root: &mut Root) -> Result<Vec<(String, Elf)>, MakeError> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for program in recipe.programs {
         let Some(path) = place(order.input, program) else {

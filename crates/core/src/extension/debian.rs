@@ -78,7 +78,8 @@ struct Package<'p> {
 impl<'p> Package<'p> {
     fn read(bytes: &'p [u8]) -> Result<Self, DebError> {
         let members = members(bytes)?;
-        let member = |start: &str| members.iter().find(|(name, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
+        let member =
+            |start: &str| members.iter().find(|(name, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
         let control = member("control.tar").ok_or(DebError::Missing("a description"))?;
         let data = member("data.tar").ok_or(DebError::Missing("files"))?;
         let mut unpack = Unpack::default();

@@ -94,7 +94,12 @@ impl Elf {
         self.arch().map_or_else(|| format!("other (ELF number {})", self.machine), |arch| arch.to_string())
     }
 
-    fn read_dynamic(&mut self, file: &Bytes<'_>, dynamic: &Segment, loads: &[Segment]) -> Result<(), ElfError> {
+    fn read_dynamic(
+        &mut self,
+        file: &Bytes<'_>,
+        dynamic: &Segment,
+        loads: &[Segment],
+    ) -> Result<(), ElfError> {
         let start = usize::try_from(dynamic.offset).map_err(|_| CUT)?;
         let count = usize::try_from(dynamic.length / 16).unwrap_or(usize::MAX).min(MOST);
         let mut entries = Vec::new();
@@ -106,7 +111,8 @@ impl Elf {
             }
         }
         let Some((_, strings)) = entries.iter().find(|(tag, _)| *tag == STRINGS) else { return Ok(()) };
-        let inside = |load: &&Segment| strings.checked_sub(load.address).is_some_and(|into| into < load.length);
+        let inside =
+            |load: &&Segment| strings.checked_sub(load.address).is_some_and(|into| into < load.length);
         let load = loads.iter().find(inside).ok_or(ElfError::Broken("its names are in no part of it"))?;
         let strings = (strings - load.address).checked_add(load.offset).ok_or(CUT)?;
         for (tag, value) in entries {
@@ -160,7 +166,8 @@ impl Bytes<'_> {
         let rest = usize::try_from(at).ok().and_then(|at| self.0.get(at..)).ok_or(CUT)?;
         let rest = &rest[..rest.len().min(MOST)];
         let end = rest.iter().position(|byte| *byte == 0).ok_or(ElfError::Broken("a name without an end"))?;
-        let text = std::str::from_utf8(&rest[..end]).map_err(|_| ElfError::Broken("a name that is not UTF-8"))?;
+        let text =
+            std::str::from_utf8(&rest[..end]).map_err(|_| ElfError::Broken("a name that is not UTF-8"))?;
         Ok(text.to_owned())
     }
 }

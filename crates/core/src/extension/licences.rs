@@ -84,7 +84,11 @@ fn note(order: &Order<'_>, container: &Container, version: &str) -> String {
         note.push_str(&format!("{} {}{licence}\n  {}\n", package.name, package.version, package.sources()));
     }
     if !container.strays.is_empty() {
-        note.push_str(&format!("of no package: /{}\n  where {} is from\n", container.strays.join(", /"), order.origin));
+        note.push_str(&format!(
+            "of no package: /{}\n  where {} is from\n",
+            container.strays.join(", /"),
+            order.origin
+        ));
     }
     note.push_str("ichor-agent (MPL-2.0)\n  where ichor is from\n");
     note

@@ -124,7 +124,9 @@ pub enum MakeError {
         origin: String,
     },
     /// An agent that needs something besides the kernel.
-    #[error("the agent needs {0}, which is not in the extension; build it static: -C target-feature=+crt-static")]
+    #[error(
+        "the agent needs {0}, which is not in the extension; build it static: -C target-feature=+crt-static"
+    )]
     AgentNotStatic(String),
     /// What was made is nothing that Talos takes.
     #[error("Talos {talos} would refuse it: {what}")]
@@ -166,7 +168,11 @@ pub fn make(order: &Order<'_>) -> Result<Extension, MakeError> {
     Ok(Extension { arch: order.arch, version, tree, parts, sbom, unlicensed: licences.missing })
 }
 
-fn version(order: &Order<'_>, recipe: &Recipe, container: &container::Container) -> Result<String, MakeError> {
+fn version(
+    order: &Order<'_>,
+    recipe: &Recipe,
+    container: &container::Container,
+) -> Result<String, MakeError> {
     let version = match order.version {
         Some(version) => version.to_owned(),
         None => container.daemon.as_ref().ok_or(MakeError::NoVersion(recipe.product))?.upstream(),

@@ -61,14 +61,16 @@ pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Need
     if search.missing.is_empty() {
         return Ok(search.needs);
     }
-    let missing = search.missing.iter().map(|(library, by)| format!("{library}, which /{by} needs")).collect();
+    let missing =
+        search.missing.iter().map(|(library, by)| format!("{library}, which /{by} needs")).collect();
     Err(MakeError::Libraries { missing, origin: order.origin.to_owned() })
 }
 
 impl Search<'_> {
     fn object(&mut self, object: &Object) {
         let own = |folders: &[String]| -> Vec<String> {
-            let origin = object.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("/{folder}"));
+            let origin =
+                object.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("/{folder}"));
             folders.iter().map(|it| it.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)).collect()
         };
         // ld.so(8): RPATH only where there is no RUNPATH, and RPATH alone is handed down.
@@ -141,7 +143,8 @@ impl Search<'_> {
         let parts = self.root.below("etc/ld.so.conf.d").map(|(path, _)| path.to_owned());
         let files = ["etc/ld.so.conf".to_owned()].into_iter().chain(parts);
         let texts = files.filter_map(|path| String::from_utf8(self.root.read(&path)?.to_vec()).ok());
-        let lines = texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>());
+        let lines =
+            texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>());
         lines.filter(|line| line.starts_with('/')).collect()
     }
 }

@@ -171,10 +171,10 @@ mod tests {
         let packages = Packages::of(&root);
 
         let libc = packages.owner("usr/lib/x/libc.so.6").unwrap();
-        assert_eq!((libc.name.as_str(), libc.sources().as_str()), (
-            "libc6",
-            "https://snapshot.debian.org/package/glibc/2.36-9/"
-        ));
+        assert_eq!(
+            (libc.name.as_str(), libc.sources().as_str()),
+            ("libc6", "https://snapshot.debian.org/package/glibc/2.36-9/")
+        );
         let musl = packages.owner("usr/lib/ld-musl.so").unwrap();
         assert_eq!((musl.upstream().as_str(), musl.licence.as_deref()), ("1.2.5", Some("MIT")));
         let frr = Package { version: "1:8.4.4-1.1~deb12u2".to_owned(), ..Package::default() };

@@ -22,7 +22,13 @@ struct List<'l> {
 }
 
 /// The text of the list. `tree` is everything in the extension but the list itself.
-pub(super) fn text(order: &Order<'_>, recipe: &Recipe, version: &str, container: &Container, tree: &Root) -> Vec<u8> {
+pub(super) fn text(
+    order: &Order<'_>,
+    recipe: &Recipe,
+    version: &str,
+    container: &Container,
+    tree: &Root,
+) -> Vec<u8> {
     let mut list = List { container: &container.root, packages: Vec::new(), relations: Vec::new(), files: 0 };
     list.packages.push(json!({
         "SPDXID": EXTENSION,

@@ -29,7 +29,11 @@ impl Archive {
         let root = unpack.finish();
         if root.read(LIST).is_none() {
             let is_docker = root.read("manifest.json").is_some();
-            let hint = if is_docker { "; `skopeo copy docker-archive:FILE oci-archive:OTHER` makes one" } else { "" };
+            let hint = if is_docker {
+                "; `skopeo copy docker-archive:FILE oci-archive:OTHER` makes one"
+            } else {
+                ""
+            };
             return Err(ArchiveError::Other(hint));
         }
         Ok(Self(root))

@@ -19,8 +19,8 @@ pub(super) struct Config {
 
 impl Config {
     pub(super) fn read(bytes: &[u8], what: &str) -> Result<Self, ReadError> {
-        let value: Value =
-            serde_json::from_slice(bytes).map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
+        let value: Value = serde_json::from_slice(bytes)
+            .map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let arch = text("architecture").filter(|_| text("os") == Some("linux"));
         let sums = value.get("rootfs").and_then(|root| root.get("diff_ids")).and_then(Value::as_array);

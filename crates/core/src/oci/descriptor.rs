@@ -44,7 +44,13 @@ impl Descriptor {
     /// Describes some bytes.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
         let digest = Digest::of(bytes);
-        Self { media_type: media_type.to_owned(), digest, size: bytes.len() as u64, platform: None, ref_name: None }
+        Self {
+            media_type: media_type.to_owned(),
+            digest,
+            size: bytes.len() as u64,
+            platform: None,
+            ref_name: None,
+        }
     }
 
     /// The same for machines of an architecture.

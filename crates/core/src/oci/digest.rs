@@ -46,7 +46,9 @@ mod tests {
     fn a_digest_is_no_path() {
         let good = Digest::of(b"");
         assert_eq!(Digest::parse(&good.to_string()), Some(good));
-        for bad in ["", "sha256:", "sha256:../../etc/passwd", "sha512:00", &format!("sha256:{}", "A".repeat(64))] {
+        for bad in
+            ["", "sha256:", "sha256:../../etc/passwd", "sha512:00", &format!("sha256:{}", "A".repeat(64))]
+        {
             assert_eq!(Digest::parse(bad), None, "{bad}");
         }
     }

@@ -29,8 +29,8 @@ pub struct Manifest {
 impl Document {
     /// Reads a document, which `what` is called.
     pub fn read(bytes: &[u8], what: &str) -> Result<Self, ReadError> {
-        let value: Value =
-            serde_json::from_slice(bytes).map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
+        let value: Value = serde_json::from_slice(bytes)
+            .map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
         let list = |key: &str| -> Result<Vec<Descriptor>, ReadError> {
             let items = value.get(key).and_then(Value::as_array);
             let items = items.ok_or_else(|| ReadError::json(what, format!("`{key}` is not a list")))?;
@@ -40,7 +40,10 @@ impl Document {
             items.iter().map(|item| Descriptor::read(item, what)).collect()
         };
         if value.get("schemaVersion").and_then(Value::as_u64) == Some(1) {
-            return Err(ReadError::json(what, "a manifest of Docker's first sort, which no builder writes today"));
+            return Err(ReadError::json(
+                what,
+                "a manifest of Docker's first sort, which no builder writes today",
+            ));
         }
         if value.get("manifests").is_some() {
             return Ok(Self::Index(list("manifests")?));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::config::Config;
 use super::descriptor::Descriptor;
-use super::document::{Document, Manifest, index};
 use super::digest::Digest;
+use super::document::{Document, Manifest, index};
 use super::error::ReadError;
 use super::layer::Unpack;
 use super::root::Root;
@@ -60,7 +60,8 @@ impl Image {
     pub fn find(source: &mut dyn Source, arch: Arch) -> Result<Image, ReadError> {
         let all = Self::all(source)?;
         let have: Vec<_> = all.iter().map(|image| format!("linux/{}", image.arch)).collect();
-        let have = if have.is_empty() { "none for a machine Talos runs on".to_owned() } else { have.join(", ") };
+        let have =
+            if have.is_empty() { "none for a machine Talos runs on".to_owned() } else { have.join(", ") };
         let missing = ReadError::Architecture { arch: arch.word().to_owned(), have };
         all.into_iter().find(|image| image.arch == arch).ok_or(missing)
     }
@@ -106,7 +107,9 @@ fn manifests(
                 let bytes = source::blob(source, &item, LARGEST_DOCUMENT)?;
                 let below = manifests(source, &bytes, depth + 1)?;
                 let arch = item.arch();
-                found.extend(below.into_iter().map(|(digest, manifest, below)| (digest, manifest, below.or(arch))));
+                found.extend(
+                    below.into_iter().map(|(digest, manifest, below)| (digest, manifest, below.or(arch))),
+                );
             }
             Ok(found)
         }
@@ -133,7 +136,8 @@ impl Shipment {
                 return Err(ReadError::json("the list of images", "an image where a list of them should be"));
             }
             Document::Index(items) => {
-                let known: Vec<_> = items.into_iter().filter(|it| it.is_manifest() || it.is_index()).collect();
+                let known: Vec<_> =
+                    items.into_iter().filter(|it| it.is_manifest() || it.is_index()).collect();
                 match known.as_slice() {
                     [] => return Err(ReadError::json("the list of images", "there is no image in it")),
                     [one] => one.clone(),

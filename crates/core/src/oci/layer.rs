@@ -127,7 +127,9 @@ impl Unpack {
     /// The paths that came with an archive.
     fn unpack(&mut self, stored: &[u8], diff_id: Option<&Digest>) -> Result<BTreeSet<String>, LayerError> {
         self.archive(stored, diff_id).map_err(|error| match error {
-            LayerError::Broken(error) if error.get_ref().is_some_and(|it| it.is::<LayerError>()) => LayerError::Bomb,
+            LayerError::Broken(error) if error.get_ref().is_some_and(|it| it.is::<LayerError>()) => {
+                LayerError::Bomb
+            }
             other => other,
         })
     }
@@ -140,7 +142,8 @@ impl Unpack {
             self.entry(&mut entry?, &mut fresh)?;
         }
         io::copy(&mut counted, &mut io::sink())?;
-        let got = Digest::parse(&format!("sha256:{}", hex(&counted.sum.finalize()))).expect("64 digits in hex");
+        let got =
+            Digest::parse(&format!("sha256:{}", hex(&counted.sum.finalize()))).expect("64 digits in hex");
         match diff_id {
             Some(want) if *want != got => Err(LayerError::DiffId { got, want: want.clone() }),
             _ => Ok(fresh),
@@ -384,18 +387,20 @@ mod tests {
 
     #[test]
     fn later_layers_hide_what_earlier_ones_have_and_not_their_own() {
-        let lower: &[_] = &[("./a/", FOLDER, ""), ("a/old", FILE, "1"), ("a/d/x", FILE, "1"), ("b", FILE, "1")];
-        let root = unpacked(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
+        let lower: &[_] =
+            &[("./a/", FOLDER, ""), ("a/old", FILE, "1"), ("a/d/x", FILE, "1"), ("b", FILE, "1")];
+        let root =
+            unpacked(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
         assert_eq!(paths(&root), ["a", "a/d", "a/d/x", "b"]);
         assert_eq!(root.read("b").unwrap().as_ref(), b"2");
 
         let root = unpacked(&[lower, &[("b", FILE, "2"), (".wh.b", FILE, "")]]).unwrap();
         assert_eq!(root.read("b").unwrap().as_ref(), b"2", "whiteouts are for lower layers alone");
 
-        for opaque in [&[("a/new", FILE, "2"), ("a/.wh..wh..opq", FILE, "")], &[
-            ("a/.wh..wh..opq", FILE, ""),
-            ("a/new", FILE, "2"),
-        ]] {
+        for opaque in [
+            &[("a/new", FILE, "2"), ("a/.wh..wh..opq", FILE, "")],
+            &[("a/.wh..wh..opq", FILE, ""), ("a/new", FILE, "2")],
+        ] {
             let root = unpacked(&[lower, opaque]).unwrap();
             assert_eq!(paths(&root), ["a", "a/new", "b"]);
         }

@@ -41,7 +41,8 @@ impl Reference {
         let (rest, digest) = match text.split_once('@') {
             None => (text, None),
             Some((rest, digest)) => {
-                let digest = Digest::parse(digest).ok_or_else(|| wrong("what follows `@` is no SHA-256 digest"))?;
+                let digest =
+                    Digest::parse(digest).ok_or_else(|| wrong("what follows `@` is no SHA-256 digest"))?;
                 (rest, Some(digest))
             }
         };
@@ -62,7 +63,9 @@ impl Reference {
         }
         let is_part = |part: &str| {
             let edges = [part.bytes().next(), part.bytes().next_back()];
-            edges.iter().all(|edge| edge.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
+            edges
+                .iter()
+                .all(|edge| edge.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
                 && part.bytes().all(|byte| is_word(byte) && !byte.is_ascii_uppercase())
         };
         if repository.len() > LONGEST || !repository.split('/').all(is_part) {
@@ -151,9 +154,12 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        for (text, is_loopback) in
-            [("localhost:5000/a", true), ("127.0.0.9:1/a", true), ("[::1]:5000/a", true), ("10.0.0.1:1/a", false)]
-        {
+        for (text, is_loopback) in [
+            ("localhost:5000/a", true),
+            ("127.0.0.9:1/a", true),
+            ("[::1]:5000/a", true),
+            ("10.0.0.1:1/a", false),
+        ] {
             assert_eq!(Reference::parse(text).unwrap().is_loopback(), is_loopback, "{text}");
         }
     }

@@ -24,7 +24,8 @@ pub trait Source {
 /// The top document of a source.
 pub(super) fn top(source: &mut dyn Source) -> Result<Vec<u8>, ReadError> {
     let what = "the list of images";
-    let bytes = source.top().map_err(|failure| ReadError::Source { what: what.to_owned(), source: failure })?;
+    let bytes =
+        source.top().map_err(|failure| ReadError::Source { what: what.to_owned(), source: failure })?;
     let size = bytes.len() as u64;
     if size > LARGEST_DOCUMENT {
         return Err(ReadError::Large { what: what.to_owned(), size, most: LARGEST_DOCUMENT });
