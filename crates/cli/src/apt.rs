@@ -10,6 +10,9 @@ use ichor_core::cluster::section::Arch;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// The package with the texts of licences that others only name.
+const LICENCES: &str = "base-files";
+
 /// Suites that have no updates of their own.
 const ROLLING: [&str; 4] = ["sid", "unstable", "testing", "experimental"];
 
@@ -54,7 +57,7 @@ pub(crate) fn download(
         run(&mut command, &format!("apt-get {}", words[0]))
     };
     apt(&["update"])?;
-    apt(&["install", "--yes", "--download-only", package])?;
+    apt(&["install", "--yes", "--download-only", package, LICENCES])?;
     let files = fs::read_dir(&archives).with_context(|| format!("cannot read {}", archives.display()))?;
     let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "deb"));

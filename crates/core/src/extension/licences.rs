@@ -36,8 +36,9 @@ pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) ->
         }
     }
     for name in common {
-        if let Some(text) = order.input.read(&format!("{COMMON}{name}")) {
-            licences.files.insert(format!("{folder}/common-licenses/{name}"), text.clone());
+        match order.input.read(&format!("{COMMON}{name}")) {
+            Some(text) => drop(licences.files.insert(format!("{folder}/common-licenses/{name}"), text.clone())),
+            None => licences.missing.push(format!("{COMMON}{name}")),
         }
     }
     let note = note(order, container, version).into_bytes();

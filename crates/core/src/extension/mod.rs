@@ -68,7 +68,7 @@ pub struct Extension {
     pub parts: Vec<Part>,
     /// The list of all parts, in SPDX, which is in the tree as well.
     pub sbom: Vec<u8>,
-    /// Packages without a text of their licence in the input.
+    /// Packages without a text of their licence in the input, and texts that others refer to and that are not there.
     pub unlicensed: Vec<String>,
 }
 

@@ -73,9 +73,10 @@ const FRR: Recipe = Recipe {
     // The numbers that FRR's own packages for other systems have had for long. Its daemons refuse to run as root.
     users: &[User { name: "frr", number: 92 }],
     groups: &[("frrvty", 85, "frr")],
-    folders: &["etc/frr", "var/lib/frr", "var/log/frr"],
-    // Without it vtysh complains at every start.
-    files: &[("etc/frr/vtysh.conf", "service integrated-vtysh-config\n")],
+    // The daemons have their YANG models inside, and complain where there is no folder for others.
+    folders: &["etc/frr", "usr/share/yang", "var/lib/frr", "var/log/frr"],
+    // Debian's vtysh asks PAM about everybody else, and there is none. Without the file vtysh complains at every start.
+    files: &[("etc/frr/vtysh.conf", "service integrated-vtysh-config\nusername root nopassword\n")],
 };
 
 const BIRD: Recipe = Recipe {

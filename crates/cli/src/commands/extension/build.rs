@@ -228,8 +228,7 @@ impl Done<'_> {
         for extension in self.extensions.iter().filter(|extension| !extension.unlicensed.is_empty()) {
             let (warning, names) = (style::WARNING, extension.unlicensed.join(", "));
             style::say(&format!(
-                "{warning}warning:{warning:#} {}: the input has no text of the licence of {names}; add it where you give the \
-                 image to others",
+                "{warning}warning:{warning:#} {}: no licence text in the input: {names}; add it where you give the image to others",
                 extension.arch
             ));
         }
