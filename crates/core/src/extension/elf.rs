@@ -185,7 +185,7 @@ mod tests {
 
         let elf = Elf::read(&bytes).unwrap();
 
-        assert!(elf.interpreter.is_some_and(|loader| loader.contains("/ld-")));
+        assert!(elf.interpreter.as_ref().is_some_and(|loader| loader.contains("/ld-")));
         assert!(elf.needed.iter().any(|name| name.starts_with("libc.so")), "{:?}", elf.needed);
         assert!(elf.arch().is_some());
     }

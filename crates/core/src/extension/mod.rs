@@ -20,6 +20,9 @@ mod recipe;
 mod sbom;
 mod verdict;
 
+#[cfg(test)]
+mod tests;
+
 pub use elf::{Elf, ElfError};
 pub use part::{Part, Share};
 pub use recipe::Recipe;
@@ -34,6 +37,7 @@ fn container_folder(name: &str) -> String {
 }
 
 /// An extension that is wanted.
+#[derive(Clone, Copy)]
 pub struct Order<'o> {
     /// Whose programs are in it.
     pub backend: Backend,

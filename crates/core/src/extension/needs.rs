@@ -50,7 +50,7 @@ pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Need
         if let Some(loader) = &elf.interpreter
             && !search.take(loader, &[], musl)
         {
-            search.missing.insert(loader.clone(), path.clone());
+            search.missing.entry(loader.clone()).or_insert_with(|| path.clone());
         }
         let object = Object { path: path.clone(), elf: elf.clone(), inherited: Vec::new(), musl };
         search.queue.push_back(object);

@@ -103,8 +103,10 @@ impl Packages {
     }
 
     fn read_apk(&mut self, root: &Root) {
-        let lists = ["lib/apk/db/installed", "usr/lib/apk/db/installed"].map(|path| text(root, path));
-        for stanza in lists.iter().flat_map(|list| list.split("\n\n")) {
+        // Where `/lib` is a link, both are one.
+        let list = [text(root, "lib/apk/db/installed"), text(root, "usr/lib/apk/db/installed")];
+        let list = list.iter().find(|list| !list.is_empty()).map_or("", String::as_str);
+        for stanza in list.split("\n\n") {
             let mut package = Package { format: Format::Apk, ..Package::default() };
             let mut folder = String::new();
             for (key, value) in stanza.lines().filter_map(|line| line.split_once(':')) {
@@ -165,7 +167,6 @@ mod tests {
         root.put("var/lib/dpkg/status", Entry::file(0o644, status.as_bytes()));
         root.put("var/lib/dpkg/info/libc6:amd64.list", Entry::file(0o644, *b"/.\n/lib\n/lib/x/libc.so.6\n"));
         let apk = "P:musl\nV:1.2.5-r0\nL:MIT\no:musl\nc:abc\nF:lib\nR:ld-musl.so\n";
-        root.put("lib/apk/db/installed", Entry::file(0o644, *b""));
         root.put("usr/lib/apk/db/installed", Entry::file(0o644, apk.as_bytes()));
 
         let packages = Packages::of(&root);
