@@ -49,6 +49,9 @@ pub enum LayerError {
         /// Where it should lead.
         target: String,
     },
+    /// A link that leads to no name.
+    #[error("`{0}` is a link to no name")]
+    Target(String),
     /// An entry of a type that is not known.
     #[error("`{0}` is neither a file, a folder, a link nor a device")]
     Type(String),
@@ -135,7 +138,7 @@ impl Unpack {
     }
 
     fn archive(&mut self, stored: &[u8], diff_id: Option<&Digest>) -> Result<BTreeSet<String>, LayerError> {
-        let mut counted = Counted { inner: plain(stored)?, sum: Sha256::new(), left: MOST_UNPACKED };
+        let mut counted = Counted { inner: plain(stored), sum: Sha256::new(), left: MOST_UNPACKED };
         let mut archive = Archive::new(&mut counted);
         let mut fresh = BTreeSet::new();
         for entry in archive.entries()? {
@@ -225,6 +228,9 @@ impl Unpack {
                 let is_whole = |entry: &Entry| matches!(entry.kind, Kind::File(_) | Kind::Link(_));
                 let missing = || LayerError::HardLink { name: name.to_owned(), target: target.clone() };
                 return found.filter(is_whole).ok_or_else(missing);
+            }
+            EntryType::Symlink if target.is_empty() || target.contains('\0') => {
+                return Err(LayerError::Target(name.to_owned()));
             }
             EntryType::Symlink => Kind::Link(target),
             EntryType::Directory => Kind::Folder,
@@ -434,6 +440,7 @@ mod tests {
         assert!(refused(&[("a", FILE, ""), ("a/b", FILE, "")]).contains("no folder"));
         assert!(refused(&[("a", LINK, "a"), ("a/b", FILE, "")]).contains("no folder"));
         assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("neither"));
+        assert!(refused(&[("a", LINK, "")]).contains("link to no name"));
         let whole = tar(&[("a", FILE, "123")]);
         assert!(Unpack::default().layer(&whole[..514], None).is_err());
         let mut sums = Unpack::default();
