@@ -228,7 +228,7 @@ fn deb(control: &str, files: &Root) -> Vec<u8> {
         ("control.tar.gz", layer(&description).bytes.to_vec()),
         ("data.tar.gz", layer(files).bytes.to_vec()),
     ] {
-        write!(bytes, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, body.len()).unwrap();
+        writeln!(bytes, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`", 0, 0, 0, 100_644, body.len()).unwrap();
         bytes.extend(&body);
         bytes.extend(&b"\n"[..body.len() % 2]);
     }
@@ -245,7 +245,9 @@ fn packages_of_debian_are_as_good_as_an_image() {
         let mut root = Root::default();
         // Packages have folders that are links on a machine.
         root.put("lib64", Entry::folder());
-        paths.iter().for_each(|path| root.put(path, system.get(path).unwrap().clone()));
+        for path in paths {
+            root.put(path, system.get(path).unwrap().clone());
+        }
         root
     };
     let libc = part(&["lib64/ld-linux-x86-64.so.2", "usr/lib/libc.so.6"]);

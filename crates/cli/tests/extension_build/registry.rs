@@ -66,10 +66,10 @@ fn read(stream: &TcpStream) -> Option<Request> {
         match line.trim().split_once(": ") {
             None => break,
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.parse().ok()?
+                length = value.parse().ok()?;
             }
             Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
-                authorization = value.to_owned()
+                value.clone_into(&mut authorization);
             }
             Some(_) => {}
         }

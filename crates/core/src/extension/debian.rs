@@ -56,7 +56,7 @@ pub fn unpack<'p>(
             continue;
         }
         let files = unpack.package(package.data).map_err(|error| (nth, DebError::Layer("files", error)))?;
-        let files: String = files.iter().map(|path| format!("/{path}\n")).collect();
+        let files = files.iter().fold(String::new(), |list, path| list + "/" + path + "\n");
         lists.push((format!("var/lib/dpkg/info/{}.list", package.name), files));
         status.push_str(&format!("{}\n\n", package.control.trim_end()));
     }

@@ -38,7 +38,7 @@ pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) ->
     for name in common {
         match order.input.read(&format!("{COMMON}{name}")) {
             Some(text) => {
-                drop(licences.files.insert(format!("{folder}/common-licenses/{name}"), text.clone()))
+                drop(licences.files.insert(format!("{folder}/common-licenses/{name}"), text.clone()));
             }
             None => licences.missing.push(format!("{COMMON}{name}")),
         }

@@ -111,12 +111,12 @@ impl Packages {
             let mut folder = String::new();
             for (key, value) in stanza.lines().filter_map(|line| line.split_once(':')) {
                 match key {
-                    "P" => package.name = value.to_owned(),
-                    "V" => package.version = value.to_owned(),
-                    "o" => package.source.0 = value.to_owned(),
-                    "c" => package.source.1 = value.to_owned(),
+                    "P" => value.clone_into(&mut package.name),
+                    "V" => value.clone_into(&mut package.version),
+                    "o" => value.clone_into(&mut package.source.0),
+                    "c" => value.clone_into(&mut package.source.1),
                     "L" => package.licence = Some(value.to_owned()).filter(|it| is_expression(it)),
-                    "F" => folder = value.to_owned(),
+                    "F" => value.clone_into(&mut folder),
                     "R" => self.own(root, &format!("{folder}/{value}"), &package),
                     _ => {}
                 }

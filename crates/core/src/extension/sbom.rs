@@ -65,9 +65,13 @@ pub(super) fn text(
             }],
         }));
         list.relate(EXTENSION, "CONTAINS", &id);
-        files.iter().for_each(|path| list.file(&id, path, UNKNOWN));
+        for path in files {
+            list.file(&id, path, UNKNOWN);
+        }
     }
-    container.strays.iter().for_each(|path| list.file(EXTENSION, path, UNKNOWN));
+    for path in &container.strays {
+        list.file(EXTENSION, path, UNKNOWN);
+    }
     list.file(EXTENSION, AGENT, "MPL-2.0");
     let name = format!("{}-{version}-{}", order.name, order.arch);
     let value = json!({

@@ -64,6 +64,16 @@ fn text(tree: &Root, path: &str) -> String {
 }
 
 #[test]
+fn programs_say_what_they_need() {
+    let read =
+        Elf::read(&elf(ARM64, Some("/lib/ld.so"), &["liba.so", "libb.so"], Some("/a:$ORIGIN"))).unwrap();
+
+    assert_eq!((read.arch(), read.interpreter.as_deref()), (Some(Arch::Arm64), Some("/lib/ld.so")));
+    assert_eq!(read.needed, ["liba.so", "libb.so"]);
+    assert_eq!(read.runpath, ["/a", "$ORIGIN"]);
+}
+
+#[test]
 fn the_container_has_what_the_daemon_needs_and_nothing_else() {
     let extension = made_of(&input(), |_| {}).unwrap();
 

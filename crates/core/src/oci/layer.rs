@@ -276,7 +276,9 @@ impl Unpack {
         let old = |path: &&str| !fresh.contains(*path) && !has_below(fresh, path);
         let hidden: Vec<_> =
             self.root.below(folder).map(|(path, _)| path).filter(old).map(str::to_owned).collect();
-        hidden.iter().for_each(|path| self.root.remove(path));
+        for path in &hidden {
+            self.root.remove(path);
+        }
     }
 }
 

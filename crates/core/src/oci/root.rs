@@ -98,7 +98,9 @@ impl Root {
     /// Removes what lies at a path, with everything below it.
     pub fn remove(&mut self, path: &str) {
         let below: Vec<_> = self.below(path).map(|(path, _)| path.to_owned()).collect();
-        below.iter().for_each(|path| drop(self.entries.remove(path)));
+        for path in &below {
+            self.entries.remove(path);
+        }
         self.entries.remove(path);
     }
 
