@@ -38,7 +38,7 @@ impl Place {
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => return Ok(Self::Folder(path.to_owned())),
             Ok(_) => return Ok(Self::File(path.to_owned())),
-            Err(error) if text.starts_with(['.', '/']) || text.ends_with(".tar") => {
+            Err(error) if text.starts_with(['.', '/']) || path.extension().is_some_and(|it| it == "tar") => {
                 return Err(error).with_context(|| format!("cannot read {text}"));
             }
             Err(_) => {}

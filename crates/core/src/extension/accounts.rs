@@ -13,6 +13,6 @@ pub(super) fn files(recipe: &Recipe) -> [(&'static str, String); 3] {
     for (name, number, members) in recipe.groups {
         groups.push_str(&format!("{name}:x:{number}:{members}\n"));
     }
-    let lookup = "passwd: files\ngroup: files\nhosts: files\n".to_owned();
+    let lookup = "passwd: files\ngroup: files\nhosts: files dns\n".to_owned();
     [("etc/passwd", users), ("etc/group", groups), ("etc/nsswitch.conf", lookup)]
 }

@@ -10,6 +10,7 @@ use ichor_core::cluster::section::{Arch, Backend};
 use ichor_core::extension::{Elf, Extension, Order, Recipe, make};
 use ichor_core::moment::Moment;
 use ichor_core::oci::{Layout, Packed, layer};
+use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use super::input;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BACKEND", default_value = "frr", value_parser = backend)]
     backend: Backend,
     #[command(flatten)]
-    input: input::From,
+    input: input::Given,
     /// The agent, for each architecture one; ichor-agent beside this program when left out
     #[arg(long, value_name = "PATH")]
     agent: Vec<PathBuf>,
@@ -263,9 +264,5 @@ impl Done<'_> {
 
 /// A size for people.
 fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    }
+    BinaryBytes(bytes).to_string()
 }

@@ -14,16 +14,16 @@ use crate::progress::Progress;
 
 /// Where the daemon is taken from, as it is written
 #[derive(Debug, clap::Args)]
-pub(super) struct From {
+pub(super) struct Given {
     /// Image the daemon is taken from: in a registry, an OCI layout or an OCI archive; quay.io/frrouting/frr:10.5.1 for FRR when left
     /// out
-    #[arg(long, value_name = "IMAGE", group = "given")]
+    #[arg(long, value_name = "IMAGE", group = "input")]
     from: Option<String>,
     /// Take the daemon from the packages of this Debian suite, fetched with apt
-    #[arg(long, value_name = "SUITE", group = "given")]
+    #[arg(long, value_name = "SUITE", group = "input")]
     debian: Option<String>,
     /// Take the daemon from these Debian packages: files, or folders of them
-    #[arg(long, value_name = "PATH", num_args = 1.., group = "given")]
+    #[arg(long, value_name = "PATH", num_args = 1.., group = "input")]
     packages: Vec<PathBuf>,
     /// Talk to the registry over HTTP; one on this machine is talked to so anyway
     #[arg(long)]
@@ -36,7 +36,7 @@ pub(super) struct Input {
     pub origin: String,
 }
 
-impl From {
+impl Given {
     /// The root file system for machines of an architecture.
     pub(super) fn read(&self, recipe: &Recipe, arch: Arch) -> anyhow::Result<Input> {
         if let Some(suite) = &self.debian {
