@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// When it is said to have been made: never, unless https://reproducible-builds.org/specs/source-date-epoch/ says when.
+/// When it is said to have been made: never, unless <https://reproducible-builds.org/specs/source-date-epoch/> says when.
 fn created() -> anyhow::Result<Moment> {
     let seconds = match env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text
