@@ -18,7 +18,7 @@ demo: ## Build ichor and show what it does, on an example cluster
 	@scripts/demo
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk
+	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci
 	@scripts/lab-root
 	@scripts/lab-vm
 	cargo test --doc --workspace --locked

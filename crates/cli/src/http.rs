@@ -1,9 +1,10 @@
 //! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ureq::http::Response;
+use ureq::http::{Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
@@ -55,6 +56,25 @@ impl Client {
         request.call().map_err(|source| failed(url, source))
     }
 
+    /// Any other request; a body that is empty is sent as one.
+    pub(crate) fn send(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Result<Response<Body>, HttpError> {
+        let mut request = Request::builder().method(method).uri(url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let ran = match body {
+            Some(body) => request.body(body).map_err(ureq::Error::from).and_then(|it| self.agent.run(it)),
+            None => request.body(()).map_err(ureq::Error::from).and_then(|it| self.agent.run(it)),
+        };
+        ran.map_err(|source| failed(url, source))
+    }
+
     pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response<Body>, HttpError> {
         self.agent.post(url).content_type(kind).send(text).map_err(|source| failed(url, source))
     }
@@ -75,6 +95,15 @@ fn failed(url: &str, source: ureq::Error) -> HttpError {
 pub(crate) fn text(url: &str, response: &mut Response<Body>) -> Result<String, HttpError> {
     let body = response.body_mut().with_config().limit(LONGEST_TEXT).lossy_utf8(true);
     body.read_to_string().map_err(|source| failed(url, source))
+}
+
+/// The bytes of an answer, and at most one more than `most`.
+pub(crate) fn bytes(url: &str, response: &mut Response<Body>, most: u64) -> Result<Vec<u8>, HttpError> {
+    let mut bytes = Vec::new();
+    let body = response.body_mut().with_config().limit(u64::MAX).reader();
+    let read = body.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| failed(url, ureq::Error::from(error)))?;
+    Ok(bytes)
 }
 
 /// The first line of an error's text, if it is one for people to read in a terminal.

@@ -3,12 +3,14 @@
 //! `main` parses the arguments, calls one command and prints an error chain once. Exit 0: done. Exit 1: the answer is
 //! no. Exit 2: it could not be done.
 
+mod apt;
 mod cache;
 mod commands;
 mod daemon;
 mod disk;
 mod http;
 mod identity;
+mod oci;
 mod progress;
 mod project;
 mod recipient;

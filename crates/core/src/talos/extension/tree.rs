@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::links::{self, Found};
+
 /// The manifest, at the top.
 pub(super) const MANIFEST: &str = "manifest.yaml";
 
@@ -10,9 +12,6 @@ pub(super) const ROOT: &str = "rootfs";
 
 /// Where the node looks for service definitions, in the tree.
 pub(super) const DEFINITIONS: &str = "rootfs/usr/local/etc/containers";
-
-/// As many links are followed as Linux does.
-const MOST_LINKS: usize = 40;
 
 /// An unpacked image. Paths are relative to its top, parted by slashes.
 #[derive(Clone, Debug, Default)]
@@ -117,41 +116,19 @@ impl Tree {
 
     /// The path that another leads to, links followed, where `root` is the root of all absolute ones.
     pub(super) fn resolve(&self, root: &str, path: &str) -> Option<String> {
-        let join = |at: &[String]| {
-            let parts =
-                Some(root).filter(|root| !root.is_empty()).into_iter().chain(at.iter().map(String::as_str));
-            parts.collect::<Vec<_>>().join("/")
+        let join = |path: &str| match (root, path) {
+            ("", path) => path.to_owned(),
+            (root, "") => root.to_owned(),
+            (root, path) => format!("{root}/{path}"),
         };
-        let steps = |path: &str| path.split('/').rev().map(str::to_owned).collect::<Vec<_>>();
-        let (mut ahead, mut at, mut links) = (steps(path), Vec::new(), 0);
-        while let Some(step) = ahead.pop() {
-            match step.as_str() {
-                "" | "." => continue,
-                ".." => {
-                    at.pop();
-                    continue;
-                }
-                _ => at.push(step),
-            }
-            match &self.get(&join(&at))?.kind {
-                Kind::Folder => {}
-                Kind::Link(target) => {
-                    links += 1;
-                    // Nothing outside of the image is looked at: there, an absolute link leads nowhere.
-                    if links > MOST_LINKS || root.is_empty() && target.starts_with('/') {
-                        return None;
-                    }
-                    at.pop();
-                    if target.starts_with('/') {
-                        at.clear();
-                    }
-                    ahead.extend(steps(target));
-                }
-                Kind::File | Kind::Special(_) if ahead.iter().all(|step| step.is_empty()) => {}
-                Kind::File | Kind::Special(_) => return None,
-            }
-        }
-        Some(join(&at))
+        let look = |path: &str| match &self.get(&join(path))?.kind {
+            Kind::Folder => Some(Found::Folder),
+            // Nothing outside of the image is looked at: there, an absolute link leads nowhere.
+            Kind::Link(target) if root.is_empty() && target.starts_with('/') => None,
+            Kind::Link(target) => Some(Found::Link(target)),
+            Kind::File | Kind::Special(_) => Some(Found::Leaf),
+        };
+        links::follow(path, look).map(|walk| join(&walk.target))
     }
 }
 

@@ -1,0 +1,85 @@
+//! Container images on disk and in registries.
+//!
+//! [`Place::parse`] tells a folder, a file and a registry apart, and [`Place::open`] gives the source of blobs that
+//! `ichor_core::oci` reads from. [`write()`] puts a layout on disk, in one step.
+
+mod challenge;
+mod credentials;
+mod folder;
+mod output;
+mod registry;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use ichor_core::oci::{Archive, LARGEST_LAYER, Reference, Source};
+
+pub(crate) use folder::Folder;
+pub(crate) use output::{check, write};
+pub(crate) use registry::Registry;
+
+/// The largest archive that is read: a layer of each architecture, and little else.
+const LARGEST_ARCHIVE: u64 = 2 * LARGEST_LAYER;
+
+/// Where an image is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Folder(PathBuf),
+    File(PathBuf),
+    Registry(Reference),
+}
+
+impl Place {
+    /// What a word on the command line means: what is on disk comes first.
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        let path = Path::new(text);
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => return Ok(Self::Folder(path.to_owned())),
+            Ok(_) => return Ok(Self::File(path.to_owned())),
+            Err(error) if text.starts_with(['.', '/']) || path.extension().is_some_and(|it| it == "tar") => {
+                return Err(error).with_context(|| format!("cannot read {text}"));
+            }
+            Err(_) => {}
+        }
+        Ok(Self::Registry(Reference::parse(text)?))
+    }
+
+    /// Opens it.
+    pub(crate) fn open(&self, insecure: bool) -> anyhow::Result<Box<dyn Source>> {
+        Ok(match self {
+            Self::Folder(path) => Box::new(Folder::open(path)?),
+            Self::File(path) => {
+                let bytes = read(path, LARGEST_ARCHIVE)?;
+                Box::new(Archive::open(&bytes).with_context(|| format!("cannot use {}", path.display()))?)
+            }
+            Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)?),
+        })
+    }
+
+    /// What it is called towards those who look for sources. Paths of this machine mean nothing to them.
+    pub(crate) fn origin(&self, digest: &ichor_core::oci::Digest) -> String {
+        match self {
+            Self::Registry(reference) => {
+                format!("{}/{}@{digest}", reference.host, reference.repository)
+            }
+            Self::Folder(_) | Self::File(_) => format!("image {digest}"),
+        }
+    }
+}
+
+/// Reads a regular file that is not too long.
+pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("cannot read {}", path.display());
+    let meta = fs::metadata(path).with_context(failed)?;
+    if !meta.is_file() {
+        bail!("{} is not a regular file", path.display());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(most)).unwrap_or(0));
+    fs::File::open(path).with_context(failed)?.take(most + 1).read_to_end(&mut bytes).with_context(failed)?;
+    if bytes.len() as u64 > most {
+        bail!("{} is larger than {} MiB", path.display(), most >> 20);
+    }
+    Ok(bytes)
+}

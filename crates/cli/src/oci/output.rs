@@ -1,0 +1,73 @@
+//! A layout on its way to disk: whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use ichor_core::oci::{LAYOUT, LIST, Layout};
+
+use crate::disk;
+
+/// Whether a path is one of an archive; all others are of folders.
+fn is_archive(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("tar"))
+}
+
+/// Makes sure that a layout may be written there, before much work is done for it.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
+    }
+    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
+    if is_archive(path) {
+        if !meta.is_file() {
+            bail!("cannot write {}: there is something else than a file", path.display());
+        }
+        return Ok(());
+    }
+    if !meta.is_dir() {
+        bail!("{} is not a folder; an archive ends in .tar", path.display());
+    }
+    let names = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+    for name in names {
+        let name = name.with_context(|| format!("cannot read {}", path.display()))?.file_name();
+        if ![LAYOUT, LIST, "blobs"].iter().any(|known| name == OsStr::new(known)) {
+            bail!(
+                "{} has {} in it, and is not replaced: only a layout is; name another folder",
+                path.display(),
+                name.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Writes a layout as an archive or a folder, in the place of an earlier one.
+pub(crate) fn write(layout: &Layout, path: &Path) -> anyhow::Result<()> {
+    if is_archive(path) {
+        return Ok(disk::replace(path, &layout.archive())?);
+    }
+    let failed = || format!("cannot write {}", path.display());
+    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let draft = tempfile::Builder::new().prefix(".ichor-").tempdir_in(parent).with_context(failed)?;
+    let new = draft.path().join("new");
+    for (name, bytes) in &layout.files {
+        let file = new.join(name);
+        let folder = file.parent().expect("inside of the draft");
+        fs::create_dir_all(folder).with_context(failed)?;
+        disk::replace(&file, bytes)?;
+    }
+    fs::set_permissions(&new, Permissions::from_mode(0o755)).with_context(failed)?;
+    let old = draft.path().join("old");
+    let had_one = fs::rename(path, &old).is_ok();
+    fs::rename(&new, path)
+        .inspect_err(|_| {
+            if had_one {
+                let _ = fs::rename(&old, path);
+            }
+        })
+        .with_context(failed)
+}

@@ -1,0 +1,262 @@
+//! A registry: images are pulled from it and pushed to it, over the OCI distribution protocol.
+
+use anyhow::{Context as _, anyhow, bail};
+use ichor_core::oci::{
+    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, LARGEST_LAYER, Reference, Shipment, Source, blob,
+};
+use serde_json::Value;
+use ureq::Body;
+use ureq::http::{Method, Response};
+
+use super::challenge::Challenge;
+use super::credentials::{self, Credentials};
+use crate::http::{self, Client};
+
+/// An image in a registry.
+pub(crate) struct Registry {
+    client: Client,
+    reference: Reference,
+    base: String,
+    credentials: Option<Credentials>,
+    /// The header `authorization`, once the registry has asked for it.
+    proof: Option<String>,
+}
+
+/// What came of a push.
+pub(crate) struct Pushed {
+    /// The image.
+    pub digest: Digest,
+    /// How many blobs were sent.
+    pub sent: usize,
+    /// How many were there already.
+    pub present: usize,
+}
+
+impl Registry {
+    /// Over HTTP on this machine, or where that is asked for; over HTTPS else.
+    pub(crate) fn new(reference: Reference, insecure: bool) -> anyhow::Result<Self> {
+        let scheme = if insecure || reference.is_loopback() { "http" } else { "https" };
+        let base = format!("{scheme}://{}/v2/{}", reference.server(), reference.repository);
+        let credentials = credentials::find(&reference)?;
+        Ok(Self { client: Client::new(), reference, base, credentials, proof: None })
+    }
+
+    /// Sends an image: first the blobs that are not there, then manifests, exactly as they are.
+    pub(crate) fn push(&mut self, shipment: &Shipment, source: &mut dyn Source) -> anyhow::Result<Pushed> {
+        let (mut sent, mut present) = (0, 0);
+        for descriptor in &shipment.blobs {
+            if self.has(descriptor)? {
+                present += 1;
+            } else {
+                let bytes = blob(source, descriptor, LARGEST_LAYER)?;
+                self.upload(descriptor, &bytes)?;
+                sent += 1;
+            }
+        }
+        let Some((image, _)) = shipment.documents.last() else { bail!("there is no image to push") };
+        if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != image.digest) {
+            bail!("the image is {}, and should be pushed as {want}; leave the digest out", image.digest);
+        }
+        for (descriptor, bytes) in &shipment.documents {
+            let tag = self.reference.tag.clone().filter(|_| descriptor.digest == image.digest);
+            self.put_manifest(descriptor, bytes, &tag.unwrap_or_else(|| descriptor.digest.to_string()))?;
+        }
+        Ok(Pushed { digest: image.digest.clone(), sent, present })
+    }
+
+    fn has(&mut self, descriptor: &Descriptor) -> anyhow::Result<bool> {
+        let url = format!("{}/blobs/{}", self.base, descriptor.digest);
+        let mut response = self.send(&Method::HEAD, &url, &[], None)?;
+        match response.status().as_u16() {
+            200 => Ok(true),
+            404 => Ok(false),
+            _ => Err(refused(&url, &mut response)),
+        }
+    }
+
+    /// One upload in one piece.
+    fn upload(&mut self, descriptor: &Descriptor, bytes: &[u8]) -> anyhow::Result<()> {
+        let url = format!("{}/blobs/uploads/", self.base);
+        let mut response = self.send(&Method::POST, &url, &[], Some(&[]))?;
+        if response.status() != 202 {
+            return Err(refused(&url, &mut response));
+        }
+        let place = header(&response, "location")
+            .with_context(|| format!("{} does not say where a blob goes", self.reference.host))?;
+        let place = absolute(&url, &place);
+        let joint = if place.contains('?') { '&' } else { '?' };
+        let url = format!("{place}{joint}digest={}", descriptor.digest);
+        let kind = [("content-type", "application/octet-stream")];
+        let mut response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
+        if response.status() != 201 {
+            return Err(refused(&url, &mut response));
+        }
+        Ok(())
+    }
+
+    fn put_manifest(&mut self, descriptor: &Descriptor, bytes: &[u8], version: &str) -> anyhow::Result<()> {
+        let url = format!("{}/manifests/{version}", self.base);
+        let kind = [("content-type", descriptor.media_type.as_str())];
+        let mut response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
+        if response.status() != 201 {
+            return Err(refused(&url, &mut response));
+        }
+        match header(&response, "docker-content-digest") {
+            Some(got) if got != descriptor.digest.to_string() => {
+                bail!("{} keeps the image as {got}, and it is {}", self.reference.host, descriptor.digest)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn get(&mut self, url: &str, headers: &[(&str, &str)], most: u64) -> anyhow::Result<Vec<u8>> {
+        let mut response = self.send(&Method::GET, url, headers, None)?;
+        if response.status() != 200 {
+            return Err(refused(url, &mut response));
+        }
+        Ok(http::bytes(url, &mut response, most)?)
+    }
+
+    /// Asks, and asks again with what the registry wants to see.
+    fn send(
+        &mut self,
+        method: &Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> anyhow::Result<Response<Body>> {
+        let response = self.send_once(method, url, headers, body)?;
+        if response.status() != 401 {
+            return Ok(response);
+        }
+        let challenge = header(&response, "www-authenticate").as_deref().and_then(Challenge::parse);
+        let Some(challenge) = challenge else { return Ok(response) };
+        self.proof = Some(self.prove(&challenge, method)?);
+        self.send_once(method, url, headers, body)
+    }
+
+    fn send_once(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> anyhow::Result<Response<Body>> {
+        let mut all = headers.to_vec();
+        // Storage behind a registry has its own signatures, and is told nothing.
+        if let Some(proof) = self.proof.as_deref().filter(|_| origin(url) == origin(&self.base)) {
+            all.push(("authorization", proof));
+        }
+        Ok(self.client.send(method, url, &all, body)?)
+    }
+
+    fn prove(&self, challenge: &Challenge, method: &Method) -> anyhow::Result<String> {
+        let host = &self.reference.host;
+        let (realm, service, scope) = match challenge {
+            Challenge::Basic => {
+                let missing = || {
+                    anyhow!(
+                        "{host} wants a password, and there is none for it; `skopeo login {host}` or \
+                         `docker login {host}` keeps one where it is found, or $REGISTRY_AUTH_FILE names a file"
+                    )
+                };
+                return Ok(self.credentials.as_ref().ok_or_else(missing)?.header());
+            }
+            Challenge::Bearer { realm, service, scope } => (realm, service, scope),
+        };
+        if self.base.starts_with("https://") && !realm.starts_with("https://") {
+            bail!("{host} wants a password to be sent to {}, where others can read it", http::shown(realm));
+        }
+        let rights = if method == Method::GET { "pull" } else { "pull,push" };
+        let scope =
+            scope.clone().unwrap_or_else(|| format!("repository:{}:{rights}", self.reference.repository));
+        let mut url =
+            format!("{realm}{}scope={}", if realm.contains('?') { '&' } else { '?' }, escaped(&scope));
+        if let Some(service) = service {
+            url.push_str(&format!("&service={}", escaped(service)));
+        }
+        let proof = self.credentials.as_ref().map(Credentials::header);
+        let headers: Vec<_> = proof.as_deref().map(|proof| ("authorization", proof)).into_iter().collect();
+        let mut response = self.client.get(&url, &headers)?;
+        if response.status() != 200 {
+            return Err(refused(&url, &mut response));
+        }
+        let text = http::text(&url, &mut response)?;
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let token = ["token", "access_token"].iter().find_map(|key| value.get(key)?.as_str());
+        let token = token.with_context(|| format!("{} gives no token", http::shown(realm)))?;
+        Ok(format!("Bearer {token}"))
+    }
+}
+
+impl Source for Registry {
+    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+        let url = format!("{}/manifests/{}", self.base, self.reference.version());
+        let bytes = self.get(&url, &[("accept", &ACCEPTED.join(", "))], LARGEST_DOCUMENT)?;
+        let got = Digest::of(&bytes);
+        if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
+            return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
+        }
+        Ok(bytes)
+    }
+
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, Failure> {
+        let is_document = descriptor.is_manifest() || descriptor.is_index();
+        let kind = if is_document { "manifests" } else { "blobs" };
+        let url = format!("{}/{kind}/{}", self.base, descriptor.digest);
+        let accept = [("accept", descriptor.media_type.as_str())];
+        Ok(self.get(&url, if is_document { &accept } else { &[] }, descriptor.size)?)
+    }
+}
+
+fn header(response: &Response<Body>, name: &str) -> Option<String> {
+    response.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn refused(url: &str, response: &mut Response<Body>) -> anyhow::Error {
+    let hint = match response.status().as_u16() {
+        401 | 403 => "; is the password for it still good, and may it write there?",
+        404 => "; is it called so?",
+        _ => "",
+    };
+    anyhow!("{}: {}{hint}", without_query(url), http::complaint(url, response))
+}
+
+/// A URL without what may hold a signature.
+fn without_query(url: &str) -> String {
+    http::shown(url.split('?').next().unwrap_or(url))
+}
+
+/// Scheme, host and port.
+fn origin(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
+    &url[..end]
+}
+
+/// Where a header leads that may leave out the registry.
+fn absolute(asked: &str, place: &str) -> String {
+    if place.contains("://") { place.to_owned() } else { format!("{}{place}", origin(asked)) }
+}
+
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/,".contains(&byte);
+    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_goes_where_the_registry_says() {
+        let asked = "https://r.io:5000/v2/a/blobs/uploads/";
+        assert_eq!(origin(asked), "https://r.io:5000");
+        assert_eq!(origin("https://r.io?x"), "https://r.io");
+        assert_eq!(absolute(asked, "/v2/a/uploads/1?s=2"), "https://r.io:5000/v2/a/uploads/1?s=2");
+        assert_eq!(absolute(asked, "https://cdn.io/1"), "https://cdn.io/1");
+        assert_eq!(without_query("https://r.io/1?_state=secret"), "https://r.io/1");
+        assert_eq!(escaped("a b&c:pull,push"), "a%20b%26c:pull,push");
+    }
+}

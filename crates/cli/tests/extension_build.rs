@@ -1,0 +1,368 @@
+//! `ichor extension build` and `push`, as a user runs them.
+
+mod common;
+#[path = "../../core/tests/common/elf.rs"]
+mod elf;
+#[path = "extension_build/registry.rs"]
+mod registry;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use common::{Run, ichor, ichor_with, root};
+use elf::{AMD64, ARM64, elf};
+use ichor_core::cluster::section::Arch;
+use ichor_core::moment::Moment;
+use ichor_core::oci::{Archive, Entry, Image, Kind, Layout, Packed, Root, layer};
+use registry::Registry;
+use tempfile::TempDir;
+
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+
+/// A small system with BIRD for a machine.
+fn system(machine: u16) -> Root {
+    let mut root = Root::default();
+    let program = || Entry::file(0o755, elf(machine, Some(LOADER), &["libc.so.6"], None));
+    root.put("lib64/ld-linux-x86-64.so.2", Entry::file(0o755, elf(machine, None, &[], None)));
+    root.put("usr/lib/libc.so.6", Entry::file(0o644, elf(machine, None, &[], None)));
+    root.put("usr/sbin/bird", program());
+    root.put("usr/sbin/birdc", program());
+    root.put("bin/sh", program());
+    let apk = "P:bird\nV:2.17.1-r0\nL:GPL-2.0-or-later\no:bird\nc:abc\nF:usr/sbin\nR:bird\nR:birdc\n";
+    root.put("lib/apk/db/installed", Entry::file(0o644, apk.as_bytes()));
+    root
+}
+
+fn write(layout: &Layout, folder: &Path) {
+    for (path, bytes) in &layout.files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// A folder with an image and agents.
+fn desk() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let images = [(Arch::Amd64, AMD64), (Arch::Arm64, ARM64)]
+        .map(|(arch, machine)| Packed { arch, layer: layer(&system(machine)) });
+    let layout = Layout::pack(&images, "1", Moment::from_unix(0).unwrap());
+    write(&layout, &folder.path().join("image"));
+    fs::write(folder.path().join("image.tar"), layout.archive()).unwrap();
+    for (name, machine) in [("agent", AMD64), ("agent-arm64", ARM64)] {
+        fs::write(folder.path().join(name), elf(machine, None, &[], None)).unwrap();
+    }
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+/// What the image of an archive unpacks to.
+fn unpacked(archive: &Path, arch: Arch) -> Root {
+    let mut source = Archive::open(&fs::read(archive).unwrap()).unwrap();
+    let image = Image::find(&mut source, arch).unwrap();
+    image.unpack(&mut source, &|| {}).unwrap()
+}
+
+/// Puts an unpacked image on disk.
+fn put(root: &Root, folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    for (path, entry) in root.iter() {
+        let path = folder.join(path);
+        match &entry.kind {
+            Kind::Folder => fs::create_dir_all(&path).unwrap(),
+            Kind::Link(target) => symlink(target, &path).unwrap(),
+            Kind::File(bytes) => {
+                fs::write(&path, bytes).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
+            }
+            Kind::Special(name) => panic!("a {name} at {}", path.display()),
+        }
+    }
+}
+
+#[test]
+fn same_input_same_bytes_whatever_it_is_read_from() {
+    let desk = desk();
+    let build = |from: &str, out: &str| {
+        let words = format!("extension build --backend bird --from {from} --agent agent -o {out}");
+        let run = ichor(desk.path(), &words);
+        assert_eq!(run.code, 0, "{}", run.all());
+        run
+    };
+
+    build("image", "one.tar");
+    build("./image.tar", "two.tar");
+    let run = build("image", "folder");
+    build("image", "folder");
+
+    let one = fs::read(desk.path().join("one.tar")).unwrap();
+    assert_eq!(one, fs::read(desk.path().join("two.tar")).unwrap());
+    assert_eq!(names(&desk.path().join("folder")), ["blobs", "index.json", "oci-layout"]);
+    let sbom = |name: &str| fs::read(desk.path().join(name)).unwrap();
+    assert_eq!(sbom("one.spdx.json"), sbom("folder.spdx.json"));
+    assert!(run.stdout.contains("amd64  agent"), "{}", run.stdout);
+    assert!(run.stderr.contains("folder: bird 2.17.1, sha256:"), "{}", run.stderr);
+    assert!(run.stderr.contains("no licence text in the input: bird"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_made_is_what_talos_takes() {
+    let desk = desk();
+    let run = ichor(desk.path(), "extension build --backend bird --from image --agent agent -o bird.tar");
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    put(&unpacked(&desk.path().join("bird.tar"), Arch::Amd64), &desk.path().join("bird"));
+
+    for release in ["1.11", "1.12", "1.13", "1.14"] {
+        let run = ichor(desk.path(), &format!("extension check bird --talos {release} --json"));
+        let json = run.json();
+        assert_eq!(
+            (&json["valid"], json["warnings"].as_array().map(Vec::len)),
+            (&true.into(), Some(0)),
+            "{json}"
+        );
+    }
+}
+
+#[test]
+fn one_image_for_both_architectures() {
+    let desk = desk();
+    let words = "extension build --backend bird --from image --agent agent --agent agent-arm64 --name mine \
+                 --version 7~rc1 -o mine.tar --json";
+    let run = ichor(desk.path(), words);
+
+    let json = run.json();
+    assert_eq!((&json["name"], &json["version"]), (&"mine".into(), &"7~rc1".into()));
+    let archs: Vec<_> =
+        json["images"].as_array().unwrap().iter().map(|image| image["arch"].as_str().unwrap()).collect();
+    assert_eq!(archs, ["amd64", "arm64"]);
+    for arch in [Arch::Amd64, Arch::Arm64] {
+        let tree = unpacked(&desk.path().join("mine.tar"), arch);
+        assert!(tree.read("rootfs/usr/local/lib/containers/mine/usr/sbin/bird").is_some());
+        assert!(desk.path().join(format!("mine.{arch}.spdx.json")).is_file());
+    }
+    let one = ichor(desk.path(), &format!("{words} --arch arm64").replace("mine.tar", "one.tar")).json();
+    assert_eq!(one["images"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_build_that_fails_leaves_everything_as_it_was() {
+    let desk = desk();
+    fs::create_dir(desk.path().join("mine")).unwrap();
+    fs::write(desk.path().join("mine/notes"), "").unwrap();
+    fs::write(desk.path().join("script"), "#!/bin/sh\n").unwrap();
+    fs::write(desk.path().join("cut.tar"), &fs::read(desk.path().join("image.tar")).unwrap()[..4000])
+        .unwrap();
+    let before = names(desk.path());
+    let base = "--backend bird --from image --agent agent";
+
+    for (words, said) in [
+        (format!("{base} -o no/x.tar"), "there is no folder no"),
+        (format!("{base} -o mine"), "mine has notes in it, and is not replaced"),
+        (format!("{base} -o agent"), "agent is not a folder"),
+        (format!("{base} --arch arm64 -o x"), "there is no agent for arm64"),
+        (format!("{base} --agent agent -o x"), "a second agent for amd64"),
+        (format!("{base} --name ../x -o x"), "no name of a service"),
+        (format!("{base} --version / -o x"), "no version"),
+        ("--backend bird --from image --agent script -o x".to_owned(), "not an ELF file"),
+        ("--backend bird --from image -o x".to_owned(), "name it with --agent"),
+        (
+            "--backend frr --from image --agent agent -o x".to_owned(),
+            "zebra, bgpd, staticd, bfdd, vtysh not in image",
+        ),
+        ("--backend bird --agent agent -o x".to_owned(), "nothing says where BIRD is to be taken from"),
+        ("--backend native --agent agent -o x".to_owned(), "want one of frr, bird, gobgp"),
+        ("--backend bird --from ./no --agent agent -o x".to_owned(), "cannot read ./no"),
+        ("--backend bird --from mine --agent agent -o x".to_owned(), "mine is not an OCI layout"),
+        ("--backend bird --from agent --agent agent -o x".to_owned(), "cannot use agent"),
+        ("--backend bird --from cut.tar --agent agent -o x".to_owned(), "cannot use cut.tar"),
+        ("--backend bird --from A/b --agent agent -o x".to_owned(), "`A/b` names no image"),
+        ("--backend bird --packages agent --agent agent -o x".to_owned(), "not a Debian package"),
+        ("--backend bird --packages image --agent agent -o x".to_owned(), "there is no .deb in image"),
+        ("--backend bird --debian ../x --agent agent -o x".to_owned(), "no suite of Debian's"),
+        ("--backend bird --debian a --from b --agent agent -o x".to_owned(), "cannot be used with"),
+    ] {
+        let run = ichor(desk.path(), &format!("extension build {words}"));
+        assert_eq!(run.code, 2, "{words}: {}", run.all());
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert_eq!(names(desk.path()), before, "{words}");
+    }
+}
+
+#[test]
+fn a_layer_that_was_changed_is_not_used() {
+    let desk = desk();
+    let blobs = desk.path().join("image/blobs/sha256");
+    let largest =
+        names(&blobs).into_iter().max_by_key(|name| fs::metadata(blobs.join(name)).unwrap().len()).unwrap();
+    let mut bytes = fs::read(blobs.join(&largest)).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(blobs.join(&largest), bytes).unwrap();
+
+    let both = "--agent agent --agent agent-arm64";
+    let run = ichor(desk.path(), &format!("extension build --backend bird --from image {both} -o x"));
+
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains(&format!("blob sha256:{largest} is not what it is called")),
+        "{}",
+        run.stderr
+    );
+}
+
+/// A Debian package with files.
+fn deb(control: &str, files: &Root) -> Vec<u8> {
+    let mut description = Root::default();
+    description.put("control", Entry::file(0o644, control.as_bytes()));
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, body) in [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.gz", layer(&description).bytes.to_vec()),
+        ("data.tar.gz", layer(files).bytes.to_vec()),
+    ] {
+        writeln!(bytes, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`", 0, 0, 0, 100_644, body.len()).unwrap();
+        bytes.extend(&body);
+        bytes.extend(&b"\n"[..body.len() % 2]);
+    }
+    bytes
+}
+
+#[test]
+fn packages_of_debian_are_as_good_as_an_image() {
+    let desk = desk();
+    let folder = desk.path().join("debs");
+    fs::create_dir(&folder).unwrap();
+    let system = system(AMD64);
+    let part = |paths: &[&str]| {
+        let mut root = Root::default();
+        // Packages have folders that are links on a machine.
+        root.put("lib64", Entry::folder());
+        for path in paths {
+            root.put(path, system.get(path).unwrap().clone());
+        }
+        root
+    };
+    let libc = part(&["lib64/ld-linux-x86-64.so.2", "usr/lib/libc.so.6"]);
+    let bird = part(&["usr/sbin/bird", "usr/sbin/birdc"]);
+    let control =
+        |name: &str, arch: &str| format!("Package: {name}\nVersion: 2.0.12-7\nArchitecture: {arch}\n");
+    fs::write(folder.join("libc6.deb"), deb(&control("libc6", "amd64"), &libc)).unwrap();
+    fs::write(folder.join("bird2.deb"), deb(&control("bird2", "amd64"), &bird)).unwrap();
+    fs::write(folder.join("other.deb"), deb(&control("bird2", "arm64"), &Root::default())).unwrap();
+
+    let words = "extension build --backend bird --agent agent --packages debs -o bird.tar --json";
+    let run = ichor(desk.path(), words);
+    let alone = ichor(desk.path(), &words.replace("--packages debs", "--packages debs/bird2.deb"));
+
+    assert_eq!(run.json()["version"], "2.0.12", "{}", run.all());
+    let tree = unpacked(&desk.path().join("bird.tar"), Arch::Amd64);
+    let sbom = tree.read("rootfs/usr/local/share/spdx/bird.spdx.json").unwrap();
+    assert!(String::from_utf8_lossy(sbom).contains("pkg:deb/debian/libc6@2.0.12-7"));
+    assert!(tree.read("rootfs/usr/local/lib/containers/bird/lib64/ld-linux-x86-64.so.2").is_some());
+    assert_eq!(alone.code, 2);
+    assert!(alone.stderr.contains("libc.so.6, which /usr/sbin/bird needs"), "{}", alone.stderr);
+}
+
+fn build(desk: &Path) -> String {
+    let both = "--agent agent --agent agent-arm64";
+    let run = ichor(desk, &format!("extension build --backend bird --from image {both} -o bird.tar --json"));
+    run.json()["digest"].as_str().unwrap_or_else(|| panic!("{}", run.all())).to_owned()
+}
+
+#[test]
+fn an_image_is_pushed_as_it_is_and_pulled_again() {
+    let desk = desk();
+    let digest = build(desk.path());
+    let registry = Registry::start(None);
+    let target = format!("{}/me/bird:1", registry.host);
+
+    let first = ichor(desk.path(), &format!("extension push bird.tar {target} --json")).json();
+    let second = ichor(desk.path(), &format!("extension push bird.tar {target} --json")).json();
+
+    assert_eq!((&first["digest"], &first["blobs_sent"]), (&digest.as_str().into(), &4.into()));
+    assert_eq!((&second["blobs_sent"], &second["blobs_present"]), (&0.into(), &4.into()));
+    assert_eq!(first["pinned"].as_str().unwrap(), format!("{}/me/bird@{digest}", registry.host));
+    let pinned = first["pinned"].as_str().unwrap();
+    // An extension has no BIRD where one is looked for; that it was looked for there is what is asked.
+    let run =
+        ichor(desk.path(), &format!("extension build --backend bird --from {pinned} --agent agent -o x"));
+    assert!(run.stderr.contains("bird, birdc not in"), "{}", run.all());
+    registry.spoil();
+    let run =
+        ichor(desk.path(), &format!("extension build --backend bird --from {pinned} --agent agent -o x"));
+    assert!(run.stderr.contains("and should have"), "{}", run.all());
+}
+
+#[test]
+fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
+    let desk = desk();
+    build(desk.path());
+    let registry = Registry::start(Some("me:hunter2"));
+    let push = |auth: &str| -> Run {
+        fs::write(desk.path().join("auth.json"), auth).unwrap();
+        let path = desk.path().join("auth.json").display().to_string();
+        let words = format!("extension push bird.tar {}/me/bird:1", registry.host);
+        ichor_with(desk.path(), &words, &[("REGISTRY_AUTH_FILE", &path)])
+    };
+    // me:hunter2 and me:wrong
+    let good = format!(r#"{{"auths": {{"{}": {{"auth": "bWU6aHVudGVyMg=="}}}}}}"#, registry.host);
+    let wrong = good.replace("bWU6aHVudGVyMg==", "bWU6d3Jvbmc=");
+
+    let (ok, bad, none, broken) = (push(&good), push(&wrong), push("{}"), push("{\"auths\": hunter2"));
+
+    assert_eq!(ok.code, 0, "{}", ok.all());
+    assert!(bad.code == 2 && bad.stderr.contains("is the password for it still good"), "{}", bad.stderr);
+    assert!(none.code == 2 && none.stderr.contains("401"), "{}", none.stderr);
+    assert!(broken.code == 2 && broken.stderr.contains("auth.json is not JSON"), "{}", broken.stderr);
+    for run in [ok, bad, none, broken] {
+        assert!(
+            !run.all().contains("hunter2") && !run.all().contains("bWU6") && !run.all().contains("t0k3n")
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_pushed_is_told() {
+    let desk = desk();
+    build(desk.path());
+    for (words, said) in [
+        ("bird.tar https://r.io/a", "a reference has no scheme"),
+        ("no.tar localhost:1/a", "cannot read no.tar"),
+        ("ghcr.io/a/b localhost:1/a", "there is no layout or archive ghcr.io/a/b"),
+        ("agent localhost:1/a", "cannot use agent"),
+        ("bird.tar 127.0.0.1:1/a", "cannot reach http://127.0.0.1:1/v2/a/blobs/"),
+    ] {
+        let run = ichor(desk.path(), &format!("extension push {words}"));
+        assert_eq!(run.code, 2, "{words}: {}", run.all());
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_document_shows_the_definition_that_is_made() {
+    let desk = desk();
+    let run =
+        ichor(desk.path(), "extension build --backend bird --from image --agent agent --name frr -o frr.tar");
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    let tree = unpacked(&desk.path().join("frr.tar"), Arch::Amd64);
+
+    let path = "rootfs/usr/local/etc/containers/frr.yaml";
+    let made = String::from_utf8(tree.read(path).unwrap().to_vec()).unwrap();
+    let text = fs::read_to_string(root().join("docs/extension.md")).unwrap();
+    let shown =
+        text.split_once("```yaml\n# the definition of the service\n").unwrap().1.split_once("```").unwrap().0;
+    assert_eq!(shown, made);
+}
+
+/// Real tools and real daemons.
+#[path = "extension_build/lab.rs"]
+mod lab;

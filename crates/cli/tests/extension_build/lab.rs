@@ -1,0 +1,205 @@
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use ichor_core::cluster::section::Arch;
+use ichor_core::moment::Moment;
+use ichor_core::oci::{Descriptor, Digest, Layer, Layout, Packed};
+use tempfile::TempDir;
+
+use super::elf::{AMD64, elf};
+use super::{build, desk, ichor, root, write};
+
+/// Runs a program, which has to work, and returns what it says.
+fn done(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}; scripts/tools oci installs it"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{program} {words:?}: {}{said}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
+
+fn agent(folder: &Path) {
+    fs::write(folder.join("agent"), elf(AMD64, None, &[], None)).unwrap();
+}
+
+/// Unpacks a layout with umoci, and returns where the root file system of its container is.
+fn unpack(folder: &Path, layout: &str, version: &str, service: &str) -> PathBuf {
+    let bundle = folder.join("bundle");
+    let image = format!("{}:{version}", folder.join(layout).display());
+    done("umoci", &["unpack", "--rootless", "--image", &image, bundle.to_str().unwrap()]);
+    bundle.join("rootfs/rootfs/usr/local/lib/containers").join(service)
+}
+
+#[test]
+fn frr_of_debian_12_runs_with_nothing_else_in_its_root() {
+    let folder = tempfile::tempdir().unwrap();
+    agent(folder.path());
+    let words = "extension build --debian bookworm --agent agent -o frr --json";
+
+    let first = ichor(folder.path(), words);
+    assert_eq!(first.code, 0, "{}", first.all());
+    let second = ichor(folder.path(), &words.replace("-o frr", "-o again"));
+    assert_eq!(first.json()["digest"], second.json()["digest"], "same input, same bytes");
+
+    let json = first.json();
+    assert_eq!(json["images"][0]["without_licence_text"].as_array().unwrap().len(), 0, "{json}");
+    let version = json["version"].as_str().unwrap();
+    assert!(version.starts_with("8.4."), "{version}");
+    let inspected = done("skopeo", &["inspect", &format!("oci:{}", folder.path().join("frr").display())]);
+    assert!(inspected.contains(json["digest"].as_str().unwrap()), "{inspected}");
+
+    let root = unpack(folder.path(), "frr", version, "frr");
+    let top = root.to_str().unwrap();
+    for daemon in ["zebra", "bgpd", "staticd", "bfdd"] {
+        let said = done("chroot", &[top, &format!("/usr/lib/frr/{daemon}"), "--version"]);
+        assert!(said.contains(&format!("{daemon} version {version}")), "{said}");
+    }
+    fs::write(root.join("tmp/frr.conf"), "router bgp 65000\n neighbor 10.0.0.1 remote-as external\n")
+        .unwrap();
+    done("chroot", &[top, "/usr/bin/vtysh", "-C", "-f", "/tmp/frr.conf"]);
+    runs(&root, &["zebra", "bgpd", "staticd", "bfdd"]);
+    assert!(!root.join("bin/sh").exists() && !root.join("usr/bin/sh").exists());
+}
+
+/// Has the daemons of a container run as on a node: a read-only root, a /run to write to, and a network of their own.
+fn runs(root: &Path, daemons: &[&str]) {
+    let script = r#"
+        set -eu
+        root=$1; shift
+        mount --bind "$root" "$root"
+        mount -t tmpfs none "$root/run"
+        mkdir "$root/run/frr"
+        chown 92:92 "$root/run/frr"
+        mount -t proc none "$root/proc"
+        mount --rbind /dev "$root/dev"
+        mount -o remount,ro,bind "$root"
+        ip link set lo up
+        for daemon; do
+            chroot "$root" "/usr/lib/frr/$daemon" -P 0 --log stdout >&2 &
+        done
+        for daemon; do
+            tries=0
+            until [ -S "$root/run/frr/$daemon.vty" ]; do
+                tries=$((tries + 1))
+                [ $tries -lt 100 ]
+                sleep 0.1
+            done
+        done
+        chroot "$root" /usr/bin/vtysh -c 'configure terminal' -c 'router bgp 65000' -c end -c 'show running-config'
+        ss -Hltn >"$root/run/listening"
+        echo "listening: $(grep -c ':26[0-9][0-9] ' "$root/run/listening" || true)"
+    "#;
+    let words = ["--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", script, "bash"];
+    let said = done("unshare", &[&words, &[root.to_str().unwrap()][..], daemons].concat());
+    assert!(said.contains("router bgp 65000"), "{said}");
+    assert!(said.contains("listening: 0"), "the TCP ports of the daemons are off: {said}");
+}
+
+#[test]
+fn frr_10_is_taken_from_an_image() {
+    let lab = root().join("target/lab/trixie");
+    assert!(lab.is_dir(), "there is no {}; scripts/lab-root makes it", lab.display());
+    let folder = tempfile::tempdir().unwrap();
+    agent(folder.path());
+    let tar = folder.path().join("root.tar");
+    let skipped =
+        ["--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*", "--exclude=./usr/share/locale"];
+    let words =
+        ["-C", lab.to_str().unwrap(), "-cf", tar.to_str().unwrap(), skipped[0], skipped[1], skipped[2]];
+    done("tar", &[&words[..], &[skipped[3], "."]].concat());
+    let bytes = fs::read(&tar).unwrap();
+    let plain = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
+    let layer = Layer { descriptor: plain, diff_id: Digest::of(&bytes), bytes: bytes.into() };
+    let image = [Packed { arch: Arch::Amd64, layer }];
+    write(&Layout::pack(&image, "13", Moment::from_unix(0).unwrap()), &folder.path().join("debian"));
+
+    let run = ichor(folder.path(), "extension build --from debian --agent agent -o frr --json");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let json = run.json();
+    let version = json["version"].as_str().unwrap();
+    assert!(version.starts_with("10."), "{version}");
+    let root = unpack(folder.path(), "frr", version, "frr");
+    runs(&root, &["mgmtd", "zebra", "bgpd", "staticd", "bfdd"]);
+}
+
+/// Debian's registry, which ends with the test.
+struct Distribution {
+    child: Child,
+    host: String,
+    _store: TempDir,
+}
+
+impl Distribution {
+    fn start() -> Distribution {
+        let store = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let host = format!("127.0.0.1:{port}");
+        let config = store.path().join("config.yml");
+        let kept = store.path().join("kept");
+        let text = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: {host}}}\n",
+            kept.display()
+        );
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new("docker-registry");
+        command.arg("serve").arg(&config).stdout(Stdio::null()).stderr(Stdio::null());
+        let child =
+            command.spawn().unwrap_or_else(|error| panic!("docker-registry: {error}; scripts/tools oci"));
+        let started = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            TcpStream::connect(&host).is_ok()
+        });
+        assert!(started, "docker-registry does not answer");
+        Distribution { child, host, _store: store }
+    }
+}
+
+impl Drop for Distribution {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_real_registry_has_the_same_digests() {
+    let desk = desk();
+    let digest = build(desk.path());
+    let registry = Distribution::start();
+    let target = format!("{}/me/bird:1", registry.host);
+
+    let pushed = ichor(desk.path(), &format!("extension push bird.tar {target} --json"));
+    let again = ichor(desk.path(), &format!("extension push bird.tar {target} --json"));
+
+    assert_eq!(pushed.json()["digest"], digest.as_str(), "{}", pushed.all());
+    assert_eq!(again.json()["blobs_sent"], 0);
+    let there = format!("docker://{target}");
+    let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &there]);
+    assert_eq!(Digest::of(raw.as_bytes()).to_string(), digest);
+    let back = format!("oci:{}:1", desk.path().join("back").display());
+    done("skopeo", &["copy", "--all", "--src-tls-verify=false", &there, &back]);
+    let blob =
+        |digest: &str| desk.path().join("back/blobs/sha256").join(digest.trim_start_matches("sha256:"));
+    assert_eq!(fs::read_to_string(blob(&digest)).unwrap(), raw);
+
+    // What skopeo pushes is read as well.
+    let image = format!("oci:{}:1", desk.path().join("image").display());
+    let source = format!("docker://{}/me/system:1", registry.host);
+    done("skopeo", &["copy", "--all", "--dest-tls-verify=false", &image, &source]);
+    let words = format!(
+        "extension build --backend bird --from {}/me/system:1 --agent agent -o pulled",
+        registry.host
+    );
+    let run = ichor(desk.path(), &words);
+    assert_eq!(run.code, 0, "{}", run.all());
+}

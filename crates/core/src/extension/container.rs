@@ -1,0 +1,143 @@
+//! The root file system of the service's container: the daemon, what it needs, the agent, and nothing else.
+
+use super::elf::Elf;
+use super::needs;
+use super::packages::{Package, Packages};
+use super::recipe::{FOLDERS, Program, Recipe};
+use super::{MakeError, Order, accounts};
+use crate::oci::{Entry, Kind, Root};
+
+/// Where the agent is in the container.
+pub(super) const AGENT: &str = "usr/bin/ichor-agent";
+
+/// Folders that are mounted over, or written to where something is mounted.
+const MOUNT_POINTS: [&str; 6] = ["dev", "etc", "proc", "run", "sys", "var/lib"];
+
+/// The root file system of a container, and what is known of its files.
+#[derive(Debug, Default)]
+pub(super) struct Container {
+    pub root: Root,
+    /// Programs of the daemon, as paths of the input.
+    pub programs: Vec<String>,
+    /// Libraries, as paths of the input.
+    pub libraries: Vec<String>,
+    /// The package of the daemon.
+    pub daemon: Option<Package>,
+    /// All packages of which there is a file, each with its files.
+    pub packages: Vec<(Package, Vec<String>)>,
+    /// Files of no package.
+    pub strays: Vec<String>,
+}
+
+/// Takes what is wanted out of the input.
+pub(super) fn gather(
+    order: &Order<'_>,
+    recipe: &Recipe,
+    packages: &Packages,
+) -> Result<Container, MakeError> {
+    check_agent(order)?;
+    let mut container = Container::default();
+    let programs = programs(order, recipe, &mut container.root)?;
+    let needs = needs::find(order, &programs)?;
+    container.programs = programs.into_iter().map(|(path, _)| path).collect();
+    container.libraries = needs.libraries.into_iter().collect();
+    let copied = needs.links.iter().chain(&container.programs).chain(&container.libraries);
+    for path in copied {
+        if let Some(entry) = order.input.get(path) {
+            // Nothing in the container may gain privileges, so these bits do nothing.
+            let mode = if entry.mode & 0o111 == 0 { 0o644 } else { 0o755 };
+            let mode = if matches!(entry.kind, Kind::Link(_)) { entry.mode } else { mode };
+            container.root.put(path, Entry { mode, kind: entry.kind.clone() });
+        }
+    }
+    container.root.put(AGENT, Entry::file(0o755, order.agent));
+    furnish(recipe, &mut container.root);
+    sort(packages, &mut container);
+    Ok(container)
+}
+
+fn check_agent(order: &Order<'_>) -> Result<(), MakeError> {
+    let path = "the agent".to_owned();
+    let elf = Elf::read(order.agent).map_err(|source| MakeError::Program { path: path.clone(), source })?;
+    if elf.arch() != Some(order.arch) {
+        return Err(MakeError::Machine { path, got: elf.machine(), want: order.arch });
+    }
+    match elf.interpreter.or_else(|| elf.needed.first().cloned()) {
+        Some(needed) => Err(MakeError::AgentNotStatic(needed)),
+        None => Ok(()),
+    }
+}
+
+/// The programs of the daemon, with links where the agent looks for them and they are not.
+fn programs(order: &Order<'_>, recipe: &Recipe, root: &mut Root) -> Result<Vec<(String, Elf)>, MakeError> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for program in recipe.programs {
+        let Some(path) = place(order.input, program) else {
+            if program.always {
+                missing.push(program.name.to_owned());
+            }
+            continue;
+        };
+        let bytes = order.input.read(&path).expect("found a moment ago");
+        let shown = format!("/{path}");
+        let elf = Elf::read(bytes).map_err(|source| MakeError::Program { path: shown.clone(), source })?;
+        if elf.arch() != Some(order.arch) {
+            return Err(MakeError::Machine { path: shown, got: elf.machine(), want: order.arch });
+        }
+        let usual = format!("{}/{}", program.folder, program.name);
+        if usual != path {
+            root.put(&usual, Entry::link(shown));
+        }
+        found.push((path, elf));
+    }
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let folders = FOLDERS.map(|folder| format!("/{folder}")).join(", ");
+    Err(MakeError::Programs { missing, folders, origin: order.origin.to_owned() })
+}
+
+fn place(input: &Root, program: &Program) -> Option<String> {
+    let folders = [program.folder].into_iter().chain(FOLDERS);
+    let mut paths = folders.filter_map(|folder| input.follow(&format!("{folder}/{}", program.name)));
+    paths.find_map(|walk| {
+        let is_file = matches!(input.get(&walk.target)?.kind, Kind::File(_));
+        is_file.then_some(walk.target)
+    })
+}
+
+/// What a daemon finds on every machine.
+fn furnish(recipe: &Recipe, root: &mut Root) {
+    for folder in MOUNT_POINTS.iter().chain(recipe.folders) {
+        if root.get(folder).is_none() {
+            root.put(folder, Entry::folder());
+        }
+    }
+    for folder in ["tmp", "var/tmp"] {
+        root.put(folder, Entry { mode: 0o1777, kind: Kind::Folder });
+    }
+    root.put("var/run", Entry::link("/run"));
+    for (path, text) in accounts::files(recipe) {
+        root.put(path, Entry::file(0o644, text.into_bytes()));
+    }
+    for (path, text) in recipe.files {
+        root.put(path, Entry::file(0o644, text.as_bytes()));
+    }
+}
+
+/// Sorts the files by their packages.
+fn sort(packages: &Packages, container: &mut Container) {
+    container.daemon = container.programs.iter().find_map(|path| packages.owner(path)).cloned();
+    for path in container.programs.iter().chain(&container.libraries) {
+        match packages.owner(path) {
+            None => container.strays.push(path.clone()),
+            Some(package) => match container.packages.iter_mut().find(|(known, _)| known == package) {
+                Some((_, files)) => files.push(path.clone()),
+                None => container.packages.push((package.clone(), vec![path.clone()])),
+            },
+        }
+    }
+    container.packages.sort();
+    container.packages.iter_mut().for_each(|(_, files)| files.sort());
+    container.strays.sort();
+}

@@ -1,0 +1,65 @@
+//! What takes how much of an extension.
+
+use super::container::{AGENT, Container};
+use crate::oci::{Kind, Root};
+
+/// A part of an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Share {
+    /// ichor-agent.
+    Agent,
+    /// The programs of the daemon.
+    Daemons,
+    /// Libraries and their loader.
+    Libraries,
+    /// What else the daemon reads.
+    Data,
+    /// Manifest, service definition, licences and the list of parts.
+    Documents,
+}
+
+impl Share {
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Daemons => "daemons",
+            Self::Libraries => "libraries",
+            Self::Data => "data",
+            Self::Documents => "documents",
+        }
+    }
+}
+
+/// How much a part takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which part.
+    pub share: Share,
+    /// How many files it has.
+    pub files: usize,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
+/// The parts of a tree, whose container lies in `folder`.
+pub(super) fn of(tree: &Root, folder: &str, container: &Container) -> Vec<Part> {
+    let all = [Share::Agent, Share::Daemons, Share::Libraries, Share::Data, Share::Documents];
+    let mut parts = all.map(|share| Part { share, files: 0, bytes: 0 });
+    for (path, entry) in tree.iter() {
+        let Kind::File(bytes) = &entry.kind else { continue };
+        let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+        let share = match inside {
+            None => Share::Documents,
+            Some(AGENT) => Share::Agent,
+            Some(path) if container.programs.iter().any(|it| it == path) => Share::Daemons,
+            Some(path) if container.libraries.iter().any(|it| it == path) => Share::Libraries,
+            Some(_) => Share::Data,
+        };
+        for part in parts.iter_mut().filter(|part| part.share == share) {
+            part.files += 1;
+            part.bytes += bytes.len() as u64;
+        }
+    }
+    parts.to_vec()
+}

@@ -1,0 +1,52 @@
+//! What Talos says of what was made, asked before anybody else sees it.
+
+use super::MakeError;
+use crate::cluster::value::TalosVersion;
+use crate::oci::{Kind, Root};
+use crate::talos::extension::{self, Entry, Remark, Tree};
+use crate::talos::release;
+
+/// Has every release that is known judge an unpacked extension, and each of its service definitions by itself. A warning is as bad as an
+/// error: what is made here means what it says.
+pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
+    let tree = tree(root);
+    let (oldest, newest) = release::known();
+    for minor in oldest..=newest {
+        let talos = TalosVersion::parse(&format!("1.{minor}")).expect("a release ichor knows is a version");
+        let mut remarks = remarks(extension::judge(&tree, &talos));
+        for (path, entry) in root.below("rootfs/usr/local/etc/containers") {
+            if let Kind::File(bytes) = &entry.kind {
+                remarks.extend(self::remarks(extension::judge_service(path, bytes, &talos)));
+            }
+        }
+        if let Some(remark) = remarks.first() {
+            let what = format!("{}: {} {}", remark.file, remark.path, remark.message);
+            return Err(MakeError::Refused { talos: talos.to_string(), what });
+        }
+    }
+    Ok(())
+}
+
+fn remarks(verdict: extension::Verdict) -> Vec<Remark> {
+    verdict.problems.into_iter().chain(verdict.warnings).collect()
+}
+
+/// The extension as Talos' judgement looks at it.
+fn tree(root: &Root) -> Tree {
+    let mut tree = Tree::default();
+    for (path, entry) in root.iter() {
+        let kind = match &entry.kind {
+            Kind::Folder => extension::Kind::Folder,
+            Kind::File(_) => extension::Kind::File,
+            Kind::Link(target) => extension::Kind::Link(target.clone()),
+            Kind::Special(name) => extension::Kind::Special(name),
+        };
+        tree.add(path, Entry { kind, mode: entry.mode });
+    }
+    for path in tree.wanted() {
+        if let Some(bytes) = root.read(&path) {
+            tree.fill(path, bytes.to_vec());
+        }
+    }
+    tree
+}

@@ -1,0 +1,55 @@
+//! The name of a blob: the sum of its bytes.
+
+use std::fmt;
+
+use crate::talos::digest::sha256;
+
+/// A SHA-256, written `sha256:…` with 64 digits in hex.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(String);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(sha256(bytes))
+    }
+
+    /// Reads `sha256:…`. Other sums are not read: no registry makes them.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix("sha256:")?;
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (hex.len() == 64 && hex.bytes().all(is_digit)).then(|| Self(hex.to_owned()))
+    }
+
+    /// The digits alone.
+    pub fn hex(&self) -> &str {
+        &self.0
+    }
+
+    /// Where the blob lies in a layout.
+    pub fn path(&self) -> String {
+        format!("blobs/sha256/{}", self.0)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_no_path() {
+        let good = Digest::of(b"");
+        assert_eq!(Digest::parse(&good.to_string()), Some(good));
+        for bad in
+            ["", "sha256:", "sha256:../../etc/passwd", "sha512:00", &format!("sha256:{}", "A".repeat(64))]
+        {
+            assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+    }
+}
