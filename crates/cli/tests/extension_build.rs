@@ -173,7 +173,6 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
         (format!("{base} --name ../x -o x"), "no name of a service"),
         (format!("{base} --version / -o x"), "no version"),
         ("--backend bird --from image --agent script -o x".to_owned(), "not an ELF file"),
-        ("--backend bird --from image -o x".to_owned(), "name it with --agent"),
         (
             "--backend frr --from image --agent agent -o x".to_owned(),
             "zebra, bgpd, staticd, bfdd, vtysh not in image",

@@ -54,7 +54,8 @@ fn the_agent_renders_what_the_desk_renders() {
             let duties = duties(&boot.documents);
             assert_eq!(duties.len(), usize::from(ours), "{}: {}", case.display(), node.name);
             let Some(duty) = duties.into_iter().next() else { continue };
-            let (links, advertised) = (planned_links(node), BTreeSet::new());
+            let links = planned_links(node);
+            let advertised = links.iter().map(|link| link.name.clone()).collect();
 
             let scene = Scene::of(&duty, conditions(&links, &advertised)).unwrap();
 

@@ -201,8 +201,10 @@ impl Page {
     fn instance(&mut self, model: &Model) {
         self.line(format_args!(" bgp router-id {}", model.router_id));
         self.line(" no bgp default ipv4-unicast");
-        // Else bgpd waits a second before its first update.
-        self.line(" coalesce-time 0");
+        // Else bgpd waits a second before its first update. Without waiting at all, FRR 8.4 now and then tells neighbours
+        // that a restart is over before it has told all routes, and they drop those for a moment.
+        let wait = if model.fabric.graceful_restart.is_some() { 250 } else { 0 };
+        self.line(format_args!(" coalesce-time {wait}"));
     }
 
     fn speaker(&mut self, model: &Model, peer: &str, workload: &Workload) {
