@@ -6,12 +6,9 @@ use std::time::Duration;
 use std::{fs, io};
 
 use ichor_core::agent::frr::version;
+use ichor_core::extension::RELEASE;
 use tokio::process::Command;
 use tokio::time::timeout;
-
-/// Where the extension says which daemon it has: `frr 10.5.1`. To ask the program itself takes longer than all else that is
-/// done before it starts.
-pub const FILE: &str = "/etc/ichor/release";
 
 /// How long a program may take to say it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,9 +24,10 @@ pub enum ReleaseError {
     Unknown(String),
 }
 
-/// Major and minor number of a daemon.
+/// Major and minor number of a daemon: as the extension notes it, because to ask the program takes longer than all else that is
+/// done before it starts.
 pub async fn of(name: &str, program: &Path) -> Result<(u16, u16), ReleaseError> {
-    let noted = fs::read_to_string(FILE).unwrap_or_default();
+    let noted = fs::read_to_string(RELEASE).unwrap_or_default();
     let noted = noted.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     if let Some(release) = noted.and_then(|number| version(&format!("version {number}"))) {
         return Ok(release);

@@ -4,7 +4,7 @@ use super::elf::Elf;
 use super::needs;
 use super::packages::{Package, Packages};
 use super::recipe::{FOLDERS, Program, Recipe};
-use super::{MakeError, Order, accounts};
+use super::{MakeError, Order, RELEASE, accounts};
 use crate::oci::{Entry, Kind, Root};
 
 /// Where the agent is in the container.
@@ -53,6 +53,10 @@ pub(super) fn gather(
     container.root.put(AGENT, Entry::file(0o755, order.agent));
     furnish(recipe, &mut container.root);
     sort(packages, &mut container);
+    if let Some(daemon) = &container.daemon {
+        let release = format!("{} {}\n", order.backend, daemon.upstream());
+        container.root.put(RELEASE.trim_start_matches('/'), Entry::file(0o644, release.into_bytes()));
+    }
     Ok(container)
 }
 

@@ -26,12 +26,20 @@ pub(super) fn text(name: &str, waits: bool) -> String {
             "mounts": [
                 mount(SOCKET, SOCKET, &["rshared", "rbind", "ro"]),
                 // Sockets of the daemons, and the files that the agent writes for them. /var is read-only before an installation.
-                mount(&format!("/run/ichor/{name}"), "/run", &["rshared", "rbind", "rw"]),
+                // Shared, what is mounted below would be mounted on the node too, once more with every start.
+                mount(&format!("/run/ichor/{name}"), "/run", &["rprivate", "rbind", "rw"]),
                 // Namespaces are seen by the node only from where it looks for them.
                 mount("/run/netns", "/run/netns", &["rshared", "rbind", "rw"]),
             ],
-            // The agent sets sysctls, which are read-only otherwise.
-            "security": {"writeableSysfs": true, "maskedPaths": [], "readonlyPaths": []},
+            "security": {
+                // The agent sets sysctls, which are read-only otherwise.
+                "writeableSysfs": true,
+                "maskedPaths": [],
+                "readonlyPaths": [],
+                // Without, runc makes every mount a slave of the node's, whatever its options say: the node would not see a
+                // namespace that the agent makes, and it would be gone with the container.
+                "rootfsPropagation": "shared",
+            },
         },
         "depends": depends,
         "restart": "always",

@@ -31,6 +31,10 @@ use crate::cluster::section::{Arch, Backend};
 use crate::moment::Moment;
 use crate::oci::{Entry, Root};
 
+/// Where the container says which daemon it has: `frr 10.5.1`. Where no package of the input tells, there is no such file, and
+/// the agent asks the program.
+pub const RELEASE: &str = "/etc/ichor/release";
+
 /// Where the root file system of the service's container lies in the extension.
 fn container_folder(name: &str) -> String {
     format!("rootfs/usr/local/lib/containers/{name}")

@@ -84,6 +84,7 @@ fn the_container_has_what_the_daemon_needs_and_nothing_else() {
         inside,
         [
             "etc/group",
+            "etc/ichor/release",
             "etc/nsswitch.conf",
             "etc/passwd",
             "lib",
@@ -103,6 +104,19 @@ fn the_container_has_what_the_daemon_needs_and_nothing_else() {
     let program = extension.tree.get("rootfs/usr/local/lib/containers/bird/usr/sbin/bird").unwrap();
     assert_eq!(program.mode, 0o755, "set-user bits do nothing there");
     assert_eq!(extension.version, "2.17.1");
+}
+
+#[test]
+fn the_agent_is_told_the_release_of_the_daemon_and_not_that_of_the_extension() {
+    let path = "rootfs/usr/local/lib/containers/bird/etc/ichor/release";
+    let mut unknown = input();
+    unknown.remove("var");
+
+    let named = made_of(&input(), |order| order.version = Some("7")).unwrap();
+    let unknown = made_of(&unknown, |order| order.version = Some("7")).unwrap();
+
+    assert_eq!(text(&named.tree, path), "bird 2.17.1\n");
+    assert!(unknown.tree.get(path).is_none(), "the agent asks the program");
 }
 
 #[test]
@@ -171,7 +185,7 @@ fn parts_are_everything() {
 
     let all = extension.tree.iter().filter(|(_, entry)| matches!(entry.kind, Kind::File(_))).count();
     let counts: Vec<_> = extension.parts.iter().map(|part| (part.share.word(), part.files)).collect();
-    assert_eq!(counts, [("agent", 1), ("daemons", 2), ("libraries", 4), ("data", 3), ("documents", 6)]);
+    assert_eq!(counts, [("agent", 1), ("daemons", 2), ("libraries", 4), ("data", 4), ("documents", 6)]);
     assert_eq!(extension.parts.iter().map(|part| part.files).sum::<usize>(), all);
 }
 

@@ -140,6 +140,7 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
         Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
     let attempt = || {
         fs::create_dir_all(folder)?;
+        open_way(Path::new(RUN).parent().unwrap_or(folder))?;
         for made in folder.ancestors().take_while(|made| made.starts_with(RUN)) {
             chown(made, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
             fs::set_permissions(made, fs::Permissions::from_mode(0o755))?;
@@ -149,6 +150,15 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
     attempt().map_err(|source| PlaceError::Folder { folder: folder.to_owned(), source })
 }
 
+/// Lets everybody walk through a folder: Talos makes the one it mounts at /run for root alone.
+fn open_way(folder: &Path) -> io::Result<()> {
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & 0o001 == 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
 fn lock(folder: &Path) -> Result<File, PlaceError> {
     let failed = |source| PlaceError::Folder { folder: folder.to_owned(), source };
     let file = File::create(folder.join("agent.lock")).map_err(failed)?;
@@ -156,5 +166,23 @@ fn lock(folder: &Path) -> Result<File, PlaceError> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(PlaceError::Taken { folder: folder.to_owned() }),
         Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_is_opened_only_where_it_is_shut() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o7777;
+        let after = |before| {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(before)).unwrap();
+            open_way(folder.path()).unwrap();
+            mode()
+        };
+
+        assert_eq!([0o700, 0o1777, 0o711].map(after), [0o755, 0o1777, 0o711]);
     }
 }
