@@ -77,6 +77,9 @@ fn spelled(mut line: Line) -> Vec<Line> {
     {
         return Vec::new();
     }
+    if is_found_namespace(&line) {
+        return Vec::new();
+    }
     line.text = words(&line);
     if line.within() == Some(Context::Bgp) && of_first_family(&line.text) {
         line.above.push("address-family ipv4 unicast".to_owned());
@@ -98,6 +101,17 @@ fn spelled(mut line: Line) -> Vec<Line> {
             vec![Line::top(format!("vrf {vrf}")), Line::below(&[format!("vrf {vrf}")], text)]
         }
         _ => vec![line],
+    }
+}
+
+/// Whether a line names the namespace that zebra found by the name of the VRF. Taking it back would switch the VRF off.
+fn is_found_namespace(line: &Line) -> bool {
+    match (line.above.as_slice(), line.words().as_slice()) {
+        ([above], ["netns", path]) => {
+            let vrf = above.strip_prefix("vrf ").unwrap_or_default();
+            ["/run/netns", "/var/run/netns"].iter().any(|folder| **path == format!("{folder}/{vrf}"))
+        }
+        _ => false,
     }
 }
 
@@ -286,4 +300,18 @@ fn last_said(lines: Vec<Line>) -> Vec<Line> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Configuration;
+
+    #[test]
+    fn the_namespace_that_zebra_found_is_not_meant_and_another_is() {
+        let found = "vrf red\n netns /run/netns/red\nexit-vrf\n";
+        let told = found.replace("netns/red", "netns/blue");
+
+        assert!(Configuration::parse(found).lines().is_empty());
+        assert_eq!(Configuration::parse(&told).lines().len(), 2);
+    }
 }

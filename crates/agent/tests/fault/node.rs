@@ -1,0 +1,159 @@
+//! A node that the agent runs on, its leaf, and everything that can be seen of it.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, wait_for};
+
+/// The node's address.
+const ADDRESS: &str = "10.0.0.1";
+
+/// All that an agent could leave behind, one line each. What is another with every link or process is left out: numbers, MAC
+/// addresses of made links, and link-local addresses that follow from them.
+const LOOK: &str = r#"
+links() {
+    ip -o -d link | sed -E 's/^[0-9]+: //; s/@[^:]*:/:/; s/link\/ether [0-9a-f:]+//; s/link-netns(id)? [^ ]+//' |
+        sed "s/^/$1 link /"
+    ip -o address | sed -E 's/^[0-9]+: //; s/fe80::[0-9a-f:]+/fe80::/g' | sed "s/^/$1 address /"
+    for family in -4 -6; do
+        ip $family route show table all | sed -E 's/nhid [0-9]+//; s/expires [0-9]+sec//; s/fe80::[0-9a-f:]+/fe80::/g' |
+            sed "s/^/$1 route /"
+        ip $family rule | sed "s/^/$1 rule /"
+    done
+    ip nexthop | sed -E 's/^id [0-9]+//; s/fe80::[0-9a-f:]+/fe80::/g' | sed "s/^/$1 next hop /"
+    grep -rs . /proc/sys/net/ipv4/conf /proc/sys/net/ipv6/conf /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/fib* |
+        grep -v stable_secret | sed "s/^/$1 switch /"
+    ss -Hln -x | awk '{ print $5 }' | sed "s/^/$1 socket /"
+    ss -Hln -t -u -w | awk '{ print $1, $4 }' | sed -E 's/fe80::[^ ]+/fe80::/' | sed "s/^/$1 socket /"
+}
+links node
+for name in $(ls /run/netns 2>/dev/null); do
+    echo "namespace $name"
+    nsenter --net="/run/netns/$name" sh -c "$(declare -f links); links $name"
+done
+sed -nE 's/^([^ ]+ ){4}([^ ]+).* - nsfs .*/mount \2/p' /proc/self/mountinfo
+for folder in /proc/[0-9]*; do
+    case "$(readlink "$folder/exe")" in
+    */ichor-agent | */frr/*) echo "process $(tr '\0' ' ' <"$folder/cmdline")" ;;
+    esac
+done
+find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n'
+"#;
+
+/// A node and a leaf on one cable.
+pub struct Node {
+    pub machine: Machine,
+    pub leaf: Machine,
+    variables: Vec<String>,
+}
+
+/// An agent that runs on a node.
+pub struct Agent {
+    child: Child,
+    pid: Pid,
+}
+
+impl Node {
+    pub fn new() -> Self {
+        let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
+        leaf.cable("eth0", &machine, "eth0");
+        machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
+        machine.write("/tmp/look", LOOK);
+        fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
+        Frr::V8.start(&leaf, None);
+        let loaded = Frr::load(
+            &leaf,
+            "frr defaults datacenter\nhostname leaf\ninterface eth0\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n\
+             ip route 198.51.100.0/24 blackhole\nrouter bgp 65100\n bgp router-id 10.0.0.100\n coalesce-time 0\n \
+             neighbor eth0 interface v6only remote-as external\n address-family ipv4 unicast\n  redistribute static\n \
+             exit-address-family\nexit\n",
+        );
+        assert!(loaded.status.success(), "{loaded:?}");
+        let mac = machine.ask("cat /sys/class/net/eth0/address");
+        let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
+        let told = [format!("NODE_IP={ADDRESS}"), format!("FE_MACS={}", mac.trim())];
+        Self { machine, leaf, variables: variables.into_iter().chain(told).collect() }
+    }
+
+    fn command(&self, command: &str) -> Command {
+        let mut enter = self.machine.enter();
+        enter.arg("env").args(&self.variables).args(["/tmp/ichor-agent", command]).stdin(Stdio::null());
+        enter
+    }
+
+    /// Starts the agent, and gives its log.
+    pub fn start(&self) -> (Agent, BufReader<ChildStderr>) {
+        let mut child = self.command("run").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        // Whoever enters a machine has the program as its child.
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let start = Instant::now();
+        let pid = loop {
+            let found = fs::read_to_string(&children).unwrap_or_default();
+            if let Some(pid) = found.split_whitespace().next() {
+                break Pid::from_raw(pid.parse().unwrap());
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "the agent does not start");
+            thread::sleep(Duration::from_millis(1));
+        };
+        (Agent { child, pid }, log)
+    }
+
+    /// Starts the agent and waits until all that it does is done; its log goes on to the test's.
+    pub fn settle(&self) -> Agent {
+        let (agent, log) = self.start();
+        thread::spawn(move || log.lines().map_while(Result::ok).for_each(|line| eprintln!("  {line}")));
+        let has_routes = || {
+            self.machine.ask("ip route show 198.51.100.0/24").contains("via")
+                && self.leaf.ask(&format!("ip route show {ADDRESS}")).contains("via")
+        };
+        wait_for("routes at both ends", has_routes, || self.look().join("\n"));
+        // What comes after the routes: the last files, and what a daemon takes back after a restart.
+        thread::sleep(Duration::from_secs(2));
+        agent
+    }
+
+    /// Removes what the agent made.
+    pub fn down(&self) {
+        let output = self.command("down").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Ends every process of the machine at once.
+    pub fn fell(&self) {
+        // The shell that does it is spared, what started it is not.
+        self.machine.run("kill -KILL -1");
+    }
+
+    /// What is there.
+    pub fn look(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.machine.ask("bash /tmp/look").lines().map(|line| line.trim_end().to_owned()).collect();
+        lines.sort();
+        lines
+    }
+}
+
+impl Agent {
+    /// Kills it, and nothing else.
+    pub fn kill(self) {
+        self.end(Signal::SIGKILL);
+    }
+
+    /// Ends it as Talos does.
+    pub fn stop(self) {
+        self.end(Signal::SIGTERM);
+    }
+
+    fn end(mut self, signal: Signal) {
+        kill(self.pid, signal).unwrap();
+        self.child.wait().unwrap();
+    }
+}
