@@ -318,12 +318,17 @@ impl Agent {
 
     /// Makes the links that are needed. Without the link to the speaker where that cannot be made.
     async fn wire(&mut self, scene: Scene) -> Scene {
-        if self.plumb(&scene.wiring).await || scene.wiring.pair.is_none() {
+        let Some(pair) = &scene.wiring.pair else {
+            self.plumb(&scene.wiring).await;
+            return scene;
+        };
+        let domain = pair.domain.name().unwrap_or_default().to_owned();
+        if self.plumb(&scene.wiring).await {
             return scene;
         }
         let mut scene = scene.without_speaker();
         if !self.vrf {
-            scene.waiting.push(Waiting::Vrf("the speaker's VRF".to_owned()));
+            scene.waiting.push(Waiting::Vrf(domain));
         }
         self.plumb(&scene.wiring).await;
         scene

@@ -34,7 +34,11 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
         // Between two lines as well.
         thread::sleep(Duration::from_micros(700 * (round / LINES) as u64));
         agent.kill();
-        eprintln!("{:?} round {round}: killed after {seen} lines: {}", begin.elapsed(), line.lines().last().unwrap_or_default());
+        eprintln!(
+            "{:?} round {round}: killed after {seen} lines: {}",
+            begin.elapsed(),
+            line.lines().last().unwrap_or_default()
+        );
         if round % 5 == 4 {
             node.fell();
         }
