@@ -15,6 +15,9 @@ use crate::say;
 
 /// mgmtd hands on what it was told after it has answered.
 const SETTLING: Duration = Duration::from_secs(1);
+/// The time that somebody else may write the configuration, and the pause between two looks whether they still do.
+const LOCKED: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
 const FIRST: [&str; 6] =
@@ -93,7 +96,7 @@ impl Told {
     /// Opens the configuration, as vtysh does: with a file to start with, FRR from 9 on wants it locked for a file.
     async fn begin(&mut self, intent: &Intent, fresh: bool) -> Result<(), VtyError> {
         let lock = if fresh && intent.version.0 >= 9 { " file-lock" } else { "" };
-        self.vty.ask(&format!("configure terminal{lock}")).await?;
+        self.open_configuration(&format!("configure terminal{lock}")).await?;
         if fresh {
             self.vty.ask("XFRR_start_configuration").await?;
         }
@@ -103,6 +106,21 @@ impl Told {
             self.vty.ask(Change::END).await?;
         }
         Ok(())
+    }
+
+    /// mgmtd lets one write at a time, and is itself one of those who do for a moment after its start.
+    async fn open_configuration(&mut self, command: &str) -> Result<(), VtyError> {
+        let start = Instant::now();
+        loop {
+            match self.vty.ask(command).await {
+                Err(VtyError::Refused { answer, .. })
+                    if answer.contains("lock") && start.elapsed() < LOCKED =>
+                {
+                    sleep(PAUSE).await;
+                }
+                done => return done.map(drop),
+            }
+        }
     }
 
     /// Tells changes in one go; what was not done is returned.

@@ -108,7 +108,11 @@ impl Pair {
         leaf.cable("eth0", &machine, "eth0");
         machine.ask(&format!("ip addr add {ADDRESS}/32 dev lo; sysctl -qw net.ipv4.ip_forward=1"));
         frr.start(&leaf, None);
-        let bfd = if node.bfd { " neighbor eth0 bfd\n" } else { "" };
+        let bfd = if node.bfd {
+            " neighbor eth0 bfd\n neighbor eth0 bfd check-control-plane-failure\n"
+        } else {
+            ""
+        };
         let conf = LEAF.replace(" address-family", &format!("{bfd} address-family"));
         let loaded = Frr::load(&leaf, &conf);
         assert!(loaded.status.success(), "{loaded:?}");

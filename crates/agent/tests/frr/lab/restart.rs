@@ -49,6 +49,13 @@ fn a_planned_restart_loses_no_route() {
 }
 
 #[test]
+fn a_planned_restart_loses_no_route_with_bfd_where_the_leaf_looks_at_both() {
+    for frr in Frr::ALL {
+        assert_eq!(restarted(frr, Node { bfd: true }), "", "{frr:?}");
+    }
+}
+
+#[test]
 fn a_node_that_leaves_is_gone_at_once() {
     for frr in Frr::ALL {
         let (pair, agent) = routed(frr, Node { bfd: false });
