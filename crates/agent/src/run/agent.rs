@@ -243,23 +243,28 @@ impl Agent {
         }
     }
 
-    /// Reads again what it is told. What cannot be understood leaves everything as it is.
+    /// Reads again what it is told. What cannot be understood leaves everything as it is, and is told as refused.
     async fn reread(&mut self) {
         self.stamp = self.settings.teller.stamp();
-        match self.settings.teller.ask() {
+        let refused = match self.settings.teller.ask() {
             Ok(told) if told.duty.backend != self.duty.backend => {
-                say::error("the daemon is another one now; start the service anew to change it");
+                "the daemon is another one now; start the service anew to change it".to_owned()
             }
             Ok(told) => {
                 say::set_level(told.duty.log);
                 told.remarks.iter().for_each(say::warn);
                 self.duty = told.duty;
                 self.refused = None;
+                if self.reload.as_ref().is_some_and(|reload| reload.refused.is_some()) {
+                    self.reload = Some(Reload { time: now(), refused: None });
+                }
                 self.ask_health();
-                self.advance().await;
+                return self.advance().await;
             }
-            Err(error) => say::error(format_args!("{}; everything stays as it is", chain(&error))),
-        }
+            Err(error) => chain(&error),
+        };
+        self.reload = Some(Reload { time: now(), refused: Some(refused) });
+        self.look().await;
     }
 
     /// Looks at what can be done now, and does what differs.

@@ -126,7 +126,7 @@ fn reload(before: &Status, after: &Status) -> Option<Change> {
     Some(match &now.refused {
         None => change(LogLevel::Info, "the daemon took its new configuration".to_owned()),
         Some(why) => {
-            let words = format!("the daemon refused its new configuration, and runs with the old one: {why}");
+            let words = format!("the new configuration was refused, and the old one runs on: {why}");
             change(LogLevel::Error, words)
         }
     })

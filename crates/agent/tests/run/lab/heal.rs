@@ -1,0 +1,87 @@
+//! What is killed, hangs or is swept away, and comes back.
+
+use super::leaf::SHARED;
+use super::{ADDRESS, NAMED, Scene, Speaker, told};
+use crate::common::frr::Frr;
+use crate::common::lab::{let_pass, wait_for};
+
+/// An address of a service.
+const SERVICE: &str = "198.51.100.7";
+
+fn heals(frr: Frr) {
+    let scene = Scene::routed(frr);
+    let node = &scene.node;
+    let speaker = Speaker::new(&node.machine, &told(&NAMED));
+    speaker.announce(&["198.51.100.7/32"]);
+    scene.wait_for("from the speaker", SERVICE, true);
+
+    for (signal, program) in [("KILL", "bgpd"), ("KILL", "zebra"), ("STOP", "bgpd")] {
+        let before = node.processes(program);
+        node.signal(signal, program);
+
+        let replaced = || {
+            let now = node.processes(program);
+            now != before && !now.is_empty() && !now.contains(' ')
+        };
+        wait_for(&format!("another {program} after {signal}"), replaced, || scene.state());
+        let when = format!("after {program} got {signal}");
+        node.wait_for_sessions(3);
+        scene.wait_for_all(&when);
+        scene.wait_for(&when, SERVICE, true);
+    }
+    let restarts = node.status()["daemons"].to_string();
+    assert!(!restarts.contains("\"name\":\"bgpd\",\"restarts\":0"), "{restarts}");
+
+    let before = node.processes("bgpd");
+    node.signal("KILL", "ichor-agent");
+    assert_eq!(node.processes("bgpd"), before, "daemons outlive the agent");
+    node.start(&NAMED, "");
+    node.wait_for_sessions(3);
+    scene.wait_for_all("after the agent was killed");
+    scene.wait_for("after the agent was killed", SERVICE, true);
+    assert_ne!(node.processes("bgpd"), before);
+
+    let leaf = &scene.leafs[1].machine;
+    leaf.ask("ip link set to0 down");
+    let one = || !node.way(SHARED).contains("nexthop") && !node.way(SHARED).is_empty();
+    wait_for("the way by the other leaf", one, || scene.state());
+    leaf.ask("ip link set to0 up");
+    scene.wait_for_all("after the link was cut");
+    drop(speaker);
+    node.end();
+}
+
+#[test]
+fn killed_and_hung_daemons_agent_and_link_come_back_on_frr_8() {
+    heals(Frr::V8);
+}
+
+#[test]
+fn killed_and_hung_daemons_agent_and_link_come_back_on_frr_10() {
+    heals(Frr::V10);
+}
+
+/// MetalLB's FRR mode runs one.
+#[test]
+fn what_a_second_zebra_sweeps_is_put_back() {
+    for frr in Frr::ALL {
+        let scene = Scene::routed(frr);
+        let node = &scene.node;
+        node.machine.ask("install -d -o frr -g frr /run/frr/second");
+        let mgmtd = if frr == Frr::V10 { "/usr/lib/frr/mgmtd -d -N second -P 0; " } else { "" };
+
+        node.machine.ask(&format!("{mgmtd}/usr/lib/frr/zebra -d -N second -P 0"));
+        let there = || node.machine.path("/run/frr/second/zebra.vty").exists();
+        wait_for("a second zebra", there, || scene.state());
+        let_pass(1);
+        node.machine.ask("kill $(cat /run/frr/second/*.pid)");
+        let gone = || node.machine.run("kill -0 $(cat /run/frr/second/zebra.pid)").status.success();
+        wait_for("its end", || !gone(), || scene.state());
+
+        scene.wait_for_all("after a second zebra");
+        assert!(scene.leafs.iter().all(|leaf| leaf.reaches(ADDRESS)), "{}", scene.state());
+        node.machine.ask(&format!("ip route del {SHARED}"));
+        scene.wait_for_all("after somebody deleted a route");
+        node.end();
+    }
+}

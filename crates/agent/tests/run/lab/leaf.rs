@@ -1,0 +1,104 @@
+//! A leaf: FRR that speaks with whoever is on its ports.
+
+use std::cell::RefCell;
+
+use serde_json::Value;
+
+use super::node::Node;
+use crate::common::frr::Frr;
+use crate::common::lab::{Machine, Root, said};
+
+/// An address that every leaf announces.
+pub const SHARED: &str = "10.255.0.99";
+
+pub struct Leaf {
+    pub machine: Machine,
+    frr: Frr,
+    nth: u8,
+    ports: RefCell<Vec<String>>,
+}
+
+impl Leaf {
+    /// One without daemons and cables.
+    pub fn new(frr: Frr, nth: u8) -> Self {
+        let machine = frr.machine();
+        machine.ask(&format!(
+            "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding\n\
+             ip address add 10.255.0.{nth}/32 dev lo; ip address add {SHARED}/32 dev lo\n\
+             ip address add fd00:255::{nth}/128 dev lo"
+        ));
+        Self { machine, frr, nth, ports: RefCell::default() }
+    }
+
+    /// A cable to the port of a node.
+    pub fn cable(&self, node: &Node, port: &str) {
+        let ours = format!("to{}", self.ports.borrow().len());
+        node.machine.cable(port, &self.machine, &ours);
+        self.ports.borrow_mut().push(ours);
+    }
+
+    /// Starts its daemons, without BFD.
+    pub fn start(&self) {
+        let mgmtd = if self.frr == Frr::V10 { "mgmtd=yes\nmgmtd_options=\"-P 0\"" } else { "mgmtd=no" };
+        let daemons = format!("{mgmtd}\nzebra_options=\"-P 0\"\nbgpd_options=\"-P 0\"\n");
+        self.frr.start(&self.machine, Some(&daemons));
+        let (mut interfaces, mut neighbors) = (String::new(), String::new());
+        for port in self.ports.borrow().iter() {
+            interfaces += &format!("interface {port}\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n");
+            neighbors += &format!(" neighbor {port} interface peer-group NODES\n");
+        }
+        self.tell(&interfaces, &neighbors);
+    }
+
+    /// Loads a configuration with these interfaces and these neighbours, which are in the group NODES.
+    pub fn tell(&self, interfaces: &str, neighbors: &str) {
+        let family = |family: &str| {
+            format!(
+                " address-family {family} unicast\n  redistribute connected route-map LO\n  neighbor NODES activate\n  \
+                 maximum-paths 8\n exit-address-family\n"
+            )
+        };
+        let conf = format!(
+            "frr defaults datacenter\nroute-map LO permit 10\n match interface lo\nexit\n{interfaces}\
+             router bgp 6510{nth}\n bgp router-id 10.255.0.{nth}\n no bgp ebgp-requires-policy\n \
+             bgp bestpath as-path multipath-relax\n neighbor NODES peer-group\n neighbor NODES remote-as external\n \
+             neighbor NODES timers connect 1\n neighbor NODES capability extended-nexthop\n{neighbors}{}{}exit\n",
+            family("ipv4"),
+            family("ipv6"),
+            nth = self.nth,
+        );
+        let loaded = Frr::load(&self.machine, &conf);
+        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+    }
+
+    /// The kernel's way to an address, on one line.
+    pub fn way(&self, net: &str) -> String {
+        let family = if net.contains(':') { 6 } else { 4 };
+        self.machine.ask(&format!("ip -o -{family} route show {net}"))
+    }
+
+    /// Whether the kernel has a way to an address that came by BGP.
+    pub fn goes_to(&self, net: &str) -> bool {
+        self.way(net).contains(" proto bgp")
+    }
+
+    /// Whether an address answers.
+    pub fn reaches(&self, address: &str) -> bool {
+        let beside = Machine::beside(&self.machine, Root::Own);
+        beside.run(&format!("busybox ping -c 3 -W 5 {address}")).status.success()
+    }
+
+    /// How often its sessions came up.
+    pub fn established(&self) -> u64 {
+        let said = self.machine.ask("vtysh -c 'show bgp neighbors json'");
+        let json: Value = serde_json::from_str(&said).unwrap();
+        let neighbors = json.as_object().unwrap().values();
+        neighbors.filter_map(|neighbor| neighbor["connectionsEstablished"].as_u64()).sum()
+    }
+
+    /// What can be said when something never comes.
+    pub fn state(&self) -> String {
+        let said = self.machine.run("ip route; ip -6 route; vtysh -c 'show bgp summary' -c 'show bgp ipv4 unicast'");
+        format!("----- leaf {}\n{}", self.nth, String::from_utf8_lossy(&said.stdout))
+    }
+}

@@ -1,0 +1,101 @@
+//! Nodes that run the agent, between leafs, with speakers behind them.
+
+mod anycast;
+mod build;
+mod end;
+mod heal;
+mod leaf;
+mod namespace;
+mod node;
+mod other;
+mod port;
+mod ready;
+#[path = "../../status/simulator.rs"]
+#[allow(dead_code, reason = "the tests of machined use all of it")]
+mod simulator;
+#[path = "../../../../core/tests/vrf/lab/speaker.rs"]
+mod speaker;
+mod vrf;
+
+use leaf::Leaf;
+use node::{Node, told};
+use speaker::Speaker;
+
+use crate::common::frr::Frr;
+use crate::common::lab::wait_for;
+
+/// The address of the node.
+const ADDRESS: &str = "10.0.0.1";
+
+/// A speaker in a namespace, and ports by their names.
+const NAMED: [(&str, &str); 3] =
+    [("NODE_IP", ADDRESS), ("ASN_LOCAL", "4200000001"), ("FE_PORTS", "eth0,eth1")];
+
+/// A node between two leafs.
+pub struct Scene {
+    pub node: Node,
+    pub leafs: [Leaf; 2],
+}
+
+impl Scene {
+    /// A node with an address, whose daemons are of this release, cabled to leafs of the same by its ports eth0 and eth1. No
+    /// agent runs yet.
+    pub fn new(frr: Frr) -> Self {
+        let node = Node::new(frr.machine());
+        node.machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
+        let leafs = [1, 2].map(|nth| Leaf::new(frr, nth));
+        for (leaf, port) in leafs.iter().zip(["eth0", "eth1"]) {
+            leaf.cable(&node, port);
+        }
+        leafs.iter().for_each(Leaf::start);
+        Self { node, leafs }
+    }
+
+    /// One whose agent was told by variables, with the node's address at the leafs and all of theirs in its kernel.
+    pub fn routed(frr: Frr) -> Self {
+        let scene = Self::new(frr);
+        scene.node.start(&NAMED, "");
+        scene.wait_for_all("from the start");
+        scene
+    }
+
+    /// Waits until the leafs go to the node's address, and the node to theirs by both.
+    pub fn wait_for_all(&self, when: &str) {
+        self.wait_for(when, ADDRESS, true);
+        let both = || self.node.way(leaf::SHARED).matches("nexthop").count() == 2;
+        wait_for(&format!("both ways, {when}"), both, || self.state());
+    }
+
+    /// Waits until both leafs go to an address, or until neither does.
+    pub fn wait_for(&self, when: &str, net: &str, meant: bool) {
+        let holds = || self.leafs.iter().all(|leaf| leaf.goes_to(net) == meant);
+        let verb = if meant { "there" } else { "gone" };
+        wait_for(&format!("{net} {verb}, {when}"), holds, || self.state());
+    }
+
+    /// How often sessions with the leafs came up.
+    pub fn established(&self) -> Vec<u64> {
+        self.leafs.iter().map(Leaf::established).collect()
+    }
+
+    /// The routes by BGP that leafs and node lost while something was done.
+    pub fn lost(&self, what: impl FnOnce()) -> String {
+        let machines = [("node", &self.node.machine), ("leaf 1", &self.leafs[0].machine), ("leaf 2", &self.leafs[1].machine)];
+        for (_, machine) in machines {
+            machine.ask("ip -ts monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
+        }
+        what();
+        let mut lost = String::new();
+        for (name, machine) in machines {
+            let said = machine.ask("kill $(cat /tmp/monitor.pid); cat /tmp/monitor");
+            let gone = said.lines().filter(|line| line.contains("Deleted") && line.contains("proto bgp"));
+            gone.for_each(|line| lost += &format!("{name}: {line}\n"));
+        }
+        lost
+    }
+
+    /// What can be said when something never comes.
+    pub fn state(&self) -> String {
+        self.node.state() + &self.leafs.iter().map(Leaf::state).collect::<String>()
+    }
+}

@@ -1,0 +1,128 @@
+//! A node on which nothing but the agent does anything about routing.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+use ichor_core::agent::duty::{Duty, Speech};
+use ichor_core::agent::environment;
+use ichor_core::cluster::section::Backend;
+use ichor_core::cluster::value::NodeName;
+use ichor_core::routing::Model;
+use serde_json::Value;
+
+use crate::AGENT;
+use crate::common::lab::{Machine, said, wait_for};
+
+/// The programs that an agent may have started.
+const DAEMONS: &str = "mgmtd zebra bgpd staticd bfdd bird gobgpd";
+
+pub struct Node {
+    pub machine: Machine,
+}
+
+impl Node {
+    /// A machine with the agent, which does not run yet.
+    pub fn new(machine: Machine) -> Self {
+        // Without what debuggers want it is small: it lies in memory, as machines have nothing else of their own.
+        let copied = Command::new("strip").arg("-o").arg(machine.path("/tmp/ichor-agent")).arg(AGENT).output();
+        let copied = copied.unwrap();
+        assert!(copied.status.success(), "{}", said(&copied));
+        machine.ask("mount -t tmpfs none /usr/local/etc && mkdir /usr/local/etc/frr");
+        Self { machine }
+    }
+
+    /// Starts the agent with these variables and arguments.
+    pub fn start(&self, variables: &[(&str, &str)], arguments: &str) {
+        self.machine.ask(&format!(
+            "env -i PATH=/usr/sbin:/usr/bin ICHOR_LOG=debug {} /tmp/ichor-agent run {arguments} >>/tmp/log 2>&1 &",
+            shell(variables)
+        ));
+    }
+
+    /// What another command of the agent says.
+    pub fn agent(&self, arguments: &str) -> Output {
+        self.machine.run(&format!("/tmp/ichor-agent {arguments}"))
+    }
+
+    /// The state as the agent tells it; null while it tells none.
+    pub fn status(&self) -> Value {
+        serde_json::from_slice(&self.agent("status --json").stdout).unwrap_or_default()
+    }
+
+    /// Waits until the agent tells something.
+    pub fn wait_for(&self, what: &str, holds: impl Fn(&Value) -> bool) {
+        wait_for(what, || holds(&self.status()), || self.state());
+    }
+
+    /// Waits until that many sessions are up.
+    pub fn wait_for_sessions(&self, number: usize) {
+        let up = |status: &Value| {
+            let sessions = status["sessions"].as_array().into_iter().flatten();
+            sessions.filter(|session| session["state"] == "established").count() == number
+        };
+        self.wait_for(&format!("{number} sessions"), up);
+    }
+
+    /// Sends a signal to every process of these programs.
+    pub fn signal(&self, signal: &str, programs: &str) {
+        self.machine.ask(&format!("kill -{signal} $(pidof {programs})"));
+    }
+
+    /// Ends the agent and its daemons as Talos ends a service: it tells all at once.
+    pub fn end(&self) {
+        self.signal("TERM", &format!("ichor-agent {DAEMONS}"));
+        self.wait_until_ended();
+    }
+
+    /// Waits until no process is left.
+    pub fn wait_until_ended(&self) {
+        let ended = || self.processes(&format!("ichor-agent {DAEMONS}")).is_empty();
+        wait_for("the end of all processes", ended, || self.state());
+    }
+
+    /// The processes of these programs.
+    pub fn processes(&self, programs: &str) -> String {
+        String::from_utf8(self.machine.run(&format!("pidof {programs}")).stdout).unwrap().trim().to_owned()
+    }
+
+    /// Gives the node a service address as kube-proxy would: on a link that nobody announces.
+    pub fn serve(&self, address: &str) {
+        self.machine.ask(&format!(
+            "[ -e /sys/class/net/kube ] || ip link add kube type veth peer name kube-far\n\
+             ip link set kube up; ip link set kube-far up; ip address add {address} dev kube nodad"
+        ));
+    }
+
+    /// The kernel's way to an address, on one line.
+    pub fn way(&self, net: &str) -> String {
+        let family = if net.contains(':') { 6 } else { 4 };
+        self.machine.ask(&format!("ip -o -{family} route show {net}"))
+    }
+
+    /// What can be said when something never comes.
+    pub fn state(&self) -> String {
+        let said = self.machine.run(
+            "ip -br link; ip -br address; ip route; ip -6 route; /tmp/ichor-agent status; ps ax; tail -n 80 /tmp/log; \
+             cat /run/ichor/frr.conf; vtysh -c 'show bgp vrf all summary'",
+        );
+        format!("----- node\n{}", String::from_utf8_lossy(&said.stdout))
+    }
+}
+
+/// Variables as a shell reads them.
+pub fn shell(variables: &[(&str, &str)]) -> String {
+    variables.iter().map(|(name, value)| format!("{name}='{value}' ")).collect()
+}
+
+/// What variables mean, where the daemon is FRR.
+pub fn told(variables: &[(&str, &str)]) -> Model {
+    let variables: BTreeMap<_, _> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    meant(environment::read(&variables, &NodeName::parse("node").unwrap(), Backend::Frr).unwrap())
+}
+
+/// What a duty means.
+pub fn meant(duty: Duty) -> Model {
+    let Speech::Model(meant) = duty.speech else { panic!("{:?}", duty.speech) };
+    meant.model
+}

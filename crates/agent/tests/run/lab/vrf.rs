@@ -1,0 +1,74 @@
+//! A speaker in a VRF, told by variables, on a kernel that has them.
+
+use super::leaf::Leaf;
+use super::node::{Node, told};
+use super::speaker::Speaker;
+use crate::common::frr::Frr;
+use crate::common::lab::wait_for;
+use crate::common::vm;
+
+const VARIABLES: [(&str, &str); 4] = [
+    ("NODE_IP", "10.0.0.1"),
+    ("ASN_LOCAL", "4200000001"),
+    ("FE_MACS", "02:00:00:00:00:01,02:00:00:00:00:02"),
+    // 300 ms mean nothing where all is emulated.
+    ("ENABLE_BFD", "false"),
+];
+
+/// What the leafs shall have.
+const MEANT: [&str; 8] = [
+    "10.0.0.1",
+    "fd00::1",
+    "10.0.1.1",
+    "fd00:1::1",
+    "10.0.0.100",
+    "198.51.100.7",
+    "2001:db8:99::7",
+    "fd00:1::100",
+];
+
+fn services(frr: Frr) {
+    let node = Node::new(frr.machine());
+    node.machine.ask(
+        "set -e\nip address add 10.0.0.1/32 dev lo; ip address add fd00::1/128 dev lo\n\
+         for nth in 0 1; do ip link add dummy$nth type dummy; ip link set dummy$nth up; done\n\
+         ip address add 10.0.1.1/32 dev dummy0; ip address add fd00:1::1/128 dev dummy0\n\
+         ip address add 10.0.0.100/32 dev dummy1; ip address add fd00:1::100/128 dev dummy1",
+    );
+    let leafs = [1, 2].map(|nth| Leaf::new(frr, nth));
+    for (leaf, nth) in leafs.iter().zip(1..) {
+        leaf.cable(&node, &format!("eth{nth}"));
+        node.machine.ask(&format!("ip link set eth{nth} address 02:00:00:00:00:0{nth}"));
+        leaf.start();
+    }
+    node.start(&VARIABLES, "");
+    let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
+    let there = |net: &str| leafs.iter().all(|leaf| leaf.goes_to(net));
+    wait_for("the node at both leafs", || there("10.0.0.1"), state);
+    let speaker = Speaker::new(&node.machine, &told(&VARIABLES));
+    speaker.announce(&["0.0.0.0/0", "::/0", "198.51.100.7/32", "2001:db8:99::7/128"]);
+    for address in ["198.51.100.7/32", "2001:db8:99::7/128"] {
+        node.serve(address);
+    }
+    for net in MEANT {
+        wait_for(net, || there(net), state);
+    }
+    for address in MEANT {
+        wait_for(&format!("an answer of {address}"), || leafs[0].reaches(address), state);
+    }
+    assert!(!there("default"), "{}", state());
+    assert_eq!(speaker.given(), "{}\n{}");
+    drop(speaker);
+    wait_for("no service", || !there("198.51.100.7") && !there("2001:db8:99::7"), state);
+    node.end();
+}
+
+#[test]
+fn service_addresses_leave_a_vrf_on_frr_8() {
+    vm::inside(|| services(Frr::V8));
+}
+
+#[test]
+fn service_addresses_leave_a_vrf_on_frr_10() {
+    vm::inside(|| services(Frr::V10));
+}

@@ -1,0 +1,10 @@
+//! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
+
+mod command;
+#[path = "../../../core/tests/common/mod.rs"]
+#[allow(unfulfilled_lint_expectations, dead_code, reason = "core's tests may touch less, and use more of it")]
+mod common;
+mod lab;
+
+/// The program.
+pub const AGENT: &str = env!("CARGO_BIN_EXE_ichor-agent");
