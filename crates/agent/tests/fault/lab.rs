@@ -1,6 +1,5 @@
 //! With real daemons.
 
-use std::io::BufRead as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,8 +8,11 @@ use crate::node::Node;
 /// How often the agent is killed.
 const ROUNDS: usize = 100;
 
-/// Lines of its log after which a start is over: a kill after more of them is one of an agent that runs.
-const LINES: usize = 40;
+/// Lines that it says until a session is established, and a few more: each is a place to be killed at.
+const LINES: usize = 16;
+
+/// How long a line is waited for: an agent that says no more is done, and is killed while it runs.
+const PATIENCE: Duration = Duration::from_millis(800);
 
 #[test]
 fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
@@ -25,16 +27,13 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
 
     let node = Node::new();
     for round in 0..ROUNDS {
-        let (agent, mut log) = node.start();
-        let mut line = String::new();
-        let mut seen = 0;
-        while seen < round % LINES && log.read_line(&mut line).unwrap() > 0 {
-            seen += 1;
-        }
+        let (agent, log) = node.start();
+        let said: Vec<String> =
+            (0..round % LINES).map_while(|_| log.recv_timeout(PATIENCE).ok()).collect();
         // Between two lines as well.
-        thread::sleep(Duration::from_micros(700 * (round / LINES) as u64));
+        thread::sleep(Duration::from_millis(3) * (round / LINES) as u32);
         agent.kill();
-        eprintln!("{:?} round {round}: killed after {seen} lines: {}", begin.elapsed(), line.lines().last().unwrap_or_default());
+        eprintln!("{:?}: killed after {said:#?}", begin.elapsed());
         if round % 5 == 4 {
             node.fell();
         }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,8 @@ for folder in /proc/[0-9]*; do
     */ichor-agent | */frr/*) echo "process $(tr '\0' ' ' <"$folder/cmdline")" ;;
     esac
 done
-find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n'
+find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n' 2>/dev/null
+true
 "#;
 
 /// A node and a leaf on one cable.
@@ -76,6 +78,8 @@ impl Node {
              exit-address-family\nexit\n",
         );
         assert!(loaded.status.success(), "{loaded:?}");
+        let is_up = || machine.ask("ip -6 address show dev eth0").contains("fe80::");
+        wait_for("a port that is up", is_up, String::new);
         let mac = machine.ask("cat /sys/class/net/eth0/address");
         let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
         let told = [format!("NODE_IP={ADDRESS}"), format!("FE_MACS={}", mac.trim())];
@@ -88,10 +92,13 @@ impl Node {
         enter
     }
 
-    /// Starts the agent, and gives its log.
-    pub fn start(&self) -> (Agent, BufReader<ChildStderr>) {
+    /// Starts the agent, and gives its log line by line.
+    pub fn start(&self) -> (Agent, Receiver<String>) {
         let mut child = self.command("run").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let (log, lines) = mpsc::channel();
+        let said = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Whoever does not listen any more lets it speak.
+        thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(log.send(line))));
         // Whoever enters a machine has the program as its child.
         let children = format!("/proc/{0}/task/{0}/children", child.id());
         let start = Instant::now();
@@ -103,13 +110,13 @@ impl Node {
             assert!(start.elapsed() < Duration::from_secs(10), "the agent does not start");
             thread::sleep(Duration::from_millis(1));
         };
-        (Agent { child, pid }, log)
+        (Agent { child, pid }, lines)
     }
 
     /// Starts the agent and waits until all that it does is done; its log goes on to the test's.
     pub fn settle(&self) -> Agent {
         let (agent, log) = self.start();
-        thread::spawn(move || log.lines().map_while(Result::ok).for_each(|line| eprintln!("  {line}")));
+        thread::spawn(move || log.into_iter().for_each(|line| eprintln!("  {line}")));
         let has_routes = || {
             self.machine.ask("ip route show 198.51.100.0/24").contains("via")
                 && self.leaf.ask(&format!("ip route show {ADDRESS}")).contains("via")
