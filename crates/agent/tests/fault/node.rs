@@ -45,7 +45,8 @@ for folder in /proc/[0-9]*; do
     */ichor-agent | */frr/*) echo "process $(tr '\0' ' ' <"$folder/cmdline")" ;;
     esac
 done
-find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n' 2>/dev/null
+find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n' 2>/dev/null |
+    sed -E 's/(\/var\/tmp\/frr\/[a-z]+\.)[0-9]+/\1PID/; s/logbuf\.[0-9]+/logbuf.PID/'
 true
 "#;
 
