@@ -563,6 +563,8 @@ impl Agent {
             }
             daemon.stop(why).await;
         }
+        // Who asks from now on finds nobody.
+        let _ = fs::remove_file(self.settings.run.join(serve::socket::NAME));
     }
 
     /// Takes the agent's own routes out of the kernel.

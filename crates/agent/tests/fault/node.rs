@@ -64,12 +64,10 @@ pub struct Agent {
 }
 
 impl Node {
+    /// A node that nothing is wrong with.
     pub fn new() -> Self {
-        let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
+        let Self { machine, leaf, mut variables } = Self::alone();
         leaf.cable("eth0", &machine, "eth0");
-        machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
-        machine.write("/tmp/look", LOOK);
-        fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
         Frr::V8.start(&leaf, None);
         let loaded = Frr::load(
             &leaf,
@@ -82,20 +80,43 @@ impl Node {
         let is_up = || machine.ask("ip -6 address show dev eth0").contains("fe80::");
         wait_for("a port that is up", is_up, String::new);
         let mac = machine.ask("cat /sys/class/net/eth0/address");
-        let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
-        let told = [format!("NODE_IP={ADDRESS}"), format!("FE_MACS={}", mac.trim())];
-        Self { machine, leaf, variables: variables.into_iter().chain(told).collect() }
+        variables.push(format!("FE_MACS={}", mac.trim()));
+        Self { machine, leaf, variables }
     }
 
-    fn command(&self, command: &str) -> Command {
+    /// A node without a cable.
+    pub fn alone() -> Self {
+        let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
+        machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
+        machine.write("/tmp/look", LOOK);
+        fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
+        let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
+        let told = format!("NODE_IP={ADDRESS}");
+        Self { machine, leaf, variables: variables.into_iter().chain([told]).collect() }
+    }
+
+    /// The agent with these words behind its name.
+    pub fn command(&self, words: &str) -> Command {
+        self.command_by("", words)
+    }
+
+    /// The same, by a program that has less rights.
+    fn command_by(&self, by: &str, words: &str) -> Command {
         let mut enter = self.machine.enter();
-        enter.arg("env").args(&self.variables).args(["/tmp/ichor-agent", command]).stdin(Stdio::null());
+        enter.arg("env").args(&self.variables).args(by.split_whitespace());
+        enter.arg("/tmp/ichor-agent").args(words.split_whitespace()).stdin(Stdio::null());
         enter
     }
 
     /// Starts the agent, and gives its log line by line.
     pub fn start(&self) -> (Agent, Receiver<String>) {
-        let mut child = self.command("run").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        self.start_by("", "run")
+    }
+
+    /// The same with other words, by another program.
+    pub fn start_by(&self, by: &str, words: &str) -> (Agent, Receiver<String>) {
+        let mut child =
+            self.command_by(by, words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (log, lines) = mpsc::channel();
         let said = BufReader::new(child.stderr.take().unwrap()).lines();
         // Whoever does not listen any more lets it speak.
@@ -150,6 +171,15 @@ impl Node {
 }
 
 impl Agent {
+    /// The time that it has used so far.
+    pub fn used(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("it runs");
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        // Hundredths of a second, in user mode and in the kernel.
+        let ticks: u64 = fields.split(' ').skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 10)
+    }
+
     /// Kills it, and nothing else.
     pub fn kill(self) {
         self.end(Signal::SIGKILL);

@@ -1,4 +1,4 @@
-//! With real daemons.
+//! An agent that is killed, again and again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,5 +43,10 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
     agent.stop();
     node.down();
     similar_asserts::assert_eq!(node.look(), after, "after all was taken down");
-    similar_asserts::assert_eq!(after, before, "after all was taken down");
+    similar_asserts::assert_eq!(made(&after), made(&before), "after all was taken down");
+}
+
+/// What an agent makes. Switches, its own folder and the routes of a node that comes back stay as they are.
+fn made(seen: &[String]) -> Vec<&String> {
+    seen.iter().filter(|line| !line.starts_with("xnode switch ")).collect()
 }
