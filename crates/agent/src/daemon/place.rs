@@ -1,14 +1,13 @@
 //! A daemon that is one process: its program, its files, and what is left of it when it ends.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use ichor_core::render::routing::Service;
-use tempfile::NamedTempFile;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -133,34 +132,62 @@ pub fn options(service: &Service, daemon: &str) -> Vec<String> {
     line.unwrap_or_default().trim_matches('"').split_whitespace().map(str::to_owned).collect()
 }
 
-/// Replaces a file in one step: the daemon may read it at any moment. It can hold passwords, so it is for its owner alone.
+/// Replaces a file in one step: the daemon may read it at any moment. It can hold passwords, so it is for its owner alone. What
+/// it is made of has a name of its own: when the agent is killed meanwhile, the next one takes it away.
 pub fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
+    let mut made = path.as_os_str().to_owned();
+    made.push(".new");
+    let made = PathBuf::from(made);
     let attempt = || {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut file = NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-        file.persist(path)?;
-        Ok(())
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        fresh(&made)?.write_all(text.as_bytes())?;
+        fs::rename(&made, path)
     };
-    attempt().map_err(|source| WriteError { path: path.to_owned(), source })
+    attempt().map_err(|source| {
+        let _ = fs::remove_file(&made);
+        WriteError { path: path.to_owned(), source }
+    })
+}
+
+/// A new file for its owner alone, in the place of whatever is there: also of a link that leads elsewhere.
+pub(super) fn fresh(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::render::routing::File;
+    use ichor_core::render::routing;
 
     use super::*;
 
     #[test]
     fn options_are_the_words_of_their_line() {
         let text = "# n1: written by ichor\nbird=yes\nbird_options=\"-l -D  /tmp/x\"\n".to_owned();
-        let files = vec![File { name: "daemons", text, private: false }];
+        let files = vec![routing::File { name: "daemons", text, private: false }];
         let service = Service { name: "bird", version: (2, 17), folder: "/etc/bird", files };
 
         assert_eq!(options(&service, "bird"), ["-l", "-D", "/tmp/x"]);
         assert_eq!(options(&service, "gobgpd"), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_is_replaced_also_where_an_earlier_attempt_was_cut_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("frr.conf"), folder.path().join("elsewhere"));
+        fs::write(&elsewhere, "theirs").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("frr.conf.new")).unwrap();
+
+        replace(&path, "ours").unwrap();
+
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["elsewhere", "frr.conf"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
     }
 
     #[test]

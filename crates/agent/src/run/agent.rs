@@ -1,7 +1,7 @@
 //! The agent: what it knows, and what it does about it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -42,6 +42,9 @@ const REPAIR: Duration = Duration::from_millis(300);
 /// Remembers through a restart that anycast addresses were announced.
 const OPEN: &str = "anycast-open";
 
+/// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
+const LOCK: &str = "agent.lock";
+
 /// The agent of a node.
 pub(super) struct Agent {
     settings: Settings,
@@ -72,6 +75,8 @@ pub(super) struct Agent {
     restored: u64,
     ticks: u64,
     reaper: Reaper,
+    /// Held as long as the folder is this agent's.
+    _lock: File,
 }
 
 impl Agent {
@@ -79,6 +84,12 @@ impl Agent {
     pub(super) fn new(settings: Settings, duty: Duty) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
         let folder = |source| RunError::Folder { path: settings.run.clone(), source };
         fs::create_dir_all(&settings.run).map_err(folder)?;
+        let lock = File::create(settings.run.join(LOCK)).map_err(folder)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RunError::Taken { path: settings.run }),
+            Err(TryLockError::Error(error)) => return Err(folder(error)),
+        }
         let (ears, heard) = Ears::new(duty.backend == Backend::Gobgp);
         let begin = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
         let agent = Self {
@@ -103,6 +114,7 @@ impl Agent {
             restored: 0,
             ticks: 0,
             reaper: Reaper::new(),
+            _lock: lock,
             settings,
             duty,
         };
@@ -561,6 +573,8 @@ impl Agent {
             }
             daemon.stop(why).await;
         }
+        // Who asks from now on finds nobody.
+        let _ = fs::remove_file(self.settings.run.join(serve::socket::NAME));
     }
 
     /// Takes the agent's own routes out of the kernel.

@@ -49,6 +49,12 @@ pub enum RunError {
         /// Why.
         source: io::Error,
     },
+    /// Another agent has the folder.
+    #[error("another agent runs with the folder {}; end it first", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Its socket cannot be made.
     #[error(transparent)]
     Socket(#[from] serve::socket::BindError),

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,9 @@ for folder in /proc/[0-9]*; do
     */ichor-agent | */frr/*) echo "process $(tr '\0' ' ' <"$folder/cmdline")" ;;
     esac
 done
-find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n'
+find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n' 2>/dev/null |
+    sed -E 's/(\/var\/tmp\/frr\/[a-z]+\.)[0-9]+/\1PID/; s/logbuf\.[0-9]+/logbuf.PID/'
+true
 "#;
 
 /// A node and a leaf on one cable.
@@ -61,12 +64,10 @@ pub struct Agent {
 }
 
 impl Node {
+    /// A node that nothing is wrong with.
     pub fn new() -> Self {
-        let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
+        let Self { machine, leaf, mut variables } = Self::alone();
         leaf.cable("eth0", &machine, "eth0");
-        machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
-        machine.write("/tmp/look", LOOK);
-        fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
         Frr::V8.start(&leaf, None);
         let loaded = Frr::load(
             &leaf,
@@ -76,22 +77,50 @@ impl Node {
              exit-address-family\nexit\n",
         );
         assert!(loaded.status.success(), "{loaded:?}");
+        let is_up = || machine.ask("ip -6 address show dev eth0").contains("fe80::");
+        wait_for("a port that is up", is_up, String::new);
         let mac = machine.ask("cat /sys/class/net/eth0/address");
-        let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
-        let told = [format!("NODE_IP={ADDRESS}"), format!("FE_MACS={}", mac.trim())];
-        Self { machine, leaf, variables: variables.into_iter().chain(told).collect() }
+        variables.push(format!("FE_MACS={}", mac.trim()));
+        Self { machine, leaf, variables }
     }
 
-    fn command(&self, command: &str) -> Command {
+    /// A node without a cable.
+    pub fn alone() -> Self {
+        let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
+        machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
+        machine.write("/tmp/look", LOOK);
+        fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
+        let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
+        let told = format!("NODE_IP={ADDRESS}");
+        Self { machine, leaf, variables: variables.into_iter().chain([told]).collect() }
+    }
+
+    /// The agent with these words behind its name.
+    pub fn command(&self, words: &str) -> Command {
+        self.command_by("", words)
+    }
+
+    /// The same, by a program that has less rights.
+    fn command_by(&self, by: &str, words: &str) -> Command {
         let mut enter = self.machine.enter();
-        enter.arg("env").args(&self.variables).args(["/tmp/ichor-agent", command]).stdin(Stdio::null());
+        enter.arg("env").args(&self.variables).args(by.split_whitespace());
+        enter.arg("/tmp/ichor-agent").args(words.split_whitespace()).stdin(Stdio::null());
         enter
     }
 
-    /// Starts the agent, and gives its log.
-    pub fn start(&self) -> (Agent, BufReader<ChildStderr>) {
-        let mut child = self.command("run").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+    /// Starts the agent, and gives its log line by line.
+    pub fn start(&self) -> (Agent, Receiver<String>) {
+        self.start_by("", "run")
+    }
+
+    /// The same with other words, by another program.
+    pub fn start_by(&self, by: &str, words: &str) -> (Agent, Receiver<String>) {
+        let mut child =
+            self.command_by(by, words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let (log, lines) = mpsc::channel();
+        let said = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Whoever does not listen any more lets it speak.
+        thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(log.send(line))));
         // Whoever enters a machine has the program as its child.
         let children = format!("/proc/{0}/task/{0}/children", child.id());
         let start = Instant::now();
@@ -103,13 +132,13 @@ impl Node {
             assert!(start.elapsed() < Duration::from_secs(10), "the agent does not start");
             thread::sleep(Duration::from_millis(1));
         };
-        (Agent { child, pid }, log)
+        (Agent { child, pid }, lines)
     }
 
     /// Starts the agent and waits until all that it does is done; its log goes on to the test's.
     pub fn settle(&self) -> Agent {
         let (agent, log) = self.start();
-        thread::spawn(move || log.lines().map_while(Result::ok).for_each(|line| eprintln!("  {line}")));
+        thread::spawn(move || log.into_iter().for_each(|line| eprintln!("  {line}")));
         let has_routes = || {
             self.machine.ask("ip route show 198.51.100.0/24").contains("via")
                 && self.leaf.ask(&format!("ip route show {ADDRESS}")).contains("via")
@@ -142,6 +171,15 @@ impl Node {
 }
 
 impl Agent {
+    /// The time that it has used so far.
+    pub fn used(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("it runs");
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        // Hundredths of a second, in user mode and in the kernel.
+        let ticks: u64 = fields.split(' ').skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 10)
+    }
+
     /// Kills it, and nothing else.
     pub fn kill(self) {
         self.end(Signal::SIGKILL);

@@ -1,19 +1,20 @@
 //! What FRR itself says of a configuration, before anything is changed. It only reads.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::fchown;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use ichor_core::reload::{Daemon, without_secret};
 use ichor_core::render::routing::{File, Service};
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::place::Place;
 use crate::daemon::account;
+use crate::daemon::place::fresh;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -45,18 +46,17 @@ pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
-    // For its owner alone, and gone with the variable. bgpd gives up the rights of root before it reads.
+    let copy = TempPath::try_from_path(place.tried()).map_err(|error| failed("vtysh", error))?;
+    // bgpd gives up the rights of root before it reads.
     let attempt = || {
-        let mut copy = NamedTempFile::new()?;
-        copy.write_all(file.text.as_bytes())?;
-        copy.flush()?;
-        chown(copy.path(), account::user("frr"), None)?;
-        Ok(copy)
+        let mut tried = fresh(&copy)?;
+        tried.write_all(file.text.as_bytes())?;
+        fchown(&tried, account::user("frr"), None)
     };
-    let copy = attempt().map_err(|error| failed("vtysh", error))?;
+    attempt().map_err(|error| failed("vtysh", error))?;
     let bgpd = place.program(Daemon::Bgpd);
-    let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), copy.path()), said(&bgpd, copy.path()));
-    let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, copy.path());
+    let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), &copy), said(&bgpd, &copy));
+    let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);
     complaints.extend(of_bgpd(&meaning.map_err(|error| failed("bgpd", error))?));
     if complaints.is_empty() { Ok(()) } else { Err(CheckError::Refused { file: file.name, complaints }) }
 }

@@ -278,6 +278,7 @@ impl Suite {
             }
         }
         join_all(self.members.iter_mut().map(|member| member.kept.stop(END))).await;
+        self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
     }
 
     /// What BGP's sessions are like.

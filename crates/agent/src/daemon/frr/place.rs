@@ -16,6 +16,10 @@ pub(in crate::daemon) const PROGRAMS: [&str; 2] = ["/usr/lib/frr", "/usr/libexec
 /// Compiled into FRR: mgmtd's own sockets can be nowhere else.
 const RUN: &str = "/var/run/frr";
 
+/// Compiled in as well: a folder `DAEMON.PID` for each process, with the last words that it has not said yet. Who is killed leaves
+/// it behind.
+const WORDS: &str = "/var/tmp/frr";
+
 /// FRR cannot run here.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -123,8 +127,14 @@ impl Place {
         self.run.join(format!("{daemon}.pid")).display().to_string()
     }
 
+    /// The file that FRR is asked about. Its name is always the same, so that one of an agent that was killed does not stay.
+    pub(super) fn tried(&self) -> PathBuf {
+        self.run.join("frr.conf.tried")
+    }
+
     /// Takes away what an earlier process of a daemon left, so that what is there is the new one's.
     pub(super) fn clear(&self, daemon: Daemon) {
+        forget_words(Path::new(WORDS), daemon);
         let files = [self.socket(daemon), self.run.join(format!("{daemon}.pid"))];
         for path in files.into_iter().chain(self.doors(daemon)) {
             let _ = fs::remove_file(path);
@@ -167,6 +177,19 @@ fn lock(folder: &Path) -> Result<File, PlaceError> {
     }
 }
 
+/// Removes the last words of a daemon's processes that run no more.
+fn forget_words(folder: &Path, daemon: Daemon) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(daemon.name())?.strip_prefix('.'));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        // One that has ended and was not waited for runs nothing any more.
+        if fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,5 +205,26 @@ mod tests {
         };
 
         assert_eq!([0o700, 0o1777, 0o711].map(after), [0o755, 0o1777, 0o711]);
+    }
+
+    #[test]
+    fn last_words_of_processes_that_run_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = std::process::id();
+        let names = [
+            format!("bgpd.{here}"),
+            "bgpd.4194305".to_owned(),
+            "zebra.4194305".to_owned(),
+            "bgpd".to_owned(),
+        ];
+        for name in &names {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("logbuf.1"), "").unwrap();
+        }
+
+        forget_words(folder.path(), Daemon::Bgpd);
+
+        let left = names.map(|name| folder.path().join(name).exists());
+        assert_eq!(left, [true, false, true, true]);
     }
 }

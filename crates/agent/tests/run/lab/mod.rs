@@ -80,7 +80,11 @@ impl Scene {
 
     /// The routes by BGP that leafs and node lost while something was done.
     pub fn lost(&self, what: impl FnOnce()) -> String {
-        let machines = [("node", &self.node.machine), ("leaf 1", &self.leafs[0].machine), ("leaf 2", &self.leafs[1].machine)];
+        let machines = [
+            ("node", &self.node.machine),
+            ("leaf 1", &self.leafs[0].machine),
+            ("leaf 2", &self.leafs[1].machine),
+        ];
         for (_, machine) in machines {
             machine.ask("ip -ts monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
         }

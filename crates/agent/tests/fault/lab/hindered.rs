@@ -1,0 +1,82 @@
+//! An agent that cannot do what it should says so, waits, and does no harm.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::common::lab::said;
+use crate::node::Node;
+
+/// Long enough that whoever does not wait is found out.
+const WHILE: Duration = Duration::from_secs(6);
+
+/// What is wrong: commands that make it so, a program before the agent, its words, and what it says.
+const WRONG: [(&str, &str, &str, &str); 5] = [
+    ("mount -t tmpfs none /usr/lib/frr", "", "run", "FRR is not installed"),
+    (
+        "mkdir /tmp/full; mount -t tmpfs -o size=4k none /tmp/full; dd if=/dev/zero of=/tmp/full/all bs=4k count=1",
+        "",
+        "run --run /tmp/full",
+        "cannot write /tmp/full/frr.conf: No space left",
+    ),
+    (
+        "true",
+        "setpriv --bounding-set -net_admin --inh-caps -net_admin",
+        "run",
+        "the agent needs CAP_NET_ADMIN",
+    ),
+    ("true", "", "run --machined /tmp/look", "/tmp/look"),
+    ("mkdir /run/ichor; touch /run/ichor/status.sock /run/ichor/status.new", "", "run", "running"),
+];
+
+#[test]
+fn what_is_wrong_is_said_and_waited_for() {
+    let started = WRONG.map(|(wrong, by, words, want)| {
+        let node = Node::alone();
+        node.machine.ask(wrong);
+        let (agent, log) = node.start_by(by, words);
+        (node, agent, log, want)
+    });
+    thread::sleep(WHILE);
+
+    for (_node, agent, log, want) in started {
+        let used = agent.used();
+        let said: Vec<String> = log.try_iter().collect();
+        let all = said.join("\n");
+        assert!(all.contains(want), "{want}: not said:\n{all}");
+        assert!(!all.contains("panicked"), "{want}:\n{all}");
+        assert!(said.len() < 40, "{want}: says too much:\n{all}");
+        assert!(used < Duration::from_millis(400), "{want}: used {used:?}");
+        agent.kill();
+    }
+}
+
+#[test]
+fn a_second_agent_refuses_and_touches_nothing() {
+    let node = Node::alone();
+    let (agent, log) = node.start();
+    thread::sleep(Duration::from_secs(3));
+    let before = node.look();
+
+    let second = node.command("run").output().unwrap();
+
+    assert_eq!(second.status.code(), Some(2));
+    assert!(
+        said(&second).contains("another agent runs with the folder /run/ichor; end it first"),
+        "{second:?}"
+    );
+    similar_asserts::assert_eq!(node.look(), before);
+    let status = node.command("status").output().unwrap();
+    assert!(said(&status).contains("zebra"), "{}: {:?}", said(&status), log.try_iter().collect::<Vec<_>>());
+    agent.stop();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let node = Node::alone();
+    node.machine.ask("mkdir /tmp/closed; mount -t tmpfs -o ro none /tmp/closed");
+
+    let output = node.command("run --run /tmp/closed").output().unwrap();
+
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("cannot use the folder /tmp/closed: Read-only file system"), "{output:?}");
+}

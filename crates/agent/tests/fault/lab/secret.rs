@@ -1,0 +1,55 @@
+//! Secrets stay where they belong.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::common::lab::said;
+use crate::node::Node;
+
+const PASSWORD: &str = "correct-horse-battery";
+
+/// A duty whose configuration has a password, and lines around it.
+fn duty(before: &str, after: &str) -> String {
+    let lines = format!(
+        "frr defaults datacenter\\nrouter bgp 65001\\n neighbor 192.0.2.1 remote-as 65100\\n{before} neighbor 192.0.2.1 \
+         password {PASSWORD}\\n{after}exit\\n"
+    );
+    format!(r#"{{"backend": "frr", "log": "debug", "speech": {{"ready": {{"configuration": "{lines}"}}}}}}"#)
+}
+
+#[test]
+fn a_password_is_neither_said_nor_shown() {
+    let node = Node::alone();
+    node.machine.write("/tmp/agent.json", &duty("", ""));
+    node.machine.ask("chmod 600 /tmp/agent.json");
+    let (agent, log) = node.start_by("", "run --config /tmp/agent.json");
+    let mut heard = String::new();
+    let refused = [
+        duty(" neighbor nobody knows\\n", " neighbor 192.0.2.1 password\\n"),
+        duty(
+            "",
+            &format!(" neighbor 192.0.2.9 password {PASSWORD}\\n neighbor 192.0.2.1 passwort {PASSWORD}\\n"),
+        ),
+        duty("", "").replace("speech", "speach"),
+        format!("{{\"backend\": \"{PASSWORD}\""),
+    ];
+    for text in [duty("", " neighbor 192.0.2.1 timers 3 9\\n")].iter().chain(&refused) {
+        thread::sleep(Duration::from_secs(3));
+        node.machine.write("/tmp/agent.json", text);
+    }
+    thread::sleep(Duration::from_secs(3));
+
+    heard.extend(log.try_iter().map(|line| line + "\n"));
+    for words in ["status", "status --json"] {
+        heard += &said(&node.command(words).output().unwrap());
+    }
+    heard += &node.machine.ask("cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+    assert!(heard.contains("everything stays as it is"), "{heard}");
+    assert!(heard.contains("refuse"), "{heard}");
+    assert!(!heard.contains(PASSWORD), "{heard}");
+    let seen = node
+        .machine
+        .run(&format!("find /run /tmp /var/tmp /etc/frr -type f -perm /077 | xargs grep -l {PASSWORD}"));
+    assert_eq!(String::from_utf8_lossy(&seen.stdout), "");
+    agent.stop();
+}
