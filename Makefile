@@ -21,7 +21,8 @@ demo: ## Build ichor and show what it does, on an example cluster
 # Only the last crate is built as a static one, so the others are those of every release build.
 agent: ## Build the agent of a node, one static program
 	@scripts/tools cc
-	cargo rustc --release --locked --package ichor-agent --bin ichor-agent -- -C target-feature=+crt-static
+	cargo rustc --release --locked --package ichor-agent --bin ichor-agent -- \
+		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
 	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci

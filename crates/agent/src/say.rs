@@ -1,6 +1,7 @@
 //! The log: one line for each thing that happened, on standard error.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ichor_core::cluster::section::LogLevel;
@@ -34,6 +35,7 @@ pub fn debug(line: impl fmt::Display) {
 
 fn say(level: LogLevel, line: impl fmt::Display) {
     if level as u8 <= LEVEL.load(Ordering::Relaxed) {
-        eprintln!("{level}: {line}");
+        // In one piece: others write to the same log. Nobody can be told that it is full or closed.
+        let _ = std::io::stderr().write_all(format!("{level}: {line}\n").as_bytes());
     }
 }

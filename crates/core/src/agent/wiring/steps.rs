@@ -122,17 +122,14 @@ impl<'o> Way<'o> {
                 net: pair.theirs.1,
             },
         ];
-        for End { at, found, .. } in &ends {
+        // One end after the other: in a namespace somebody has to go there, and goes once. The link works when both are up.
+        for End { at, found, net, moved } in ends {
             if found.is_none_or(|link| link.mtu != pair.mtu) {
                 self.steps.push(Step::Mtu { at: at.clone(), mtu: pair.mtu });
             }
-        }
-        for End { at, found, net, moved } in &ends {
-            self.ipv6(at, *found, &[*net]);
+            self.ipv6(&at, found, &[net]);
             // The kernel drops IPv6 addresses of a link that moves.
-            self.addresses(at, found.filter(|_| !moved), &[*net]);
-        }
-        for End { at, found, .. } in ends {
+            self.addresses(&at, found.filter(|_| !moved), &[net]);
             self.up(at, found);
         }
     }

@@ -84,10 +84,10 @@ fn a_vrf_comes_about_in_the_order_that_never_flaps() {
         "make veth pair ours and theirs",
         "put ours into VRF metallb",
         "set MTU 9000 on ours",
-        "set MTU 9000 on theirs",
         "give fd00:1::/127 to ours",
-        "give fd00:1::1/127 to theirs",
         "switch ours on",
+        "set MTU 9000 on theirs",
+        "give fd00:1::1/127 to theirs",
         "switch theirs on",
     ];
     similar_asserts::assert_eq!(said(&steps), want);
