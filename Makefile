@@ -6,8 +6,9 @@ PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 20
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
+export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo test check bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo agent test check bench install fuzz fuzz-build fuzz-lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -16,6 +17,11 @@ demo: ## Build ichor and show what it does, on an example cluster
 	@scripts/tools cc
 	cargo build --release --locked --package ichor
 	@scripts/demo
+
+# Only the last crate is built as a static one, so the others are those of every release build.
+agent: ## Build the agent of a node, one static program
+	@scripts/tools cc
+	cargo rustc --release --locked --package ichor-agent --bin ichor-agent -- -C target-feature=+crt-static
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
 	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci
@@ -35,8 +41,8 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli, genisoimage, xorriso and real FRR
-	@scripts/tools cc python-yaml python-venv time nextest frr iso
+bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso and real FRR
+	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso
 	@scripts/lab-root
 	cargo build --release --locked --package ichor
 	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
@@ -45,6 +51,7 @@ bench: ## Measure check, show, build and prove beside PyYAML, jinja2-cli, geniso
 	$(TARGET)/bench-tools/bin/pip install --quiet jinja2-cli==1.0.0 pyyaml==6.0.3
 	$(PYTHON) scripts/bench-seed --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-seed.json
 	$(PYTHON) scripts/bench-media --out $(TARGET)/bench-media.json
+	$(PYTHON) scripts/bench-agent --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-agent.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 
 install: ## Install the ichor command with cargo

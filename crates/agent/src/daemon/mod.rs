@@ -3,6 +3,7 @@
 //! `process` runs programs and keeps them running, whichever they are; `frr` is FRR's suite of daemons; `bird` and `gobgp` are
 //! the daemons that are one process, and `place` and `solo` are what those two have in common. [`Any`] is one of the three.
 
+mod account;
 mod any;
 pub mod bird;
 pub mod frr;

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use ichor_core::reload::{Daemon, without_secret};
 use ichor_core::render::routing::{File, Service};
-use nix::unistd::User;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::place::Place;
+use crate::daemon::account;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -50,8 +50,7 @@ pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
         let mut copy = NamedTempFile::new()?;
         copy.write_all(file.text.as_bytes())?;
         copy.flush()?;
-        let owner = User::from_name("frr")?.map(|user| user.uid.as_raw());
-        chown(copy.path(), owner, None)?;
+        chown(copy.path(), account::user("frr"), None)?;
         Ok(copy)
     };
     let copy = attempt().map_err(|error| failed("vtysh", error))?;

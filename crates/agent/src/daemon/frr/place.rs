@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use ichor_core::reload::Daemon;
-use nix::unistd::{Group, User};
 
+use crate::daemon::account;
 use crate::daemon::release::{self, ReleaseError};
 
 /// Where FRR's programs are: Debian and Alpine, then Fedora.
@@ -134,15 +134,13 @@ impl Place {
 
 /// Makes the folder of the sockets, for FRR's own user.
 fn make(folder: &Path) -> Result<(), PlaceError> {
-    let user =
-        User::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
-    let group =
-        Group::from_name("frr").ok().flatten().ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
+    let user = account::user("frr").ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
+    let group = account::group("frr").ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
     let attempt = || {
         fs::create_dir_all(folder)?;
         open_way(Path::new(RUN).parent().unwrap_or(folder))?;
         for made in folder.ancestors().take_while(|made| made.starts_with(RUN)) {
-            chown(made, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+            chown(made, Some(user), Some(group))?;
             fs::set_permissions(made, fs::Permissions::from_mode(0o755))?;
         }
         Ok(())
