@@ -45,9 +45,10 @@ pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
-    // For its owner alone, and gone with the variable. bgpd gives up the rights of root before it reads.
+    // For its owner alone, and gone with the variable. bgpd gives up the rights of root before it reads. On a node, nothing else
+    // can be written to.
     let attempt = || {
-        let mut copy = NamedTempFile::new()?;
+        let mut copy = NamedTempFile::new_in(place.run())?;
         copy.write_all(file.text.as_bytes())?;
         copy.flush()?;
         chown(copy.path(), account::user("frr"), None)?;
