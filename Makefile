@@ -31,6 +31,7 @@ test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemo
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked
+	@$(MAKE) --no-print-directory agent
 	cargo nextest run --workspace --locked --profile lab
 
 check: ## Look quickly: format, lints, docs, licences, house rules
