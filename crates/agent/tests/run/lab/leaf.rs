@@ -44,7 +44,8 @@ impl Leaf {
         self.frr.start(&self.machine, Some(&daemons));
         let (mut interfaces, mut neighbors) = (String::new(), String::new());
         for port in self.ports.borrow().iter() {
-            interfaces += &format!("interface {port}\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n");
+            interfaces +=
+                &format!("interface {port}\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n");
             neighbors += &format!(" neighbor {port} interface peer-group NODES\n");
         }
         self.tell(&interfaces, &neighbors);
@@ -98,7 +99,8 @@ impl Leaf {
 
     /// What can be said when something never comes.
     pub fn state(&self) -> String {
-        let said = self.machine.run("ip route; ip -6 route; vtysh -c 'show bgp summary' -c 'show bgp ipv4 unicast'");
+        let said =
+            self.machine.run("ip route; ip -6 route; vtysh -c 'show bgp summary' -c 'show bgp ipv4 unicast'");
         format!("----- leaf {}\n{}", self.nth, String::from_utf8_lossy(&said.stdout))
     }
 }

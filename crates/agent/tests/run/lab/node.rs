@@ -24,7 +24,8 @@ impl Node {
     /// A machine with the agent, which does not run yet.
     pub fn new(machine: Machine) -> Self {
         // Without what debuggers want it is small: it lies in memory, as machines have nothing else of their own.
-        let copied = Command::new("strip").arg("-o").arg(machine.path("/tmp/ichor-agent")).arg(AGENT).output();
+        let copied =
+            Command::new("strip").arg("-o").arg(machine.path("/tmp/ichor-agent")).arg(AGENT).output();
         let copied = copied.unwrap();
         assert!(copied.status.success(), "{}", said(&copied));
         machine.ask("mount -t tmpfs none /usr/local/etc && mkdir /usr/local/etc/frr");

@@ -36,7 +36,8 @@ fn a_file_that_is_ready_runs_as_it_is() {
             leaf.start();
             leaf.tell("", &format!(" bgp listen range 10.7.{nth}.0/24 peer-group NODES\n"));
         }
-        let daemons = "bgpd=yes\nbfdd=no\nzebra_options=\"-A 127.0.0.1 -s 90000000\"\nbgpd_options=\"-A 127.0.0.1\"\n";
+        let daemons =
+            "bgpd=yes\nbfdd=no\nzebra_options=\"-A 127.0.0.1 -s 90000000\"\nbgpd_options=\"-A 127.0.0.1\"\n";
         node.machine.write("/usr/local/etc/frr/frr.conf", CONF);
         node.machine.write("/usr/local/etc/frr/daemons", daemons);
 
@@ -50,7 +51,10 @@ fn a_file_that_is_ready_runs_as_it_is() {
         assert!(!leafs[0].goes_to("10.0.0.2"), "{}", state());
         let before = leafs.each_ref().map(Leaf::established);
 
-        node.machine.write("/usr/local/etc/frr/frr.conf", &CONF.replace("permit 10.0.0.1/32", "permit 10.0.0.0/24 le 32"));
+        node.machine.write(
+            "/usr/local/etc/frr/frr.conf",
+            &CONF.replace("permit 10.0.0.1/32", "permit 10.0.0.0/24 le 32"),
+        );
 
         let all = || leafs.iter().all(|leaf| leaf.goes_to("10.0.0.2"));
         wait_for("what the edited file says", all, state);
