@@ -8,6 +8,8 @@ use super::render::{self, draft};
 
 /// Say what is wrong with what to do, its links and the daemon's files, without touching anything
 #[derive(Debug, clap::Args)]
+// The group of the arguments that it takes over has the same name.
+#[group(skip)]
 pub(crate) struct Args {
     #[command(flatten)]
     render: render::Args,

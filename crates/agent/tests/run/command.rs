@@ -1,1 +1,95 @@
-//! What needs no daemon.
+//! What needs no daemon: the commands as a user sees them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::AGENT;
+use crate::common::lab::said;
+
+/// What the agent says with these variables and arguments, on a machine that tells it nothing else.
+fn agent(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut command = Command::new(AGENT);
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin").envs(variables.iter().copied()).args(arguments);
+    command.output().unwrap()
+}
+
+/// The first example of a console in the documentation: what is typed, and what is said.
+fn example() -> (String, String) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agent.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    let block = docs.split("```console\n$ ").nth(1).unwrap().split("```").next().unwrap();
+    let (typed, said) = block.split_once('\n').unwrap();
+    (typed.to_owned(), said.to_owned())
+}
+
+#[test]
+fn wrong_variables_are_all_told_at_once_as_documented() {
+    let (typed, meant) = example();
+    let words: Vec<&str> = typed.split(' ').collect();
+    let variables: Vec<_> = words.iter().filter_map(|word| word.split_once('=')).collect();
+    assert_eq!(words[variables.len()..], ["ichor-agent", "check"], "{typed}");
+
+    for command in [&["check"][..], &["render"], &["run", "--run", "/nowhere/ichor"], &["down"]] {
+        let output = agent(&variables, command);
+
+        assert_eq!((output.status.code(), said(&output)), (Some(2), meant.clone()), "{command:?}");
+    }
+    assert!(!Path::new("/nowhere").exists());
+}
+
+#[test]
+fn nobody_who_says_what_to_do_is_an_error() {
+    let output = agent(&[], &["run"]);
+
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("put what `ichor build` wrote into the service's ExtensionServiceConfig"));
+}
+
+#[test]
+fn files_are_rendered_at_the_desk_from_saved_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let links = folder.path().join("links.json");
+    fs::write(
+        &links,
+        r#"{"links": [{"index": 2, "name": "enp1s0", "mac": "02:00:00:00:00:01", "up": true, "mtu": 9000}]}"#,
+    )
+    .unwrap();
+    let variables = [
+        ("NODE_IP", "10.0.0.1"),
+        ("ASN_LOCAL", "65001"),
+        ("FE_MACS", "02:00:00:00:00:01,02:00:00:00:00:02"),
+        ("FE_MAC", "typo"),
+    ];
+    let of = |more: &[&str]| {
+        let arguments = ["render", "--daemon-version", "10.3", "--links", links.to_str().unwrap()];
+        agent(&variables, &[&arguments[..], more].concat())
+    };
+
+    let text = of(&[]);
+    let json = of(&["--json"]);
+
+    let (out, err) = (String::from_utf8(text.stdout).unwrap(), String::from_utf8(text.stderr).unwrap());
+    assert!(text.status.success(), "{err}");
+    assert!(out.contains("neighbor enp1s0 interface v6only remote-as external"), "{out}");
+    assert!(out.contains("# ----- daemons") && out.contains("mgmtd=yes"), "{out}");
+    assert!(err.contains("FE_MAC is no variable of the agent; FE_MACS is"), "{err}");
+    assert!(err.contains("waiting: no port has the MAC address 02:00:00:00:00:02 (fe1)"), "{err}");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert!(out.contains(json["files"]["frr.conf"].as_str().unwrap()), "{json}");
+    fs::write(&links, json.to_string()).unwrap();
+    assert_eq!(String::from_utf8(of(&[]).stdout).unwrap(), out, "what --json prints can be taken again");
+    fs::write(&links, "[1]").unwrap();
+    let wrong = of(&[]);
+    assert!(wrong.status.code() == Some(2) && said(&wrong).contains("describes no links"), "{wrong:?}");
+}
+
+#[test]
+fn the_status_of_an_agent_that_does_not_run_is_an_error_that_names_its_socket() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let output = agent(&[], &["status", "--run", folder.path().to_str().unwrap()]);
+
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("status.sock"), "{output:?}");
+}

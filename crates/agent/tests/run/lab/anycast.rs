@@ -11,7 +11,7 @@ const ANYCAST: &str = "10.0.0.100";
 /// Something that listens for the check of a node, in its network, as long as it is there.
 fn api(node: &Node) -> Machine {
     let machine = Machine::beside(&node.machine, Root::Own);
-    machine.start("busybox nc -ll -p 6443 -e true & touch /tmp/listens; wait", "/tmp/listens");
+    machine.start("(busybox nc -ll -p 6443 -e true & touch /tmp/listens; wait)", "/tmp/listens");
     machine
 }
 

@@ -16,9 +16,10 @@ const FILE: &str = "/usr/local/etc/frr/agent.json";
 /// The first node's address.
 const ADDRESS: &str = "10.10.10.10";
 
-/// The duty of the first node.
+/// The duty of the first node. The leafs of a scene have other AS numbers, and no BFD.
 fn duty() -> Duty {
-    let (cluster, plan) = planned(load_text(CLUSTER));
+    let text = CLUSTER.replace("asn: 42000001", "asn: 651").replace(", link: eth", ", bfd: false, link: eth");
+    let (cluster, plan) = planned(load_text(text));
     let boot = rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0])).unwrap();
     let files = boot.documents.iter().filter_map(|document| document.get("configFiles")?.as_array());
     let mut files = files.flatten().filter(|file| file["mountPath"] == FILE);

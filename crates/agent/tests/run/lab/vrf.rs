@@ -27,7 +27,7 @@ const MEANT: [&str; 8] = [
     "fd00:1::100",
 ];
 
-fn services(frr: Frr) {
+fn services(frr: Frr, backend: &'static str) {
     let node = Node::new(frr.machine());
     node.machine.ask(
         "set -e\nip address add 10.0.0.1/32 dev lo; ip address add fd00::1/128 dev lo\n\
@@ -41,11 +41,12 @@ fn services(frr: Frr) {
         node.machine.ask(&format!("ip link set eth{nth} address 02:00:00:00:00:0{nth}"));
         leaf.start();
     }
-    node.start(&VARIABLES, "");
+    let variables = [&VARIABLES[..], &[("ICHOR_BACKEND", backend)]].concat();
+    node.start(&variables, "");
     let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
     let there = |net: &str| leafs.iter().all(|leaf| leaf.goes_to(net));
     wait_for("the node at both leafs", || there("10.0.0.1"), state);
-    let speaker = Speaker::new(&node.machine, &told(&VARIABLES));
+    let speaker = Speaker::new(&node.machine, &told(&variables));
     speaker.announce(&["0.0.0.0/0", "::/0", "198.51.100.7/32", "2001:db8:99::7/128"]);
     for address in ["198.51.100.7/32", "2001:db8:99::7/128"] {
         node.serve(address);
@@ -65,10 +66,15 @@ fn services(frr: Frr) {
 
 #[test]
 fn service_addresses_leave_a_vrf_on_frr_8() {
-    vm::inside(|| services(Frr::V8));
+    vm::inside(|| services(Frr::V8, "frr"));
 }
 
 #[test]
 fn service_addresses_leave_a_vrf_on_frr_10() {
-    vm::inside(|| services(Frr::V10));
+    vm::inside(|| services(Frr::V10, "frr"));
+}
+
+#[test]
+fn service_addresses_leave_a_vrf_on_bird() {
+    vm::inside(|| services(Frr::V10, "bird"));
 }
