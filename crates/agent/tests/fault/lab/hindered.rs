@@ -11,7 +11,7 @@ const WHILE: Duration = Duration::from_secs(6);
 
 /// What is wrong: commands that make it so, a program before the agent, its words, and what it says.
 const WRONG: [(&str, &str, &str, &str); 5] = [
-    ("mount -t tmpfs none /usr/lib/frr", "", "run", "FRR is not installed"),
+    ("mount -t tmpfs none /usr/lib/frr", "env ICHOR_BACKEND=frr", "run", "FRR is not installed"),
     (
         "mkdir /tmp/full; mount -t tmpfs -o size=4k none /tmp/full; dd if=/dev/zero of=/tmp/full/all bs=4k count=1",
         "",

@@ -46,7 +46,14 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
     similar_asserts::assert_eq!(made(&after), made(&before), "after all was taken down");
 }
 
-/// What an agent makes. Switches, its own folder and the routes of a node that comes back stay as they are.
+/// What `down` takes away. The agent's files stay, and switches with what the kernel makes of them, and the routes of a node that
+/// comes back.
 fn made(seen: &[String]) -> Vec<&String> {
-    seen.iter().filter(|line| !line.starts_with("xnode switch ")).collect()
+    let stays = ["file ", "node switch "];
+    let of_others = ["proto bgp", "proto ra", "node route anycast"];
+    let is_made = |line: &&String| {
+        !stays.iter().any(|start| line.starts_with(start))
+            && !of_others.iter().any(|word| line.contains(word))
+    };
+    seen.iter().filter(is_made).collect()
 }
