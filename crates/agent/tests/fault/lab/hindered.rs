@@ -24,7 +24,7 @@ const WRONG: [(&str, &str, &str, &str); 5] = [
         "run",
         "the agent needs CAP_NET_ADMIN",
     ),
-    ("true", "", "run --machined /tmp/look", "/tmp/look"),
+    ("true", "", "run --machined /tmp/look", "cannot connect to machined: "),
     ("mkdir /run/ichor; touch /run/ichor/status.sock /run/ichor/status.new", "", "run", "running"),
 ];
 

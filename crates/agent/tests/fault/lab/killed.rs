@@ -28,12 +28,14 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
     let node = Node::new();
     for round in 0..ROUNDS {
         let (agent, log) = node.start();
-        let said: Vec<String> = (0..round % LINES).map_while(|_| log.recv_timeout(PATIENCE).ok()).collect();
+        let said: Vec<String> =
+            (0..(round + 12) % LINES).map_while(|_| log.recv_timeout(PATIENCE).ok()).collect();
         // Between two lines as well.
         thread::sleep(Duration::from_millis(3) * (round / LINES) as u32);
         agent.kill();
         eprintln!("{:?}: killed after {said:#?}", begin.elapsed());
-        if round % 5 == 4 {
+        // The last rounds leave daemons without an agent.
+        if round % 10 == 5 {
             node.fell();
         }
     }
