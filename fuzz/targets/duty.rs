@@ -7,13 +7,24 @@ use ichor_core::agent::Link;
 use ichor_core::agent::duty::Duty;
 use ichor_core::agent::scene::{Conditions, Scene};
 
-/// A node with a port, as `ichor-agent render --json` describes it.
-const LINKS: &str = include_str!("../seeds/links.json");
+/// A link with an address.
+fn link(index: u32, name: &str, net: &str) -> Link {
+    let addresses = vec![net.parse().expect("a net")];
+    Link {
+        index,
+        name: name.to_owned(),
+        loopback: name == "lo",
+        up: true,
+        mtu: 1500,
+        addresses,
+        ..Link::default()
+    }
+}
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(duty) = Duty::parse(text) else { return };
-    let links: Vec<Link> = serde_json::from_str(LINKS).expect("links");
-    let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
+    let links = [link(1, "lo", "10.0.0.1/32"), link(2, "eth0", "192.0.2.1/24")];
+    let advertised = BTreeSet::from(["eth0".to_owned()]);
     for there in [true, false] {
         let links = if there { &links[..] } else { &[] };
         let now = Conditions { links, advertised: &advertised, vrf: there, healthy: there, leaving: !there };

@@ -34,7 +34,7 @@ pub enum TellError {
         source: io::Error,
     },
     /// A file is not what a build writes.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot understand {}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,

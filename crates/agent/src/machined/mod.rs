@@ -18,6 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
+use crate::run::chain;
 use crate::say;
 pub use machine::Leaving;
 use machine::Machine;
@@ -61,7 +62,7 @@ pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
             () = told.closed() => return,
         };
         // Once for each reason: it may be so for hours.
-        let words = deaf.to_string();
+        let words = chain(&deaf);
         if said.as_ref() != Some(&words) {
             say::warn(&words);
             said = Some(words);

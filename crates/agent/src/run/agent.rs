@@ -296,6 +296,9 @@ impl Agent {
     }
 
     fn hinder(&mut self, why: String) {
+        if self.hindered.contains(&why) {
+            return;
+        }
         if !self.status.borrow().waiting.contains(&why) {
             say::error(&why);
         }

@@ -17,6 +17,7 @@ use crate::say;
 use crate::serve;
 use crate::told::{TellError, Teller};
 use agent::Agent;
+pub(crate) use agent::chain;
 use event::{Event, Events};
 
 /// Where the agent finds things and keeps its own.

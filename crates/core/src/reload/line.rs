@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::context::{Context, context, opened, remaining};
+use crate::cluster::nearest::nearest;
 
 /// A line below the lines that open its contexts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,11 +65,16 @@ impl fmt::Debug for Line {
     }
 }
 
-/// The line with `***` in the place of what nobody else may read.
+/// Words before what nobody else may read.
+const SECRETS: [&str; 2] = ["password", "key-string"];
+
+/// The line with `***` in the place of what nobody else may read. A word that FRR refuses because it is misspelt counts as well.
 pub fn without_secret(line: &str) -> String {
-    for word in ["password ", "key-string "] {
-        if let Some((before, _)) = line.split_once(word) {
-            return format!("{before}{word}***");
+    let mut end = 0;
+    for word in line.split_inclusive(char::is_whitespace) {
+        end += word.len();
+        if end < line.len() && nearest(word.trim(), SECRETS).is_some() {
+            return format!("{}***", &line[..end]);
         }
     }
     line.to_owned()
@@ -106,6 +112,21 @@ mod tests {
 
     fn shown(text: &str) -> Vec<String> {
         parse(text).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_stands_behind_a_misspelt_password_is_not_shown_either() {
+        for word in ["password", "passwort", "pasword", "key-string", "keystring"] {
+            let line = format!("line 3: % Unknown command[25]:  neighbor eth0 {word} one two");
+
+            assert_eq!(
+                without_secret(&line),
+                format!("line 3: % Unknown command[25]:  neighbor eth0 {word} ***")
+            );
+        }
+        for line in ["neighbor eth0 passive", "neighbor eth0 password", "service password-encryption"] {
+            assert_eq!(without_secret(line), line);
+        }
     }
 
     #[test]
