@@ -2,34 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
-use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use ichor_core::agent::Link;
 use ichor_core::agent::duty::{Duty, Health, Speech};
 use ichor_core::agent::gate::Position;
-use ichor_core::agent::route::{self, Difference, MAIN, Route};
-use ichor_core::agent::scene::{Conditions, Scene, Waiting};
+use ichor_core::agent::scene::Scene;
 use ichor_core::agent::status::{Anycast, Reload, Stage, Status, changes};
-use ichor_core::agent::wiring::steps;
-use ichor_core::agent::{Link, Wiring, gobgp};
 use ichor_core::cluster::section::{Backend, LogLevel};
 use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::moment::Moment;
 use ichor_core::render::routing::Service;
-use ichor_core::routing::Domain;
-use ipnet::IpNet;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::ears::{Ears, Heard};
 use super::event::Event;
 use super::picture::{self, Processes};
 use super::{RunError, Settings};
 use crate::daemon::process::orphan::Reaper;
-use crate::daemon::{Any, DaemonError, Home, Stop, replace};
-use crate::kernel::routes::RouteError;
-use crate::kernel::{Change, Kernel, Outcome};
+use crate::daemon::{Any, Stop};
+use crate::kernel::{Change, Kernel};
 use crate::machined::{self, Leaving};
 use crate::{health, say, serve};
 
@@ -37,8 +31,6 @@ use crate::{health, say, serve};
 const AGAIN: u64 = 5;
 /// Ticks between two status lines when nothing changes.
 const LINE: u64 = 60;
-/// How long a daemon's own repair of swept routes is waited for.
-const REPAIR: Duration = Duration::from_millis(300);
 /// Remembers through a restart that anycast addresses were announced.
 const OPEN: &str = "anycast-open";
 
@@ -47,36 +39,36 @@ const LOCK: &str = "agent.lock";
 
 /// The agent of a node.
 pub(super) struct Agent {
-    settings: Settings,
-    duty: Duty,
+    pub(super) settings: Settings,
+    pub(super) duty: Duty,
     /// When what it was told last changed.
-    stamp: Option<SystemTime>,
-    kernel: Kernel,
-    version: Option<SoftwareVersion>,
-    daemon: Option<Any>,
+    pub(super) stamp: Option<SystemTime>,
+    pub(super) kernel: Kernel,
+    pub(super) version: Option<SoftwareVersion>,
+    pub(super) daemon: Option<Any>,
     /// What the daemon runs.
-    service: Option<Service>,
+    pub(super) service: Option<Service>,
     /// What it refused last.
-    refused: Option<Service>,
-    scene: Option<Scene>,
-    links: Vec<Link>,
+    pub(super) refused: Option<Service>,
+    pub(super) scene: Option<Scene>,
+    pub(super) links: Vec<Link>,
     /// Why something could not be done.
-    hindered: Vec<String>,
-    vrf: bool,
+    pub(super) hindered: Vec<String>,
+    pub(super) vrf: bool,
     /// The routers of ports, and when they were last heard.
-    routers: BTreeMap<String, (Heard, Instant)>,
-    ears: Ears,
-    leaving: watch::Sender<Option<Leaving>>,
-    anycast: watch::Sender<Anycast>,
-    asking: Option<(Health, JoinHandle<()>)>,
-    status: watch::Sender<Status>,
-    processes: Processes,
-    reload: Option<Reload>,
-    restored: u64,
-    ticks: u64,
-    reaper: Reaper,
+    pub(super) routers: BTreeMap<String, (Heard, Instant)>,
+    pub(super) ears: Ears,
+    pub(super) leaving: watch::Sender<Option<Leaving>>,
+    pub(super) anycast: watch::Sender<Anycast>,
+    pub(super) asking: Option<(Health, JoinHandle<()>)>,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) processes: Processes,
+    pub(super) reload: Option<Reload>,
+    pub(super) restored: u64,
+    pub(super) ticks: u64,
+    pub(super) reaper: Reaper,
     /// Held as long as the folder is this agent's.
-    _lock: File,
+    pub(super) _lock: File,
 }
 
 impl Agent {
@@ -295,7 +287,7 @@ impl Agent {
         self.look().await;
     }
 
-    fn hinder(&mut self, why: String) {
+    pub(super) fn hinder(&mut self, why: String) {
         if self.hindered.contains(&why) {
             return;
         }
@@ -303,206 +295,6 @@ impl Agent {
             say::error(&why);
         }
         self.hindered.push(why);
-    }
-
-    /// What can be done now, if it can be put into words.
-    fn scene(&mut self) -> Option<Scene> {
-        let advertised: BTreeSet<String> = self.routers.keys().cloned().collect();
-        let now = Conditions {
-            links: &self.links,
-            advertised: &advertised,
-            vrf: self.vrf,
-            healthy: self.duty.health.is_none() || self.anycast.borrow().gate == Position::Open,
-            leaving: self.leaving.borrow().is_some(),
-        };
-        match Scene::of(&self.duty, now) {
-            Ok(scene) => Some(scene),
-            Err(ambiguous) => {
-                for error in ambiguous {
-                    self.hinder(error.to_string());
-                }
-                None
-            }
-        }
-    }
-
-    /// Listens on the ports of the fabric, and on all where one may be found.
-    fn listen(&mut self, scene: &Scene) {
-        let discovers = matches!(&self.duty.speech, Speech::Model(meant) if meant.discover.is_some());
-        let ports = &scene.wiring.ports;
-        let hears = |link: &&Link| ports.contains(&link.name) || (discovers && link.is_physical());
-        let gone = |port: &String| !self.links.iter().any(|link| link.name == *port);
-        self.routers.retain(|port, _| !gone(port));
-        self.ears.listen(self.links.iter().filter(hears));
-    }
-
-    /// Makes the links that are needed. Without the link to the speaker where that cannot be made.
-    async fn wire(&mut self, scene: Scene) -> Scene {
-        let Some(pair) = &scene.wiring.pair else {
-            self.plumb(&scene.wiring).await;
-            return scene;
-        };
-        let domain = pair.domain.name().unwrap_or_default().to_owned();
-        if self.plumb(&scene.wiring).await {
-            return scene;
-        }
-        let mut scene = scene.without_speaker();
-        if !self.vrf {
-            scene.waiting.push(Waiting::Vrf(domain));
-        }
-        self.plumb(&scene.wiring).await;
-        scene
-    }
-
-    /// Completes what is there; whether it is whole now.
-    async fn plumb(&mut self, wiring: &Wiring) -> bool {
-        let observed = match self.kernel.observe(wiring).await {
-            Ok(observed) => observed,
-            Err(error) => {
-                self.hinder(format!("cannot look at the links: {error}"));
-                return false;
-            }
-        };
-        let steps = match steps(wiring, &observed) {
-            Ok(steps) => steps,
-            Err(conflicts) => {
-                for conflict in conflicts {
-                    self.hinder(conflict.to_string());
-                }
-                return false;
-            }
-        };
-        for step in &steps {
-            say::debug(step);
-        }
-        match self.kernel.apply(&steps).await {
-            Ok(Outcome::Done) => true,
-            Ok(Outcome::NoVrf) => {
-                self.vrf = false;
-                false
-            }
-            Err(error) => {
-                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-                self.hinder(format!("{}{hint}", chain(&error)));
-                false
-            }
-        }
-    }
-
-    /// Makes the daemon run what a scene says.
-    async fn drive(&mut self, scene: &Scene) {
-        let own = own(scene);
-        let done = match self.daemon.take() {
-            None => self.start(scene, own).await,
-            Some(mut daemon) => {
-                let done = self.change(&mut daemon, scene, own).await;
-                self.daemon = Some(daemon);
-                done
-            }
-        };
-        if let Err(why) = done {
-            self.hinder(why);
-        }
-    }
-
-    async fn start(&mut self, scene: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
-        let home = Home::find(self.duty.backend, &self.settings.run).await.map_err(|error| chain(&error))?;
-        self.version = home.version().await;
-        let service = self.render(scene)?;
-        home.check(&service).await.map_err(|error| chain(&error))?;
-        self.write(&service)?;
-        self.daemon = Some(home.start(&service, own).await.map_err(|error| chain(&error))?);
-        self.service = Some(service);
-        self.ears.ask();
-        Ok(())
-    }
-
-    async fn change(&mut self, daemon: &mut Any, scene: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
-        let service = self.render(scene)?;
-        if self.service.as_ref() != Some(&service) && self.refused.as_ref() != Some(&service) {
-            let done = daemon.reload(&service).await;
-            let refused = done.err().map(|error: DaemonError| chain(&error));
-            if refused.is_some() {
-                self.refused = Some(service);
-            } else {
-                self.write(&service)?;
-                self.service = Some(service);
-                self.refused = None;
-            }
-            self.reload = Some(Reload { time: now(), refused });
-            self.ears.ask();
-        }
-        daemon.announce(own).await.map_err(|error| chain(&error))
-    }
-
-    fn render(&self, scene: &Scene) -> Result<Service, String> {
-        let refused = |refusals: Vec<ichor_core::render::routing::Refusal>| {
-            let each: Vec<_> = refusals.iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect();
-            each.join("; ")
-        };
-        scene.render(&self.duty, self.version.as_ref()).map_err(refused)
-    }
-
-    /// The files as they run, for whoever wants to read them.
-    fn write(&self, service: &Service) -> Result<(), String> {
-        write(service, &self.settings.run)
-    }
-
-    /// Puts back routes that another program took out of the kernel.
-    async fn mend(&mut self) {
-        match &self.daemon {
-            Some(Any::Frr(_)) => {}
-            Some(Any::Gobgp(_)) => return self.install().await,
-            Some(Any::Bird(_)) | None => return,
-        }
-        if self.swept().await.is_empty() {
-            return;
-        }
-        sleep(REPAIR).await;
-        let swept = self.swept().await;
-        if swept.is_empty() {
-            return;
-        }
-        let count = swept.len() as u64;
-        let errors = self.kernel.reconcile(&Difference { install: swept, remove: Vec::new() }).await;
-        tell(&errors);
-        self.restored += count.saturating_sub(errors.len() as u64);
-    }
-
-    /// Routes that FRR takes to be in the kernel and that are not.
-    async fn swept(&self) -> Vec<Route> {
-        let Some(Any::Frr(suite)) = &self.daemon else { return Vec::new() };
-        let table = self.table();
-        let tables: Vec<u32> = std::iter::once(MAIN).chain(table.as_ref().map(|(_, table)| *table)).collect();
-        let (Ok(told), Ok(kernel)) = (suite.routes().await, self.kernel.routes(&tables).await) else {
-            return Vec::new();
-        };
-        let told: Vec<Route> = told.into_iter().filter_map(|route| route.in_kernel(table.as_ref())).collect();
-        let names: Vec<(u32, IpNet)> = told.iter().map(|route| (route.table, route.prefix)).collect();
-        let gone = route::swept(&names, &kernel);
-        told.into_iter().filter(|route| gone.contains(&(route.table, route.prefix))).collect()
-    }
-
-    /// The VRF of the speaker, and its table.
-    fn table(&self) -> Option<(String, u32)> {
-        match &self.scene.as_ref()?.wiring.pair.as_ref()?.domain {
-            Domain::Vrf { name, table } => Some((name.clone(), *table)),
-            Domain::Namespace { .. } | Domain::Shared => None,
-        }
-    }
-
-    /// Installs the routes of a daemon that does not do it itself.
-    async fn install(&mut self) {
-        let Some(Any::Gobgp(gobgp)) = &self.daemon else { return };
-        let Some(model) = self.scene.as_ref().and_then(|scene| scene.model.as_ref()) else { return };
-        let paths = match gobgp.paths().await {
-            Ok(paths) => paths,
-            Err(error) => return say::debug(chain(&error)),
-        };
-        let wanted = gobgp::routes(model, &paths, &self.links);
-        let Ok(kernel) = self.kernel.routes(&[MAIN]).await else { return };
-        let errors = self.kernel.reconcile(&route::difference(&wanted, &kernel)).await;
-        tell(&errors);
     }
 
     /// Looks at the daemon and tells what is new.
@@ -579,14 +371,6 @@ impl Agent {
         // Who asks from now on finds nobody.
         let _ = fs::remove_file(self.settings.run.join(serve::socket::NAME));
     }
-
-    /// Takes the agent's own routes out of the kernel.
-    async fn withdraw(&self) {
-        if let Ok(kernel) = self.kernel.routes(&[MAIN]).await {
-            let errors = self.kernel.reconcile(&route::difference(&[], &kernel)).await;
-            tell(&errors);
-        }
-    }
 }
 
 /// The state of an agent that has done nothing.
@@ -612,27 +396,7 @@ fn nothing(duty: &Duty) -> Status {
     }
 }
 
-/// The addresses that a daemon without links of its own has to be told.
-fn own(scene: &Scene) -> BTreeSet<IpNet> {
-    let announced = scene.model.iter().flat_map(|model| &model.fabric.announced);
-    announced.map(|announced| announced.net).collect()
-}
-
-/// Writes the files of a service into a folder, each in one step.
-pub(super) fn write(service: &Service, folder: &Path) -> Result<(), String> {
-    for file in &service.files {
-        replace(&folder.join(file.name), &file.text).map_err(|error| chain(&error))?;
-    }
-    Ok(())
-}
-
-fn tell(errors: &[RouteError]) {
-    for error in errors {
-        say::warn(chain(error));
-    }
-}
-
-fn now() -> Moment {
+pub(super) fn now() -> Moment {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     Moment::from_unix(seconds).unwrap_or_else(|| Moment::from_unix(0).expect("1970"))
 }

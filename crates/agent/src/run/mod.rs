@@ -1,14 +1,16 @@
 //! `run`: keeps the node's routing as it is meant, until it is told to end.
 //!
 //! The agent waits for something to happen (`event`): a link, a router, a process, Talos, the health check, a signal, the clock.
-//! Whatever it is, it looks again at what can be done now and does what differs (`agent`): links, the daemon's configuration,
-//! announced addresses, routes. So a start and a change are the same, and one that was killed goes on where it stopped.
+//! Whatever it is, the `agent` looks again at what can be done now and does what differs (`act`, `routes`): links, the daemon's
+//! configuration, announced addresses, routes. So a start and a change are the same, and one that was killed goes on where it stopped.
 //! `ears` hear the routers on ports, `picture` is what is told to others.
 
+mod act;
 mod agent;
 mod ears;
 mod event;
 mod picture;
+mod routes;
 
 use std::io;
 use std::path::PathBuf;
