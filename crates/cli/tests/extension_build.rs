@@ -133,6 +133,25 @@ fn what_is_made_is_what_talos_takes() {
 }
 
 #[test]
+fn an_image_is_judged_as_what_it_unpacks_to() {
+    let desk = desk();
+    build(desk.path());
+    let both = "--agent agent --agent agent-arm64";
+    let run = ichor(desk.path(), &format!("extension build --backend bird --from image {both} -o layout"));
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    for image in ["bird.tar", "layout"] {
+        let run = ichor(desk.path(), &format!("extension check {image} --json"));
+        let json = run.json();
+        assert_eq!((run.code, &json["valid"], &json["as"]), (0, &true.into(), &"extension".into()), "{json}");
+    }
+    // A system that is no extension.
+    let other = ichor(desk.path(), "extension check image.tar");
+    assert_eq!(other.code, 1, "{}", other.all());
+    assert!(other.stdout.contains("manifest.yaml: error: missing"), "{}", other.stdout);
+}
+
+#[test]
 fn one_image_for_both_architectures() {
     let desk = desk();
     let words = "extension build --backend bird --from image --agent agent --agent agent-arm64 --name mine \
