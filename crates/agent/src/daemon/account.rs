@@ -26,7 +26,8 @@ mod tests {
 
     #[test]
     fn a_name_is_found_as_a_whole() {
-        let file = "root:x:0:0:root:/root:/bin/sh\nfrrvty:x:85:\n# nobody\nfrr:x:100:101:FRR:/run/frr:/bin/false\n";
+        let file =
+            "root:x:0:0:root:/root:/bin/sh\nfrrvty:x:85:\n# nobody\nfrr:x:100:101:FRR:/run/frr:/bin/false\n";
 
         assert_eq!(number(file, "frr"), Some(100));
         assert_eq!(number(file, "frrvty"), Some(85));
