@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
@@ -192,7 +193,6 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
         (format!("{base} --name ../x -o x"), "no name of a service"),
         (format!("{base} --version / -o x"), "no version"),
         ("--backend bird --from image --agent script -o x".to_owned(), "not an ELF file"),
-        ("--backend bird --from image -o x".to_owned(), "name it with --agent"),
         (
             "--backend frr --from image --agent agent -o x".to_owned(),
             "zebra, bgpd, staticd, bfdd, vtysh not in image",
@@ -214,6 +214,30 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
         assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
         assert_eq!(names(desk.path()), before, "{words}");
     }
+}
+
+#[test]
+fn the_agent_is_looked_for_beside_ichor() {
+    let desk = desk();
+    let (program, folder) = (env!("CARGO_BIN_EXE_ichor"), desk.path().join("bin"));
+    fs::create_dir(&folder).unwrap();
+    // What lies beside the one that cargo built depends on what else it built.
+    if fs::hard_link(program, folder.join("ichor")).is_err() {
+        fs::copy(program, folder.join("ichor")).unwrap();
+    }
+    let build = || {
+        let mut command = Command::new(folder.join("ichor"));
+        command.args(["extension", "build", "--backend", "bird", "--from", "image", "-o", "x"]);
+        command.current_dir(desk.path()).output().unwrap()
+    };
+
+    let without = build();
+    fs::rename(desk.path().join("agent"), folder.join("ichor-agent")).unwrap();
+    let with = build();
+
+    let said = String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.code() == Some(2) && said.contains("name it with --agent"), "{said}");
+    assert!(with.status.success(), "{}", String::from_utf8_lossy(&with.stderr));
 }
 
 #[test]
