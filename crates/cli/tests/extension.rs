@@ -134,7 +134,7 @@ fn what_cannot_be_read_is_an_error_that_names_it() {
     for (what, said) in [
         ("no", "cannot read no: No such file"),
         ("long", "long/manifest.yaml is longer than 256 KiB"),
-        ("x.tar", "x.tar is an archive"),
+        ("x.tar", "cannot check the image x.tar"),
         (". --talos 1.9", "1.11 to 1.14"),
     ] {
         let run = ichor(folder.path(), &format!("extension check {what}"));

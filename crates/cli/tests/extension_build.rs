@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
@@ -133,6 +134,25 @@ fn what_is_made_is_what_talos_takes() {
 }
 
 #[test]
+fn an_image_is_judged_as_what_it_unpacks_to() {
+    let desk = desk();
+    build(desk.path());
+    let both = "--agent agent --agent agent-arm64";
+    let run = ichor(desk.path(), &format!("extension build --backend bird --from image {both} -o layout"));
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    for image in ["bird.tar", "layout"] {
+        let run = ichor(desk.path(), &format!("extension check {image} --json"));
+        let json = run.json();
+        assert_eq!((run.code, &json["valid"], &json["as"]), (0, &true.into(), &"extension".into()), "{json}");
+    }
+    // A system that is no extension.
+    let other = ichor(desk.path(), "extension check image.tar");
+    assert_eq!(other.code, 1, "{}", other.all());
+    assert!(other.stdout.contains("manifest.yaml: error: missing"), "{}", other.stdout);
+}
+
+#[test]
 fn one_image_for_both_architectures() {
     let desk = desk();
     let words = "extension build --backend bird --from image --agent agent --agent agent-arm64 --name mine \
@@ -194,6 +214,30 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
         assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
         assert_eq!(names(desk.path()), before, "{words}");
     }
+}
+
+#[test]
+fn the_agent_is_looked_for_beside_ichor() {
+    let desk = desk();
+    let (program, folder) = (env!("CARGO_BIN_EXE_ichor"), desk.path().join("bin"));
+    fs::create_dir(&folder).unwrap();
+    // What lies beside the one that cargo built depends on what else it built.
+    if fs::hard_link(program, folder.join("ichor")).is_err() {
+        fs::copy(program, folder.join("ichor")).unwrap();
+    }
+    let build = || {
+        let mut command = Command::new(folder.join("ichor"));
+        command.args(["extension", "build", "--backend", "bird", "--from", "image", "-o", "x"]);
+        command.current_dir(desk.path()).output().unwrap()
+    };
+
+    let without = build();
+    fs::rename(desk.path().join("agent"), folder.join("ichor-agent")).unwrap();
+    let with = build();
+
+    let said = String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.code() == Some(2) && said.contains("name it with --agent"), "{said}");
+    assert!(with.status.success(), "{}", String::from_utf8_lossy(&with.stderr));
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod tests;
 pub use elf::{Elf, ElfError};
 pub use part::{Part, Share};
 pub use recipe::Recipe;
+pub use verdict::judge;
 
 use crate::cluster::section::{Arch, Backend};
 use crate::moment::Moment;

@@ -3,17 +3,16 @@
 use super::MakeError;
 use crate::cluster::value::TalosVersion;
 use crate::oci::{Kind, Root};
-use crate::talos::extension::{self, Entry, Remark, Tree};
+use crate::talos::extension::{self, Entry, Remark, Tree, Verdict};
 use crate::talos::release;
 
 /// Has every release that is known judge an unpacked extension, and each of its service definitions by itself. A warning is as bad as an
 /// error: what is made here means what it says.
 pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
-    let tree = tree(root);
     let (oldest, newest) = release::known();
     for minor in oldest..=newest {
         let talos = TalosVersion::parse(&format!("1.{minor}")).expect("a release ichor knows is a version");
-        let mut remarks = remarks(extension::judge(&tree, &talos));
+        let mut remarks = remarks(judge(root, &talos));
         for (path, entry) in root.below("rootfs/usr/local/etc/containers") {
             if let Kind::File(bytes) = &entry.kind {
                 remarks.extend(self::remarks(extension::judge_service(path, bytes, &talos)));
@@ -27,7 +26,12 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
     Ok(())
 }
 
-fn remarks(verdict: extension::Verdict) -> Vec<Remark> {
+/// Judges what the image of an extension unpacks to as a release does.
+pub fn judge(root: &Root, talos: &TalosVersion) -> Verdict {
+    extension::judge(&tree(root), talos)
+}
+
+fn remarks(verdict: Verdict) -> Vec<Remark> {
     verdict.problems.into_iter().chain(verdict.warnings).collect()
 }
 

@@ -9,10 +9,21 @@ use serde_json::{Value, json};
 
 use crate::style;
 
+/// What was given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An unpacked extension.
+    Folder,
+    /// The image of one.
+    Image,
+    /// A service definition.
+    Service,
+}
+
 /// What was asked, and what Talos says of it.
 pub(super) struct Answer {
     pub given: String,
-    pub is_folder: bool,
+    pub form: Form,
     pub talos: TalosVersion,
     pub verdict: Verdict,
 }
@@ -43,10 +54,9 @@ impl Answer {
     }
 
     fn tell_one(&self, out: &mut dyn Write, remark: &Remark, style: Style, word: &str) -> io::Result<()> {
-        let file = if self.is_folder {
-            format!("{}/{}", self.given.trim_end_matches('/'), remark.file)
-        } else {
-            remark.file.clone()
+        let file = match self.form {
+            Form::Folder => format!("{}/{}", self.given.trim_end_matches('/'), remark.file),
+            Form::Image | Form::Service => remark.file.clone(),
         };
         let line = if remark.line == 0 { String::new() } else { format!(":{}", remark.line) };
         let path = if remark.path.is_empty() { String::new() } else { format!(" {}:", remark.path) };
@@ -60,7 +70,7 @@ impl Answer {
         let Verdict { problems, warnings, more_problems, more_warnings } = &self.verdict;
         json!({
             "checked": self.given,
-            "as": if self.is_folder { "extension" } else { "service" },
+            "as": if self.form == Form::Service { "service" } else { "extension" },
             "talos": self.talos.to_string(),
             "valid": self.verdict.is_valid(),
             "problems": problems.iter().map(value).collect::<Vec<_>>(),

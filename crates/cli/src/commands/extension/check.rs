@@ -5,26 +5,31 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::{extension, release};
+use ichor_core::oci::{Image, LAYOUT};
+use ichor_core::talos::extension::{self, Verdict};
+use ichor_core::talos::release;
 
-use super::answer::Answer;
+use super::answer::{Answer, Form};
 use super::folder;
 use crate::commands::talos::known_release;
+use crate::oci::Place;
 
 /// Say what Talos would say of a system extension, and what it would pass over without a word
 ///
-/// An unpacked extension is a folder with manifest.yaml and rootfs. A file is taken for a service definition, of which an
-/// extension has one for each service in rootfs/usr/local/etc/containers. Warnings never make an extension invalid: Talos takes it,
+/// An unpacked extension is a folder with manifest.yaml and rootfs. Its image is an OCI layout or an OCI archive, as `ichor extension
+/// build` writes it. Any other file is taken for a service definition, of which an extension has one for each service in
+/// rootfs/usr/local/etc/containers. Warnings never make an extension invalid: Talos takes it,
 /// and it cannot be meant so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 Talos takes it, 1 Talos refuses it, 2 it could not be read.\n\n\
     Examples:\n  \
     ichor extension check frr --talos v1.13.9\n  \
+    ichor extension check frr.tar\n  \
     ichor extension check frr/rootfs/usr/local/etc/containers/frr.yaml --json")]
 pub(crate) struct Args {
-    /// Folder of an unpacked extension, or a service definition
+    /// Folder of an unpacked extension, its image, or a service definition
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// Talos release that is to run it; the newest one ichor knows when left out
@@ -39,19 +44,38 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let talos = args.talos.clone().unwrap_or_else(newest);
     let given = args.path.display().to_string();
     let meta = fs::metadata(&args.path).with_context(|| format!("cannot read {given}"))?;
-    let verdict = if meta.is_dir() {
-        extension::judge(&folder::read(&args.path)?, &talos)
+    let (form, verdict) = if meta.is_dir() && !args.path.join(LAYOUT).is_file() {
+        (Form::Folder, extension::judge(&folder::read(&args.path)?, &talos))
+    } else if meta.is_dir() || folder::is_archive(&args.path)? {
+        (Form::Image, image(&given, &talos).with_context(|| format!("cannot check the image {given}"))?)
     } else {
-        extension::judge_service(&given, &folder::definition(&args.path)?, &talos)
+        (Form::Service, extension::judge_service(&given, &folder::text(&args.path)?, &talos))
     };
     let valid = verdict.is_valid();
-    let answer = Answer { given, is_folder: meta.is_dir(), talos, verdict };
+    let answer = Answer { given, form, talos, verdict };
     if args.json {
         writeln!(out, "{:#}", answer.json())?;
     } else {
         answer.tell(out)?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a release says of the image of an extension; where it is for several architectures, of the first that is not flawless.
+fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
+    let mut source = Place::parse(given)?.open(false)?;
+    let images = Image::all(&mut *source)?;
+    if images.is_empty() {
+        bail!("there is no image for amd64 or arm64 in it");
+    }
+    let mut verdict = Verdict::default();
+    for image in images {
+        verdict = ichor_core::extension::judge(&image.unpack(&mut *source, &|| {})?, talos);
+        if verdict != Verdict::default() {
+            break;
+        }
+    }
+    Ok(verdict)
 }
 
 fn newest() -> TalosVersion {

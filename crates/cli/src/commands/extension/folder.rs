@@ -37,20 +37,12 @@ pub(super) fn read(top: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-/// The text of a service definition.
-pub(super) fn definition(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let begins = |bytes: &[u8]| {
-        ARCHIVES.iter().any(|(mark, at)| bytes.get(*at..).is_some_and(|it| it.starts_with(mark)))
-    };
+/// Whether a file is an archive.
+pub(super) fn is_archive(path: &Path) -> anyhow::Result<bool> {
     let mut head = Vec::new();
-    open(path)?
-        .take(512)
-        .read_to_end(&mut head)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    if begins(&head) {
-        bail!("{} is an archive; unpack it into a folder and check that", path.display());
-    }
-    text(path)
+    let read = open(path)?.take(512).read_to_end(&mut head);
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(ARCHIVES.iter().any(|(mark, at)| head.get(*at..).is_some_and(|it| it.starts_with(mark))))
 }
 
 fn walk(top: &Path) -> anyhow::Result<Tree> {
@@ -108,7 +100,8 @@ fn open(path: &Path) -> anyhow::Result<File> {
     File::open(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn text(path: &Path) -> anyhow::Result<Vec<u8>> {
+/// The text of a manifest or service definition.
+pub(super) fn text(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = open(path)?.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("cannot read {}", path.display()))?;

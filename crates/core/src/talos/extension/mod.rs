@@ -32,7 +32,7 @@ pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
         match path {
             tree::MANIFEST => has_manifest = true,
             tree::ROOT => has_root = true,
-            other => verdict.problem(unexpected(tree, other)),
+            other => verdict.problem(unexpected(other)),
         }
     }
     if has_manifest {
@@ -64,16 +64,7 @@ pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict 
     verdict
 }
 
-fn unexpected(tree: &Tree, path: &str) -> Remark {
-    let is_layout = tree.get("oci-layout").is_some();
-    let fix = if is_layout {
-        "this is the layout of an image: unpack its layers into a folder and check that"
-    } else {
-        "take it away; what is for the node goes below rootfs/"
-    };
-    Remark::of(
-        path,
-        "unexpected: an extension has manifest.yaml and rootfs at its top, and nothing else",
-        fix,
-    )
+fn unexpected(path: &str) -> Remark {
+    let message = "unexpected: an extension has manifest.yaml and rootfs at its top, and nothing else";
+    Remark::of(path, message, "take it away; what is for the node goes below rootfs/")
 }
