@@ -152,7 +152,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
 /// A new file for its owner alone, in the place of whatever is there: also of a link that leads elsewhere.
 pub(super) fn fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
 }

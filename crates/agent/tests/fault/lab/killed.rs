@@ -31,7 +31,7 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
         let said: Vec<String> =
             (0..(round + 12) % LINES).map_while(|_| log.recv_timeout(PATIENCE).ok()).collect();
         // Between two lines as well.
-        thread::sleep(Duration::from_millis(3) * (round / LINES) as u32);
+        thread::sleep(Duration::from_millis(3 * (round / LINES) as u64));
         agent.kill();
         eprintln!("{:?}: killed after {said:#?}", begin.elapsed());
         // The last rounds leave daemons without an agent.
