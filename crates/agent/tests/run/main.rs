@@ -2,7 +2,7 @@
 
 mod command;
 #[path = "../../../core/tests/common/mod.rs"]
-#[allow(unfulfilled_lint_expectations, reason = "core's tests may touch less, and use more of it")]
+#[allow(unfulfilled_lint_expectations, reason = "core's tests may touch less")]
 mod common;
 mod lab;
 

@@ -42,7 +42,9 @@ fn an_anycast_address_has_as_many_next_hops_as_nodes_that_are_healthy() {
     for nth in 1..=3 {
         wait_for("a node", || leaf.goes_to(&format!("10.0.0.{nth}")), state);
     }
-    nodes.iter().for_each(|node| node.wait_for("a shut gate", |status| status["anycast"]["gate"] == "shut"));
+    for node in &nodes {
+        node.wait_for("a shut gate", |status| status["anycast"]["gate"] == "shut");
+    }
     assert!(!leaf.goes_to(ANYCAST), "{}", state());
     let ways = |number: usize| {
         let ways = || leaf.way(ANYCAST).matches(" via ").count() == number;

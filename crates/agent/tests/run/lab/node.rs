@@ -112,7 +112,7 @@ impl Node {
 
 /// Variables as a shell reads them.
 pub fn shell(variables: &[(&str, &str)]) -> String {
-    variables.iter().map(|(name, value)| format!("{name}='{value}'")).collect::<Vec<_>>().join(" ") + " "
+    variables.iter().map(|(name, value)| format!("{name}='{value}'")).collect::<Vec<_>>().join(" ")
 }
 
 /// What variables mean, where the daemon is FRR.
