@@ -23,6 +23,8 @@ pub(super) fn text(name: &str, waits: bool) -> String {
         "container": {
             "entrypoint": format!("/{AGENT}"),
             "args": ["run"],
+            // Nothing else can be written to.
+            "environment": ["TMPDIR=/run"],
             "mounts": [
                 mount(SOCKET, SOCKET, &["rshared", "rbind", "ro"]),
                 // Sockets of the daemons, and the files that the agent writes for them. /var is read-only before an installation.
