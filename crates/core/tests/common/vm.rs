@@ -50,7 +50,8 @@ fn boot(command: &str) -> String {
         .arg("-append")
         // A machine that is busy gives its timer so late that the kernel would find none.
         .arg(format!(
-            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {INSIDE}=yes -- {command}"
+            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {INSIDE}=yes {} -- {command}",
+            env::var("ICHOR_AGENT").map(|agent| format!("ICHOR_AGENT={agent}")).unwrap_or_default()
         ))
         .stdin(Stdio::null())
         .output()
