@@ -1,6 +1,6 @@
 //! The state for others: on a socket for `ichor-agent status`, over HTTP on this node alone, and over mutual TLS.
 //!
-//! All tell the same [`Status`](ichor_core::agent::Status), which the run loop puts into a channel. [`socket`] gives its line;
+//! All tell the same [`Status`], which the run loop puts into a channel. [`socket`] gives its line;
 //! [`local`] and [`tls`] give pages. Each lasts until it is dropped, and its guests with it.
 //!
 //! Whoever connects cannot hold the agent up: a connection has its time, there are only so many at once, the oldest goes

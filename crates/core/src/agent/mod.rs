@@ -1,8 +1,8 @@
 //! What the agent on a node decides: the same code at the desk and on the node.
 //!
 //! A [`Duty`] is what the agent is told, by the file of a build or by environment variables. Together with the kernel's
-//! [`Link`]s it becomes a [`Scene`](scene::Scene): what can be done now. From that follow the [`Wiring`] of the node, the
-//! daemon's files ([`render`](scene::render)), and in the end the [`Session`]s that are told.
+//! [`Link`]s it becomes a [`Scene`]: what can be done now. From that follow the [`Wiring`] of the node, the
+//! daemon's files ([`Scene::render`]), and in the end the [`Session`]s that are told.
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
