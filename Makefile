@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PYTHON ?= /usr/bin/python3
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 10
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
@@ -64,7 +64,7 @@ fuzz-build: ## Build the fuzz targets
 	@scripts/tools cc c++
 	scripts/fuzz build
 
-fuzz: fuzz-build ## Run every fuzz target for FUZZ_SECONDS (20) each
+fuzz: fuzz-build ## Run every fuzz target for FUZZ_SECONDS (10) each
 	scripts/fuzz run $(FUZZ_SECONDS)
 
 fuzz-lock: ## Bring fuzz/Cargo.lock to the versions of Cargo.lock

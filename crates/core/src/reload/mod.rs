@@ -107,6 +107,10 @@ pub fn compare(running: &Configuration, intended: &Configuration) -> Comparison 
 
 /// What turns the running configuration of a daemon into the intended one, in the order of [`Phase`].
 pub fn difference(running: &Configuration, intended: &Configuration) -> Vec<Change> {
+    // A text may have what FRR never runs, such as two AS numbers in one VRF: where nothing differs, nothing has to change.
+    if running == intended {
+        return Vec::new();
+    }
     difference::difference(&running.0, &intended.0)
 }
 
