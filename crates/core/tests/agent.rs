@@ -11,9 +11,12 @@ use ichor_core::agent::{Link, environment};
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::cluster::value::{Mac, NodeName};
 use ichor_core::plan::NodePlan;
+use ichor_core::render::machine::{RenderError, Rendered, Renderer};
 use ichor_core::render::routing::Service;
 use ichor_core::routing::Domain;
+use ichor_core::talos::secrets::Pem;
 use serde_json::Value;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 fn link(name: &str, mac: Option<Mac>) -> Link {
     Link { name: name.to_owned(), mac, permanent: mac, up: true, mtu: 9000, ..Link::default() }
@@ -244,4 +247,37 @@ fn a_duty_that_is_not_understood_is_not_repeated() {
     let error = Duty::parse("{\"backend\": \"frr\", \"speech\": {\"model\": {\"hush\": 1}}}").unwrap_err();
 
     assert!(!error.to_string().contains("hush"), "{error}");
+}
+
+#[test]
+fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the_installation() {
+    let (cluster, plan) = common::planned(common::load_text(
+        "cluster: {name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}\n\
+         routing: {backend: frr, agent: {status: {listen: \"node:9179\"}}, neighbors: [{link: eth0, asn: 65000}]}\n\
+         defaults: {install: {disk: /dev/sda}}\n\
+         nodes: [{name: a1, role: controlplane, index: 1}]",
+    ));
+    let node = &plan.nodes[0];
+    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<Rendered, Vec<RenderError>>| {
+        let rendered = common::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
+        duties(&rendered.documents).remove(0).status
+    };
+    let machine = || of(|renderer, node| renderer.machine(node));
+
+    assert_eq!(of(|renderer, node| renderer.boot(node)), None);
+    let status = machine().unwrap();
+    assert_eq!(Some(&status), machine().as_ref(), "the same secrets give the same");
+    assert_eq!((status.listen.to_string().as_str(), status.port), ("10.1.0.1", 9179));
+    let der = |pem: &str| Pem::from_bytes(pem).block().unwrap().1;
+    let (ca, own) = (der(&status.ca), der(&status.certificate));
+    let (_, ca) = X509Certificate::from_der(&ca).unwrap();
+    let (_, own) = X509Certificate::from_der(&own).unwrap();
+    own.verify_signature(Some(ca.public_key())).unwrap();
+    assert_eq!(
+        (own.validity().not_before, own.validity().not_after),
+        (ca.validity().not_before, ca.validity().not_after)
+    );
+    let names = &own.subject_alternative_name().unwrap().unwrap().value.general_names;
+    assert_eq!(names[..], [GeneralName::DNSName("a1"), GeneralName::IPAddress(&[10, 1, 0, 1])]);
+    assert!(own.extended_key_usage().unwrap().unwrap().value.server_auth);
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use ichor_agent::daemon::Home;
+use ichor_agent::daemon::place::open_way;
 
 use super::render::{self, draft};
 
@@ -18,6 +19,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let draft = draft(&args.render).await?;
     let folder = tempfile::tempdir()?;
+    open_way(folder.path())?;
     let home = Home::find(draft.duty.backend, folder.path()).await?;
     draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
     if let Err(error) = home.check(&draft.service).await {

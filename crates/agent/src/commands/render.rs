@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
@@ -16,7 +16,7 @@ use ichor_core::agent::{Link, link};
 use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::render::routing::Service;
 
-use super::Duty;
+use super::{Duty, RUN};
 
 /// Show the daemon's files as they would be written now, without touching anything
 #[derive(Debug, clap::Args)]
@@ -107,6 +107,5 @@ async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
 
 /// The release that is installed, where it is the daemon that is meant.
 async fn installed(duty: &duty::Duty) -> Option<SoftwareVersion> {
-    let folder = tempfile::tempdir().ok()?;
-    Home::find(duty.backend, folder.path()).await.ok()?.version().await
+    Home::find(duty.backend, Path::new(RUN)).await.ok()?.version().await
 }

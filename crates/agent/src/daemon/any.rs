@@ -27,8 +27,8 @@ const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/l
 /// Where the daemon of a backend is.
 #[derive(Debug)]
 pub enum Home {
-    /// FRR's.
-    Frr(frr::Place),
+    /// FRR's, and a folder for what it is asked about.
+    Frr(frr::Install, PathBuf),
     /// BIRD's.
     Bird(Place),
     /// GoBGP's.
@@ -95,14 +95,14 @@ pub fn installed() -> Option<Backend> {
 }
 
 impl Home {
-    /// Finds the daemon of a backend, which keeps its own files below `run`.
+    /// Finds the daemon of a backend, which will keep its own files below `run`. Nothing is touched.
     pub async fn find(backend: Backend, run: &Path) -> Result<Self, DaemonError> {
         let solo = |name| {
             let program = program(&PROGRAMS, name).ok_or(DaemonError::Missing(name))?;
             Ok(Place { program, folder: run.to_owned(), run: run.to_owned() })
         };
         match backend {
-            Backend::Frr => Ok(Self::Frr(frr::Place::take(None).await?)),
+            Backend::Frr => Ok(Self::Frr(frr::Install::find().await?, run.to_owned())),
             Backend::Bird => solo("bird").map(Self::Bird),
             Backend::Gobgp => solo("gobgpd").map(Self::Gobgp),
             Backend::Native => Err(DaemonError::Native),
@@ -112,17 +112,17 @@ impl Home {
     /// The daemon's release; none where it does not say.
     pub async fn version(&self) -> Option<SoftwareVersion> {
         let (major, minor) = match self {
-            Self::Frr(place) => place.version(),
+            Self::Frr(install, _) => install.version(),
             Self::Bird(place) => release::of("bird", &place.program).await.ok()?,
             Self::Gobgp(place) => release::of("gobgp", &place.program).await.ok()?,
         };
         SoftwareVersion::parse(&format!("{major}.{minor}")).ok()
     }
 
-    /// Asks the daemon's own parser about a service. Nothing is touched.
+    /// Asks the daemon's own parser about a service. Nothing is touched but the folder.
     pub async fn check(&self, service: &Service) -> Result<(), DaemonError> {
         match self {
-            Self::Frr(place) => frr::check(place, service).await?,
+            Self::Frr(install, folder) => frr::check(install, folder, service).await?,
             Self::Bird(place) => bird::check(place, service).await?,
             Self::Gobgp(place) => gobgp::check(place, service).await?,
         }
@@ -132,7 +132,10 @@ impl Home {
     /// Starts the daemon with a service and the node's own addresses, which all but GoBGP read from their files.
     pub async fn start(self, service: &Service, own: BTreeSet<IpNet>) -> Result<Any, DaemonError> {
         Ok(match self {
-            Self::Frr(place) => Any::Frr(Box::new(Suite::start(place, service).await?)),
+            Self::Frr(install, _) => {
+                let place = frr::Place::take(install, None)?;
+                Any::Frr(Box::new(Suite::start(place, service).await?))
+            }
             Self::Bird(place) => Any::Bird(Bird::start(place, service).await?),
             Self::Gobgp(place) => Any::Gobgp(Gobgp::start(place, service, own).await?),
         })
@@ -144,7 +147,7 @@ impl Any {
     pub async fn reload(&mut self, service: &Service) -> Result<(), DaemonError> {
         match self {
             Self::Frr(suite) => {
-                frr::check(suite.place(), service).await?;
+                frr::check(suite.place().install(), suite.place().run(), service).await?;
                 suite.reload(service).await?;
             }
             Self::Bird(bird) => bird.reload(service).await?,

@@ -1,8 +1,8 @@
 //! A daemon that is one process: its program, its files, and what is left of it when it ends.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -157,11 +157,33 @@ pub(super) fn fresh(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Lets everybody walk through a folder: Talos makes the one it mounts at /run for root alone, and daemons give up root's rights.
+pub fn open_way(folder: &Path) -> io::Result<()> {
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & 0o001 == 0 {
+        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use ichor_core::render::routing;
 
     use super::*;
+
+    #[test]
+    fn a_way_is_opened_only_where_it_is_shut() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o7777;
+        let after = |before| {
+            fs::set_permissions(folder.path(), Permissions::from_mode(before)).unwrap();
+            open_way(folder.path()).unwrap();
+            mode()
+        };
+
+        assert_eq!([0o700, 0o1777, 0o711].map(after), [0o755, 0o1777, 0o711]);
+    }
 
     #[test]
     fn options_are_the_words_of_their_line() {

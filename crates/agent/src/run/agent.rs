@@ -21,6 +21,7 @@ use super::ears::{Ears, Heard};
 use super::event::Event;
 use super::picture::{self, Processes};
 use super::{RunError, Settings};
+use crate::daemon::place::open_way;
 use crate::daemon::process::orphan::Reaper;
 use crate::daemon::{Any, Stop};
 use crate::kernel::{Change, Kernel};
@@ -76,6 +77,10 @@ impl Agent {
     pub(super) fn new(settings: Settings, duty: Duty) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
         let folder = |source| RunError::Folder { path: settings.run.clone(), source };
         fs::create_dir_all(&settings.run).map_err(folder)?;
+        // FRR's own user reads there what FRR is asked about.
+        for way in [settings.run.parent(), Some(&settings.run)].into_iter().flatten() {
+            open_way(way).map_err(folder)?;
+        }
         let lock = File::create(settings.run.join(LOCK)).map_err(folder)?;
         match lock.try_lock() {
             Ok(()) => {}

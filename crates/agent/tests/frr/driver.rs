@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use ichor_agent::daemon::Stop;
-use ichor_agent::daemon::frr::{Place, Suite, check};
+use ichor_agent::daemon::frr::{Install, Place, Suite, check};
 use ichor_core::render::routing::{File, Service};
 use tokio::io::AsyncBufReadExt as _;
 
@@ -126,8 +126,8 @@ async fn agent() {
     }
     let mut lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("start"));
-    let place = Place::take(Some("node")).await.unwrap();
-    if let Err(error) = check(&place, &service()).await {
+    let place = Place::take(Install::find().await.unwrap(), Some("node")).unwrap();
+    if let Err(error) = check(place.install(), place.run(), &service()).await {
         return say(format_args!("error {}", chain(&error)));
     }
     let mut suite = match Suite::start(place, &service()).await {

@@ -1,24 +1,24 @@
 //! Authorities with certificates, made as for a cluster.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ichor_core::cluster::value::TalosVersion;
 use ichor_core::moment::Moment;
-use ichor_core::talos::secrets::{Bundle, Pair, client_certificate};
+use ichor_core::talos::secrets::{Bundle, Pair, agent_certificate, client_certificate};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::pki_types::{ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, ServerConfig, SignatureScheme, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// The OS authority of a cluster, and a certificate it signed.
+/// The OS authority of a cluster, and certificates it signed: of somebody who may ask, and of an agent on this machine.
 pub struct Authority {
     pub os: Pair,
     pub signed: Pair,
+    pub agent: Pair,
 }
 
 impl Authority {
@@ -28,7 +28,15 @@ impl Authority {
         let now = Moment::from_unix(seconds - 60).unwrap();
         let os = Bundle::new(&TalosVersion::parse("v1.6").unwrap(), rng, now).unwrap().os;
         let signed = client_certificate(&os, &["os:reader"], rng, now, Duration::from_hours(1)).unwrap();
-        Self { os, signed }
+        let agent = agent_certificate(&os, "node1", &[Ipv4Addr::LOCALHOST.into()]).unwrap();
+        Self { os, signed, agent }
+    }
+
+    /// Who believes this authority alone.
+    pub fn roots(&self) -> RootCertStore {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.os.crt.text().as_bytes()).unwrap()).unwrap();
+        roots
     }
 
     pub fn chain(&self) -> Vec<CertificateDer<'static>> {
@@ -44,44 +52,5 @@ impl Authority {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_protocol_versions(versions).unwrap().with_no_client_auth();
         Arc::new(builder.with_single_cert(self.chain(), self.key()).unwrap())
-    }
-}
-
-/// A guest that is not interested in who answers: the agent's certificate is not what is tried.
-#[derive(Debug)]
-pub struct Anyone;
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
     }
 }

@@ -150,20 +150,21 @@ fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
         listen,
         port: 0,
         ca: authority.os.crt.text().into_owned(),
-        certificate: authority.signed.crt.text().into_owned(),
-        key: Hidden(authority.signed.key.text().into_owned()),
+        certificate: authority.agent.crt.text().into_owned(),
+        key: Hidden(authority.agent.key.text().into_owned()),
     }
 }
 
-/// Asks over TLS with the certificate of an authority, or with none.
+/// Asks over TLS with the certificate of an authority, or with none. Who answers must have one of `believed`.
 async fn over_tls(
     address: SocketAddr,
+    believed: &Authority,
     with: Option<&Authority>,
     version: &'static SupportedProtocolVersion,
 ) -> io::Result<String> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_protocol_versions(&[version]).unwrap();
-    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(crate::authority::Anyone));
+    let builder = builder.with_root_certificates(believed.roots());
     let configuration = match with {
         Some(authority) => builder.with_client_auth_cert(authority.chain(), authority.key()).unwrap(),
         None => builder.with_no_client_auth(),
@@ -184,12 +185,12 @@ async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
     tokio::spawn(door.serve(source));
 
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        let answer = over_tls(address, Some(&ours), version).await.unwrap();
+        let answer = over_tls(address, &ours, Some(&ours), version).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
         assert_eq!(Status::find(&answer).unwrap().unwrap(), sample::status());
 
         for stranger in [None, Some(&theirs)] {
-            let refused = over_tls(address, stranger, version).await.unwrap_err().to_string();
+            let refused = over_tls(address, &ours, stranger, version).await.unwrap_err().to_string();
             let alerts =
                 ["CertificateRequired", "UnknownCA", "HandshakeFailure", "DecryptError", "BadCertificate"];
             assert!(alerts.iter().any(|alert| refused.contains(alert)), "{refused}");
@@ -204,7 +205,7 @@ async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
     assert!(!answer.starts_with(b"HTTP"));
     let _mute = TcpStream::connect(address).await.unwrap();
     sleep(Duration::from_millis(50)).await;
-    over_tls(address, Some(&ours), &rustls::version::TLS13).await.unwrap();
+    over_tls(address, &ours, Some(&ours), &rustls::version::TLS13).await.unwrap();
 }
 
 #[tokio::test]

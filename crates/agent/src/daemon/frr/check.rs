@@ -12,7 +12,7 @@ use tempfile::TempPath;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::place::Place;
+use super::place::Install;
 use crate::daemon::account;
 use crate::daemon::place::fresh;
 
@@ -41,12 +41,16 @@ pub enum CheckError {
     },
 }
 
-/// Shows the first file of a service to vtysh, for its grammar, and to bgpd, for its meaning.
-pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
+/// The file that FRR is asked about. Its name is always the same, so that one of an agent that was killed does not stay.
+const TRIED: &str = "frr.conf.tried";
+
+/// Shows the first file of a service to vtysh, for its grammar, and to bgpd, for its meaning. `folder` has it meanwhile: FRR's own
+/// user must be able to reach it.
+pub async fn check(install: &Install, folder: &Path, service: &Service) -> Result<(), CheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
-    let copy = TempPath::try_from_path(place.tried()).map_err(|error| failed("vtysh", error))?;
+    let copy = TempPath::try_from_path(folder.join(TRIED)).map_err(|error| failed("vtysh", error))?;
     // bgpd gives up the rights of root before it reads.
     let attempt = || {
         let mut tried = fresh(&copy)?;
@@ -54,7 +58,7 @@ pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
         fchown(&tried, account::user("frr"), None)
     };
     attempt().map_err(|error| failed("vtysh", error))?;
-    let bgpd = place.program(Daemon::Bgpd);
+    let bgpd = install.program(Daemon::Bgpd);
     let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), &copy), said(&bgpd, &copy));
     let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);
     complaints.extend(of_bgpd(&meaning.map_err(|error| failed("bgpd", error))?));

@@ -1,6 +1,6 @@
 //! FRR on a node: a suite of daemons that is started, told its configuration, watched, and stopped.
 //!
-//! [`Place::take`] finds FRR and a folder for its sockets. [`check`] asks FRR about a configuration without touching anything.
+//! [`Install::find`] finds FRR, and [`check`] asks it about a configuration: both touch nothing. [`Place::take`] is a folder for its sockets.
 //! [`Suite::start`] starts the daemons and tells them theirs; [`Suite::tend`] is what the agent waits for from then on: it notices
 //! what ended or hangs and puts it right. [`Suite::reload`] changes the configuration, [`Suite::stop`] ends it all.
 //!
@@ -28,7 +28,7 @@ use tokio::time::{sleep, timeout};
 pub use check::{CheckError, check};
 pub use load::NotTaken;
 pub(super) use place::PROGRAMS;
-pub use place::{Place, PlaceError};
+pub use place::{Install, Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
 use super::Stop;
@@ -122,7 +122,7 @@ impl Member {
     fn new(place: &Place, run: Run) -> Self {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
-        let path = place.program(run.daemon);
+        let path = place.install().program(run.daemon);
         let program = Program { name: run.daemon.to_string(), path, arguments };
         Self { run, kept: Kept::new(program), watch: None, told: false, why: None }
     }
@@ -212,7 +212,7 @@ impl Suite {
 
     /// The release of FRR.
     pub fn version(&self) -> (u16, u16) {
-        self.place.version()
+        self.place.install().version()
     }
 
     /// What is meant and does not run, or the other way round; none when all is as it should be.
@@ -463,12 +463,12 @@ impl Suite {
 
 fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError> {
     let text = |nth: usize| service.files.get(nth).map_or("", |file| file.text.as_str());
-    Ok((frr::daemons(text(1), place.version())?, Intent::of(text(0), place.version())))
+    Ok((frr::daemons(text(1), place.install().version())?, Intent::of(text(0), place.install().version())))
 }
 
 /// Ends the daemons of an agent that was killed.
 async fn end_leftovers(place: &Place) {
-    for &daemon in Daemon::of(place.version()) {
+    for &daemon in Daemon::of(place.install().version()) {
         leftover::end(&[daemon.name()], &[&place.mark(daemon)], END).await;
     }
 }

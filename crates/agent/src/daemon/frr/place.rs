@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ichor_core::reload::Daemon;
 
 use crate::daemon::account;
+use crate::daemon::place::open_way;
 use crate::daemon::release::{self, ReleaseError};
 
 /// Where FRR's programs are: Debian and Alpine, then Fedora.
@@ -58,30 +59,22 @@ pub enum PlaceError {
     },
 }
 
-/// Where one suite of FRR's daemons runs.
-#[derive(Debug)]
-pub struct Place {
+/// FRR as it is installed. Finding it touches nothing.
+#[derive(Clone, Debug)]
+pub struct Install {
     programs: PathBuf,
     version: (u16, u16),
-    space: Option<String>,
-    run: PathBuf,
-    /// Held as long as the suite is this agent's.
-    _lock: File,
 }
 
-impl Place {
-    /// Finds FRR and takes the folder of its sockets: FRR's own, or one below it by the name of `space`, so that several
-    /// agents can run side by side.
-    pub async fn take(space: Option<&str>) -> Result<Self, PlaceError> {
+impl Install {
+    /// Finds FRR.
+    pub async fn find() -> Result<Self, PlaceError> {
         let here = |folder: &&Path| folder.join("zebra").exists();
         let programs = PROGRAMS.iter().map(Path::new).find(here).ok_or(PlaceError::NoPrograms)?;
         let program = programs.join("zebra");
         let version = release::of("frr", &program).await;
         let version = version.map_err(|source| PlaceError::NoVersion { program, source })?;
-        let run = space.map_or_else(|| PathBuf::from(RUN), |space| Path::new(RUN).join(space));
-        make(&run)?;
-        let lock = lock(&run)?;
-        Ok(Self { programs: programs.to_owned(), version, space: space.map(str::to_owned), run, _lock: lock })
+        Ok(Self { programs: programs.to_owned(), version })
     }
 
     /// The release of FRR.
@@ -89,14 +82,40 @@ impl Place {
         self.version
     }
 
-    /// The folder of the sockets.
-    pub fn run(&self) -> &Path {
-        &self.run
-    }
-
     /// The program of a daemon.
     pub(super) fn program(&self, daemon: Daemon) -> PathBuf {
         self.programs.join(daemon.name())
+    }
+}
+
+/// Where one suite of FRR's daemons runs.
+#[derive(Debug)]
+pub struct Place {
+    install: Install,
+    space: Option<String>,
+    run: PathBuf,
+    /// Held as long as the suite is this agent's.
+    _lock: File,
+}
+
+impl Place {
+    /// Takes the folder of FRR's sockets: its own, or one below it by the name of `space`, so that several agents can run
+    /// side by side.
+    pub fn take(install: Install, space: Option<&str>) -> Result<Self, PlaceError> {
+        let run = space.map_or_else(|| PathBuf::from(RUN), |space| Path::new(RUN).join(space));
+        make(&run)?;
+        let lock = lock(&run)?;
+        Ok(Self { install, space: space.map(str::to_owned), run, _lock: lock })
+    }
+
+    /// The FRR that runs there.
+    pub fn install(&self) -> &Install {
+        &self.install
+    }
+
+    /// The folder of the sockets.
+    pub fn run(&self) -> &Path {
+        &self.run
     }
 
     /// The socket on which a daemon answers.
@@ -127,11 +146,6 @@ impl Place {
         self.run.join(format!("{daemon}.pid")).display().to_string()
     }
 
-    /// The file that FRR is asked about. Its name is always the same, so that one of an agent that was killed does not stay.
-    pub(super) fn tried(&self) -> PathBuf {
-        self.run.join("frr.conf.tried")
-    }
-
     /// Takes away what an earlier process of a daemon left, so that what is there is the new one's.
     pub(super) fn clear(&self, daemon: Daemon) {
         forget_words(Path::new(WORDS), daemon);
@@ -156,15 +170,6 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
         Ok(())
     };
     attempt().map_err(|source| PlaceError::Folder { folder: folder.to_owned(), source })
-}
-
-/// Lets everybody walk through a folder: Talos makes the one it mounts at /run for root alone.
-fn open_way(folder: &Path) -> io::Result<()> {
-    let mode = fs::metadata(folder)?.permissions().mode();
-    if mode & 0o001 == 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, PlaceError> {
@@ -193,19 +198,6 @@ fn forget_words(folder: &Path, daemon: Daemon) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_way_is_opened_only_where_it_is_shut() {
-        let folder = tempfile::tempdir().unwrap();
-        let mode = || fs::metadata(folder.path()).unwrap().permissions().mode() & 0o7777;
-        let after = |before| {
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(before)).unwrap();
-            open_way(folder.path()).unwrap();
-            mode()
-        };
-
-        assert_eq!([0o700, 0o1777, 0o711].map(after), [0o755, 0o1777, 0o711]);
-    }
 
     #[test]
     fn last_words_of_processes_that_run_are_kept() {

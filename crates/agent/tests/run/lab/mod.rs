@@ -2,6 +2,7 @@
 
 mod anycast;
 mod build;
+mod check;
 mod end;
 mod heal;
 mod leaf;

@@ -114,7 +114,8 @@ fn status(
     let address = if host == "node" { node.main_address() } else { host.parse().ok() };
     let address = address
         .ok_or_else(|| wrong(format!("`{host}` is no address; write one, or `node` for the node's own")))?;
-    let names: Vec<IpAddr> = [Some(address), node.main_address()].into_iter().flatten().collect();
+    let mut names: Vec<IpAddr> = [Some(address), node.main_address()].into_iter().flatten().collect();
+    names.dedup();
     let pair = agent_certificate(&ground.bundle.os, node.name.as_str(), &names)
         .map_err(|error| wrong(format!("no certificate can be made for it: {error}")))?;
     Ok(Some(Status {

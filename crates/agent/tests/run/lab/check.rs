@@ -1,0 +1,44 @@
+//! `check` and `render` on a node: they say what is wrong and touch nothing, also beside an agent that runs.
+
+use super::node::Node;
+use crate::common::frr::Frr;
+use crate::common::lab::said;
+
+const FILE: &str = "/usr/local/etc/frr/frr.conf";
+const CONF: &str = "router bgp 65001\n bgp router-id 10.0.0.1\n neighbor 192.0.2.1 remote-as 65100\nexit\n";
+
+/// Every file that somebody could have touched, with its mode and owner.
+fn files(node: &Node) -> String {
+    node.machine.ask("find /run /tmp /var/run /usr/local/etc -xdev -printf '%p %m %u %l\\n' | sort")
+}
+
+#[test]
+fn a_check_says_what_the_daemon_refuses_and_touches_nothing() {
+    for frr in Frr::ALL {
+        let node = Node::new(frr.machine());
+        for (conf, code) in [(CONF.to_owned(), 0), (CONF.replace("remote-as", "remot-as"), 1)] {
+            node.machine.write(FILE, &conf);
+            let before = files(&node);
+
+            let checked = node.agent("check");
+            let rendered = node.agent("render");
+
+            assert_eq!(checked.status.code(), Some(code), "{frr:?}: {}", said(&checked));
+            assert_eq!(
+                said(&checked).contains("neighbor 192.0.2.1 remot-as"),
+                code == 1,
+                "{}",
+                said(&checked)
+            );
+            assert!(said(&rendered).contains(&conf), "{}", said(&rendered));
+            assert_eq!(files(&node), before, "{frr:?}");
+        }
+
+        node.machine.write(FILE, CONF);
+        node.start(&[], "--port 0");
+        node.wait_for("a daemon that answers", |status| status["stage"] == "running");
+        let checked = node.agent("check");
+        assert_eq!(checked.status.code(), Some(0), "{frr:?}: {}", said(&checked));
+        node.end();
+    }
+}
