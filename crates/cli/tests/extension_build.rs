@@ -81,7 +81,7 @@ fn put(root: &Root, folder: &Path) {
             Kind::Folder => fs::create_dir_all(&path).unwrap(),
             Kind::Link(target) => symlink(target, &path).unwrap(),
             Kind::File(bytes) => {
-                fs::write(&path, bytes).unwrap();
+                fs::write(&path, bytes.read().unwrap()).unwrap();
                 fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
             }
             Kind::Special(name) => panic!("a {name} at {}", path.display()),

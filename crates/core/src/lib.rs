@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod cluster;
 pub mod extension;
+pub mod image;
 pub mod inspect;
 mod links;
 pub mod media;

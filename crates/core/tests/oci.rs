@@ -191,7 +191,7 @@ fn archives_of_something_else_are_told() {
         Archive::open(&tar).err().unwrap().to_string()
     };
     let mut docker = Root::default();
-    docker.put("manifest.json", Entry::file(0o644, *b"[]"));
+    docker.put("manifest.json", Entry::file(0o644, b"[]"));
 
     assert!(said(&root("x")).contains("no index.json in it"));
     assert!(said(&docker).contains("skopeo copy docker-archive:"));

@@ -275,7 +275,7 @@ fn put(root: &Root, folder: &Path) {
         match &entry.kind {
             Kind::Folder => fs::create_dir_all(&path).unwrap(),
             Kind::Link(target) => std::os::unix::fs::symlink(target, &path).unwrap(),
-            Kind::File(bytes) => fs::write(&path, bytes).unwrap(),
+            Kind::File(content) => fs::write(&path, content.read().unwrap()).unwrap(),
             Kind::Special(name) => panic!("a {name} at {}", path.display()),
         }
         if !matches!(entry.kind, Kind::Link(_)) {

@@ -31,14 +31,14 @@ pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) ->
             licences.missing.push(package.name.clone());
         }
         for (name, text) in texts {
-            common.extend(referred(&text));
-            licences.files.insert(format!("{folder}/{}/{name}", package.name), text);
+            common.extend(referred(text));
+            licences.files.insert(format!("{folder}/{}/{name}", package.name), text.into());
         }
     }
     for name in common {
         match order.input.read(&format!("{COMMON}{name}")) {
             Some(text) => {
-                drop(licences.files.insert(format!("{folder}/common-licenses/{name}"), text.clone()));
+                drop(licences.files.insert(format!("{folder}/common-licenses/{name}"), text.into()));
             }
             None => licences.missing.push(format!("{COMMON}{name}")),
         }
@@ -49,7 +49,7 @@ pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) ->
 }
 
 /// The texts of a package's licence.
-fn texts(input: &Root, package: &Package) -> Vec<(String, Arc<[u8]>)> {
+fn texts<'i>(input: &'i Root, package: &Package) -> Vec<(String, &'i [u8])> {
     let folders = ["usr/share/doc", "usr/share/licenses"].map(|top| format!("{top}/{}", package.name));
     let mut texts = Vec::new();
     for folder in folders {
@@ -60,7 +60,7 @@ fn texts(input: &Root, package: &Package) -> Vec<(String, Arc<[u8]>)> {
             // Some packages of one source share their texts by links.
             let is_text = matches!(entry.kind, Kind::File(_) | Kind::Link(_));
             let text = input.read(path).filter(|_| is_licence && is_text);
-            texts.extend(text.map(|text| (name.to_owned(), text.clone())));
+            texts.extend(text.map(|text| (name.to_owned(), text)));
         }
     }
     texts

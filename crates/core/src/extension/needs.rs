@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::elf::Elf;
 use super::{MakeError, Order};
 use crate::cluster::section::Arch;
-use crate::oci::{Entry, Kind, Root};
+use crate::oci::Root;
 
 /// The list of libraries that glibc's loader looks into before its own folders.
 const CACHE: &str = "etc/ld.so.cache";
@@ -104,7 +104,7 @@ impl Search<'_> {
     /// Takes the library that a path leads to, if there is one for these machines.
     fn take(&mut self, path: &str, handed_down: &[String], musl: bool) -> bool {
         let Some(walk) = self.root.follow(path) else { return false };
-        let Some(Entry { kind: Kind::File(bytes), .. }) = self.root.get(&walk.target) else { return false };
+        let Some(bytes) = self.root.read(&walk.target) else { return false };
         let Ok(elf) = Elf::read(bytes) else { return false };
         if elf.arch() != Some(self.arch) {
             return false;

@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn files_are_known_by_where_they_lie() {
         let mut root = Root::default();
-        root.put("usr/lib/x/libc.so.6", Entry::file(0o755, *b""));
+        root.put("usr/lib/x/libc.so.6", Entry::file(0o755, b""));
         root.put("lib", Entry::link("usr/lib"));
         let status = "Package: libc6\nArchitecture: amd64\nSource: glibc (2.36-9)\nVersion: 2.36-9+b1\n\n\
                       Package: frr\nArchitecture: amd64\nVersion: 1:8.4.4-1.1~deb12u2\n";
         root.put("var/lib/dpkg/status", Entry::file(0o644, status.as_bytes()));
-        root.put("var/lib/dpkg/info/libc6:amd64.list", Entry::file(0o644, *b"/.\n/lib\n/lib/x/libc.so.6\n"));
+        root.put("var/lib/dpkg/info/libc6:amd64.list", Entry::file(0o644, b"/.\n/lib\n/lib/x/libc.so.6\n"));
         let apk = "P:musl\nV:1.2.5-r0\nL:MIT\no:musl\nc:abc\nF:lib\nR:ld-musl.so\n";
         root.put("usr/lib/apk/db/installed", Entry::file(0o644, apk.as_bytes()));
 

@@ -58,7 +58,7 @@ pub(super) fn of(tree: &Root, folder: &str, container: &Container) -> Vec<Part> 
         };
         for part in parts.iter_mut().filter(|part| part.share == share) {
             part.files += 1;
-            part.bytes += bytes.len() as u64;
+            part.bytes += bytes.len();
         }
     }
     parts.to_vec()

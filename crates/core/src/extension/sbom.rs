@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Order;
 use super::container::{AGENT, Container};
 use super::recipe::Recipe;
-use crate::oci::{Digest, Kind, Root};
+use crate::oci::{Digest, Entry, Root};
 
 const UNKNOWN: &str = "NOASSERTION";
 
@@ -98,7 +98,7 @@ impl List<'_> {
     }
 
     fn file(&mut self, of: &str, path: &str, licence: &str) {
-        let Some(Kind::File(bytes)) = self.container.get(path).map(|entry| &entry.kind) else { return };
+        let Some(bytes) = self.container.get(path).and_then(Entry::memory) else { return };
         let id = format!("SPDXRef-File-{}", self.files);
         self.packages.push(json!({
             "SPDXID": id,
@@ -119,10 +119,7 @@ impl List<'_> {
 
 /// The sum of all files and their names.
 fn sum(tree: &Root) -> Digest {
-    let line = |(path, kind): (&str, &Kind)| match kind {
-        Kind::File(bytes) => Some(format!("{path}\0{}\n", Digest::of(bytes))),
-        _ => None,
-    };
-    let lines: String = tree.iter().filter_map(|(path, entry)| line((path, &entry.kind))).collect();
+    let line = |(path, entry): (&str, &Entry)| Some(format!("{path}\0{}\n", Digest::of(entry.memory()?)));
+    let lines: String = tree.iter().filter_map(line).collect();
     Digest::of(lines.as_bytes())
 }

@@ -30,14 +30,14 @@ fn input() -> Root {
     let program = |needed: &[&str]| Entry::file(0o4755, elf(AMD64, Some(LOADER), needed, None));
     root.put("usr/sbin/bird", program(&["libc.so.6"]));
     root.put("usr/sbin/birdc", program(&["libreadline.so.8", "libc.so.6"]));
-    root.put("usr/share/doc/bird2/copyright", Entry::file(0o644, *b"see /usr/share/common-licenses/GPL-2."));
-    root.put("usr/share/common-licenses/GPL-2", Entry::file(0o644, *b"GPL"));
+    root.put("usr/share/doc/bird2/copyright", Entry::file(0o644, b"see /usr/share/common-licenses/GPL-2."));
+    root.put("usr/share/common-licenses/GPL-2", Entry::file(0o644, b"GPL"));
     let status =
         "Package: bird2\nVersion: 2.17.1-1\nArchitecture: amd64\n\nPackage: libc6\nVersion: 2.41-1\n";
     root.put("var/lib/dpkg/status", Entry::file(0o644, status.as_bytes()));
-    root.put("var/lib/dpkg/info/bird2.list", Entry::file(0o644, *b"/usr/sbin/bird\n/usr/sbin/birdc\n"));
+    root.put("var/lib/dpkg/info/bird2.list", Entry::file(0o644, b"/usr/sbin/bird\n/usr/sbin/birdc\n"));
     let libc = b"/lib/x86_64-linux-gnu/libc.so.6\n/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2\n";
-    root.put("var/lib/dpkg/info/libc6.list", Entry::file(0o644, *libc));
+    root.put("var/lib/dpkg/info/libc6.list", Entry::file(0o644, libc));
     root
 }
 
@@ -207,7 +207,7 @@ fn what_is_missing_is_named_with_who_needs_it() {
     assert!(refused(&root).contains("birdc not in a test"));
 
     let mut root = input();
-    root.put("usr/sbin/birdc", Entry::file(0o755, *b"#!/bin/sh"));
+    root.put("usr/sbin/birdc", Entry::file(0o755, b"#!/bin/sh"));
     assert!(refused(&root).contains("cannot use /usr/sbin/birdc"));
 
     let mut root = input();
@@ -249,8 +249,8 @@ fn libraries_are_found_as_the_loader_finds_them() {
         "without glibc's list its folders are not looked into: {missing}"
     );
 
-    root.put("etc/ld.so.conf.d/opt.conf", Entry::file(0o644, *b"# ours\n/opt/lib\n"));
-    root.put("etc/ld.so.cache", Entry::file(0o644, *b"list"));
+    root.put("etc/ld.so.conf.d/opt.conf", Entry::file(0o644, b"# ours\n/opt/lib\n"));
+    root.put("etc/ld.so.cache", Entry::file(0o644, b"list"));
     let extension = made_of(&root, |_| {}).unwrap();
 
     let folder = "rootfs/usr/local/lib/containers/bird";

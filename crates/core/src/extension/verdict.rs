@@ -14,7 +14,7 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
         let talos = TalosVersion::parse(&format!("1.{minor}")).expect("a release ichor knows is a version");
         let mut remarks = remarks(judge(root, &talos));
         for (path, entry) in root.below("rootfs/usr/local/etc/containers") {
-            if let Kind::File(bytes) = &entry.kind {
+            if let Some(bytes) = entry.memory() {
                 remarks.extend(self::remarks(extension::judge_service(path, bytes, &talos)));
             }
         }

@@ -10,6 +10,7 @@
 //!
 //! Not here: what Talos makes of the files.
 
+mod content;
 pub mod fat;
 mod file;
 mod file_system;
@@ -20,6 +21,7 @@ mod qcow2;
 pub mod uki;
 mod volume;
 
+pub use content::{Content, Stretch};
 pub use file::File;
 pub use file_system::{Entry, FileSystem, Kind};
 pub use image::{Image, ReadError, Window};

@@ -337,8 +337,8 @@ pub fn archive(root: &Root) -> Vec<u8> {
             }
             Kind::File(bytes) => {
                 header.set_entry_type(EntryType::Regular);
-                header.set_size(bytes.len() as u64);
-                builder.append_data(&mut header, path, bytes.as_ref())
+                header.set_size(bytes.len());
+                builder.append_data(&mut header, path, bytes.reader())
             }
             Kind::Link(target) => {
                 header.set_entry_type(EntryType::Symlink);
@@ -400,10 +400,10 @@ mod tests {
         let root =
             unpacked(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
         assert_eq!(paths(&root), ["a", "a/d", "a/d/x", "b"]);
-        assert_eq!(root.read("b").unwrap().as_ref(), b"2");
+        assert_eq!(root.read("b").unwrap(), b"2");
 
         let root = unpacked(&[lower, &[("b", FILE, "2"), (".wh.b", FILE, "")]]).unwrap();
-        assert_eq!(root.read("b").unwrap().as_ref(), b"2", "whiteouts are for lower layers alone");
+        assert_eq!(root.read("b").unwrap(), b"2", "whiteouts are for lower layers alone");
 
         for opaque in [
             &[("a/new", FILE, "2"), ("a/.wh..wh..opq", FILE, "")],
@@ -427,8 +427,8 @@ mod tests {
     fn hard_links_are_the_file_they_lead_to() {
         let root = unpacked(&[&[("a", FILE, "1")], &[("b", HARD, "/a"), ("a", FILE, "2")]]).unwrap();
 
-        assert_eq!(root.read("b").unwrap().as_ref(), b"1");
-        assert_eq!(root.read("a").unwrap().as_ref(), b"2");
+        assert_eq!(root.read("b").unwrap(), b"1");
+        assert_eq!(root.read("a").unwrap(), b"2");
     }
 
     #[test]
@@ -462,7 +462,7 @@ mod tests {
     fn a_layer_is_read_back_and_always_the_same() {
         let mut root = Root::default();
         let long = format!("{}/{}", "d".repeat(120), "n".repeat(140));
-        root.put(&long, Entry::file(0o755, *b"1"));
+        root.put(&long, Entry::file(0o755, b"1"));
         root.put("b", Entry::link("x".repeat(150)));
 
         let made = layer(&root);

@@ -1,10 +1,10 @@
-//! A root file system in memory. Owners are not kept: everything belongs to root.
+//! A root file system. What its files hold may be elsewhere. Owners are not kept: everything belongs to root.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use crate::links::{self, Found, Walk};
+use crate::media::Content;
 
 /// A root file system. Paths are relative to its top, parted by slashes; the top itself is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Kind {
     /// A folder.
     Folder,
     /// A file and its contents.
-    File(Arc<[u8]>),
+    File(Content),
     /// A symbolic link and where it leads.
     Link(String),
     /// A device, pipe or socket, by its name.
@@ -41,8 +41,16 @@ impl Entry {
     }
 
     /// A file.
-    pub fn file(mode: u32, bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self { mode, kind: Kind::File(bytes.into()) }
+    pub fn file(mode: u32, content: impl Into<Content>) -> Self {
+        Self { mode, kind: Kind::File(content.into()) }
+    }
+
+    /// The bytes of a file, where they are in memory.
+    pub fn memory(&self) -> Option<&[u8]> {
+        match &self.kind {
+            Kind::File(content) => content.memory(),
+            _ => None,
+        }
     }
 
     /// A symbolic link.
@@ -114,12 +122,17 @@ impl Root {
         links::follow(path, look)
     }
 
-    /// The contents of the file that a path leads to.
-    pub fn read(&self, path: &str) -> Option<&Arc<[u8]>> {
+    /// The file that a path leads to.
+    pub fn file(&self, path: &str) -> Option<&Content> {
         match &self.get(&self.follow(path)?.target)?.kind {
-            Kind::File(bytes) => Some(bytes),
+            Kind::File(content) => Some(content),
             _ => None,
         }
+    }
+
+    /// The bytes of the file that a path leads to, where they are in memory.
+    pub fn read(&self, path: &str) -> Option<&[u8]> {
+        self.file(path)?.memory()
     }
 }
 
@@ -130,8 +143,8 @@ mod tests {
     #[test]
     fn what_is_put_takes_the_place_of_what_was_there() {
         let mut root = Root::default();
-        root.put("a/b/c", Entry::file(0o644, *b"x"));
-        root.put("a-b", Entry::file(0o644, *b"y"));
+        root.put("a/b/c", Entry::file(0o644, b"x"));
+        root.put("a-b", Entry::file(0o644, b"y"));
         root.put("a", Entry { mode: 0o700, kind: Kind::Folder });
         assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b", "a/b/c"]);
 
