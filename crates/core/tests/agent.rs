@@ -179,6 +179,25 @@ fn ports_have_the_kernels_names_in_the_order_of_the_duty() {
 }
 
 #[test]
+fn bird_is_told_a_router_by_its_address_once_that_is_known() {
+    let duty = Duty { backend: Backend::Bird, ..read(VRF).unwrap() };
+    let links = ["00:11:22:33:44:55", "00:11:22:33:44:56"].map(|mac| Mac::parse(mac).unwrap());
+    let links = [link("eth0", Some(links[0])), link("eth1", Some(links[1]))];
+    let scene = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let told = |scene: &Scene| scene.render(&duty, None).unwrap().files[0].text.clone();
+    assert_eq!(told(&scene).matches("neighbor range fe80::/10 external;").count(), 2);
+
+    let known = [("eth1".to_owned(), "fe80::1".parse().unwrap())].into();
+    let text = told(&scene.knowing(&known));
+
+    assert_eq!(text.matches("neighbor range fe80::/10 external;").count(), 1, "{text}");
+    let (_, second) = text.split_once("protocol bgp 'fabric-eth1'").unwrap();
+    let (second, _) = second.split_once("\n}").unwrap();
+    assert!(second.contains("neighbor fe80::1%eth1 external;"), "{second}");
+    assert!(!second.contains("passive on;") && !second.contains("dynamic name"), "it dials: {second}");
+}
+
+#[test]
 fn a_missing_port_is_waited_for_and_the_rest_is_done() {
     let duty = read(VRF).unwrap();
     let links = [link("eth1", Some(Mac::parse("00:11:22:33:44:56").unwrap()))];

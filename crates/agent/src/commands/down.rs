@@ -1,26 +1,37 @@
 //! `down`: remove what the agent made.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use ichor_agent::kernel::Kernel;
+use ichor_agent::kernel::{Kernel, rival};
+use ichor_agent::run::folder::{Folder, SWITCHES};
 use ichor_agent::told::Teller;
+use ichor_core::agent::route::{Difference, MAIN, left};
 use ichor_core::agent::scene::{Conditions, Scene};
+use ichor_core::agent::wiring::Switches;
+use ichor_core::cluster::section::Backend;
 
-use super::Duty;
+use super::{Duty, RUN};
 
-/// Remove the links, addresses and namespaces that the agent made, and nothing else
+/// Remove the links, addresses, namespaces and routes that the agent made, and its folder, and nothing else
 ///
-/// End `ichor-agent run` first: a daemon that runs would miss them.
+/// Switches of the kernel go back to what they said before, where that is remembered. End `ichor-agent run` first: a daemon that
+/// runs would miss them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     duty: Duty,
+    /// Folder of the agent that ran
+    #[arg(long, value_name = "DIR", default_value = RUN)]
+    run: PathBuf,
 }
 
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let duty = Teller::new(args.duty.config.clone()).ask()?.duty;
+    let folder = args.run.exists().then(|| Folder::take(&args.run)).transpose()?;
+    let before: Switches = folder.as_ref().map(|folder| folder.recall(SWITCHES)).unwrap_or_default();
     let kernel = Kernel::open().context("cannot talk to the kernel")?;
     let links = kernel.links().await.context("cannot list the links")?;
     let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
@@ -28,6 +39,21 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Ok(scene) = Scene::of(&duty, now) else {
         bail!("ports cannot be told apart; remove the links by hand")
     };
-    kernel.down(&scene.wiring).await.context("cannot look at the links")??;
+    forget(&kernel, duty.backend).await?;
+    kernel.down(&scene.wiring, &before).await.context("cannot look at the links")??;
+    if let Some(folder) = folder {
+        folder.clear().with_context(|| format!("cannot remove {}", args.run.display()))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the routes that the daemon left for its return. Those of a daemon that runs are its own.
+async fn forget(kernel: &Kernel, backend: Backend) -> anyhow::Result<()> {
+    let remove = left(backend, kernel.routes(&[MAIN]).await.context("cannot list the routes")?);
+    if let Some(other) = rival(backend, None).filter(|_| !remove.is_empty()) {
+        eprintln!("warning: {other} runs, so the {} routes of its kind are left to it", remove.len());
+        return Ok(());
+    }
+    let mut errors = kernel.reconcile(&Difference { install: Vec::new(), remove }).await;
+    errors.pop().map_or(Ok(()), |error| Err(error.into()))
 }

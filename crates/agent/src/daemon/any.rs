@@ -196,6 +196,15 @@ impl Any {
         }
     }
 
+    /// The socket by which the program that writes routes is asked, while it runs.
+    pub fn writer(&self) -> Option<PathBuf> {
+        match self {
+            Self::Frr(suite) => suite.zebra(),
+            Self::Bird(bird) => bird.pid().map(|_| bird.socket()),
+            Self::Gobgp(_) => None,
+        }
+    }
+
     /// Changes of a table whose routes somebody else has to install; none where the daemon does it itself.
     pub async fn changes(&self) -> Result<Option<Changes>, DaemonError> {
         match self {

@@ -68,7 +68,7 @@ impl Kernel {
 
     async fn step(&self, step: &Step) -> io::Result<()> {
         match step {
-            Step::Switch(switch) => switch::write(switch),
+            Step::Switch(switch) => switch::write(&switch.path, switch.value),
             Step::Withdraw { at, net } => self.withdraw(&at.link, *net).await,
             Step::Dummy { name } => self.make(LinkDummy::new(name)).await,
             Step::Vrf { name, table } => self.make(LinkVrf::new(name, *table)).await,

@@ -3,10 +3,10 @@
 use std::{fmt, io};
 
 use ichor_core::agent::Wiring;
-use ichor_core::agent::wiring::{Removal, removals};
+use ichor_core::agent::wiring::{Removal, Switches, removals};
 use nix::errno::Errno;
 
-use super::{HINT, Kernel, ObserveError, apply, link, namespace, unless};
+use super::{HINT, Kernel, ObserveError, apply, link, namespace, switch, unless};
 
 /// What is still there, all of it.
 #[derive(Debug)]
@@ -46,10 +46,14 @@ impl DownError {
 
 impl Kernel {
     /// Removes what the agent made, and nothing else. Tries everything, then tells everything that is left; what is gone
-    /// already is fine. The outer error is that the kernel could not even be asked.
-    pub async fn down(&self, wiring: &Wiring) -> Result<Result<(), DownError>, ObserveError> {
+    /// already is fine. `before` is what is remembered of switches. The outer error is that the kernel could not even be asked.
+    pub async fn down(
+        &self,
+        wiring: &Wiring,
+        before: &Switches,
+    ) -> Result<Result<(), DownError>, ObserveError> {
         let mut left = Vec::new();
-        for removal in removals(wiring, &self.observe(wiring).await?) {
+        for removal in removals(wiring, &self.observe(wiring).await?, before) {
             if let Err(reason) = self.remove(&removal).await {
                 left.push(Left { removal, reason });
             }
@@ -70,6 +74,11 @@ impl Kernel {
                 unless(self.handle.route().del(route).execute().await, &[Errno::ESRCH])
             }
             Removal::Namespace { name } => namespace::remove(name),
+            Removal::Switch { path, value } => match switch::write(path, value) {
+                // It went with its link.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done,
+            },
         }
     }
 }

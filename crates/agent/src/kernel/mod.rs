@@ -11,6 +11,7 @@ mod link;
 mod namespace;
 pub mod neighbour;
 mod observe;
+mod rival;
 pub mod routes;
 mod switch;
 mod watch;
@@ -24,8 +25,9 @@ use rtnetlink::sys::AsyncSocket;
 
 pub use apply::{ApplyError, Outcome};
 pub use down::{DownError, Left};
-pub use namespace::FOLDER;
+pub use namespace::{FOLDER, number};
 pub use observe::ObserveError;
+pub use rival::rival;
 pub use watch::{Change, Watch};
 
 /// How often a list is asked for again that changed while the kernel told it.

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -36,12 +36,27 @@ where
     F: Future<Output = io::Result<T>>,
     T: Send + 'static,
 {
+    enter(name, || runtime()?.block_on(async { work(Kernel::open()?).await })).await
+}
+
+/// Does something on a thread that entered a namespace and ends with it.
+pub(super) async fn enter<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let namespace = open(name)?;
     on_thread(move || {
         nix::sched::setns(namespace, CloneFlags::CLONE_NEWNET)?;
-        runtime()?.block_on(async { work(Kernel::open()?).await })
+        work()
     })
     .await
+}
+
+/// The kernel's number of a namespace; none while no namespace has the name. One that is made anew has another.
+pub fn number(name: &str) -> Option<u64> {
+    let file = File::open(path(name)).ok()?;
+    let is_one = fstatfs(&file).is_ok_and(|system| system.filesystem_type() == NSFS_MAGIC);
+    file.metadata().ok().filter(|_| is_one).map(|file| file.ino())
 }
 
 /// What is there of a namespace.

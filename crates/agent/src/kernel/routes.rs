@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
+use futures_util::StreamExt;
 use ichor_core::agent::route::{Difference, Hop, Protocol, Route};
 use ichor_core::routing::Family;
 use ipnet::IpNet;
@@ -28,6 +29,10 @@ pub struct RouteError {
     pub source: io::Error,
 }
 
+/// Kinds of routes that lead nowhere.
+const NOWHERE: [RouteType; 4] =
+    [RouteType::Unreachable, RouteType::BlackHole, RouteType::Prohibit, RouteType::Throw];
+
 impl RouteError {
     /// What may help.
     pub fn hint(&self) -> Option<&'static str> {
@@ -48,6 +53,19 @@ impl Kernel {
             }
         }
         Ok(routes)
+    }
+
+    /// Whether the kernel knows a way to an address: none of those that lead nowhere.
+    pub async fn leads_to(&self, address: IpAddr) -> io::Result<bool> {
+        let mut request = request(Family::of(address.into()));
+        request.header.destination_prefix_length = IpNet::from(address).prefix_len();
+        request.attributes.push(RouteAttribute::Destination(address.into()));
+        match self.handle.route().get(request).execute().next().await.map(|answer| answer.map_err(error)) {
+            Some(Ok(route)) => Ok(!NOWHERE.contains(&route.header.kind)),
+            Some(Err(refused)) if means_nowhere(&refused) => Ok(false),
+            Some(Err(refused)) => Err(refused),
+            None => Err(io::Error::other("the kernel's answer did not come")),
+        }
     }
 
     /// Does what makes the agent's routes those that are wanted. Tries everything, then tells everything that failed.
@@ -106,6 +124,12 @@ impl Kernel {
         });
         Ok(routes.collect())
     }
+}
+
+/// What the kernel answers for an address to which it has no route, or one that leads nowhere. IPv4 says `EINVAL` for a black hole.
+fn means_nowhere(refusal: &io::Error) -> bool {
+    let known = [Errno::ENETUNREACH, Errno::EHOSTUNREACH, Errno::EACCES, Errno::EINVAL];
+    known.iter().any(|errno| refusal.raw_os_error() == Some(*errno as i32))
 }
 
 /// A request for all routes of a family.

@@ -1,18 +1,17 @@
 //! Switches: files below `/proc/sys`. They are those of the namespace that the calling thread is in.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ichor_core::agent::wiring::Switch;
+use ichor_core::agent::wiring::Switches;
 
 fn path(switch: &str) -> PathBuf {
     Path::new("/proc/sys").join(switch)
 }
 
 /// What switches say; those that the kernel does not have are left out.
-pub(super) fn read(paths: Vec<String>) -> io::Result<BTreeMap<String, String>> {
-    let mut values = BTreeMap::new();
+pub(super) fn read(paths: Vec<String>) -> io::Result<Switches> {
+    let mut values = Switches::new();
     for switch in paths {
         match fs::read_to_string(path(&switch)) {
             Ok(value) => drop(values.insert(switch, value.trim().to_owned())),
@@ -24,6 +23,6 @@ pub(super) fn read(paths: Vec<String>) -> io::Result<BTreeMap<String, String>> {
 }
 
 /// Turns a switch.
-pub(super) fn write(switch: &Switch) -> io::Result<()> {
-    fs::write(path(&switch.path), switch.value)
+pub(super) fn write(switch: &str, value: &str) -> io::Result<()> {
+    fs::write(path(switch), value)
 }

@@ -8,6 +8,9 @@ use futures_util::{FutureExt, StreamExt};
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::MulticastGroup;
 use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
+use tokio::runtime::Handle;
+
+use super::namespace;
 
 /// What changed. Only that: what it is like now has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +51,16 @@ impl Watch {
         tokio::spawn(connection);
         let changes = messages.map(|(message, _)| change(&message)).boxed();
         Ok(Self { changes, _handle: handle })
+    }
+
+    /// The same for a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
+    pub async fn open_in(namespace: &str) -> io::Result<Self> {
+        let runtime = Handle::current();
+        namespace::enter(namespace, move || {
+            let _guard = runtime.enter();
+            Self::open()
+        })
+        .await
     }
 
     /// Waits for the next change, and takes all that came meanwhile: a thousand routes are one change. Everything when more

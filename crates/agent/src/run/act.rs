@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use ichor_core::agent::duty::Speech;
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::scene::{Conditions, Scene, Waiting};
 use ichor_core::agent::status::Reload;
-use ichor_core::agent::wiring::steps;
+use ichor_core::agent::wiring::{Observed, Step, note, steps};
 use ichor_core::agent::{Link, Wiring};
 use ichor_core::render::routing::{Refusal, Service};
 use ipnet::IpNet;
+use tokio::time::Instant;
 
 use super::agent::{Agent, chain, now};
+use super::folder::SWITCHES;
 use crate::daemon::{Any, DaemonError, Home, replace};
 use crate::kernel::Outcome;
 use crate::say;
@@ -29,7 +32,7 @@ impl Agent {
             leaving: self.leaving.borrow().is_some(),
         };
         match Scene::of(&self.duty, now) {
-            Ok(scene) => Some(scene),
+            Ok(scene) => Some(scene.knowing(&self.named.routers)),
             Err(ambiguous) => {
                 for error in ambiguous {
                     self.hinder(error.to_string());
@@ -85,6 +88,7 @@ impl Agent {
                 return false;
             }
         };
+        self.note(&steps, &observed);
         for step in &steps {
             say::debug(step);
         }
@@ -99,6 +103,15 @@ impl Agent {
                 self.hinder(format!("{}{hint}", chain(&error)));
                 false
             }
+        }
+    }
+
+    /// Remembers what switches said before they are turned, for `down`.
+    fn note(&mut self, steps: &[Step], observed: &Observed) {
+        let known = self.before.len();
+        note(steps, observed, &mut self.before);
+        if self.before.len() > known {
+            self.folder.keep(SWITCHES, &self.before);
         }
     }
 
@@ -126,6 +139,8 @@ impl Agent {
         self.write(&service)?;
         self.daemon = Some(home.start(&service, own).await.map_err(|error| chain(&error))?);
         self.service = Some(service);
+        let restart = scene.model.as_ref().and_then(|model| model.fabric.graceful_restart);
+        self.recovery = restart.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
         self.ears.ask();
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! The agent: what it knows, and what it does about it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ichor_core::agent::Link;
-use ichor_core::agent::duty::{Duty, Health, Speech};
+use ichor_core::agent::duty::{self, Duty, Health, Speech};
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::scene::Scene;
-use ichor_core::agent::status::{Anycast, Reload, Stage, Status, changes};
-use ichor_core::cluster::section::{Backend, LogLevel};
+use ichor_core::agent::status::{Anycast, Reload, Stage, Status};
+use ichor_core::agent::stood::Stood;
+use ichor_core::agent::wiring::Switches;
+use ichor_core::cluster::section::Backend;
 use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::moment::Moment;
 use ichor_core::render::routing::Service;
@@ -19,25 +21,21 @@ use tokio::time::Instant;
 
 use super::ears::{Ears, Heard};
 use super::event::Event;
-use super::picture::{self, Processes};
+use super::folder::{Folder, OPEN, ROUTERS, SWITCHES};
+use super::named::Named;
+use super::picture::Processes;
 use super::{RunError, Settings};
-use crate::daemon::place::open_way;
 use crate::daemon::process::orphan::Reaper;
 use crate::daemon::{Any, Stop};
 use crate::kernel::{Change, Kernel};
 use crate::machined::{self, Leaving};
+use crate::serve::tls::{Door, Invitation};
 use crate::{health, say, serve};
 
 /// Ticks after which what could not be done is tried again.
 const AGAIN: u64 = 5;
 /// Ticks between two status lines when nothing changes.
 const LINE: u64 = 60;
-/// Remembers through a restart that anycast addresses were announced.
-const OPEN: &str = "anycast-open";
-
-/// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
-const LOCK: &str = "agent.lock";
-
 /// The agent of a node.
 pub(super) struct Agent {
     pub(super) settings: Settings,
@@ -63,30 +61,27 @@ pub(super) struct Agent {
     pub(super) anycast: watch::Sender<Anycast>,
     pub(super) asking: Option<(Health, JoinHandle<()>)>,
     pub(super) status: watch::Sender<Status>,
+    /// Where the state is served over mutual TLS.
+    pub(super) door: Option<(duty::Status, JoinHandle<()>)>,
     pub(super) processes: Processes,
+    pub(super) stood: Stood,
     pub(super) reload: Option<Reload>,
     pub(super) restored: u64,
+    /// Until when routes of before the daemon's start are kept.
+    pub(super) recovery: Option<Instant>,
     pub(super) ticks: u64,
     pub(super) reaper: Reaper,
-    /// Held as long as the folder is this agent's.
-    pub(super) _lock: File,
+    pub(super) folder: Folder,
+    /// What switches of the kernel said before.
+    pub(super) before: Switches,
+    /// Routers that the daemon is told by their addresses.
+    pub(super) named: Named,
 }
 
 impl Agent {
     /// An agent that has done nothing so far, and what it hears on ports.
     pub(super) fn new(settings: Settings, duty: Duty) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
-        let folder = |source| RunError::Folder { path: settings.run.clone(), source };
-        fs::create_dir_all(&settings.run).map_err(folder)?;
-        // FRR's own user reads there what FRR is asked about.
-        for way in [settings.run.parent(), Some(&settings.run)].into_iter().flatten() {
-            open_way(way).map_err(folder)?;
-        }
-        let lock = File::create(settings.run.join(LOCK)).map_err(folder)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RunError::Taken { path: settings.run }),
-            Err(TryLockError::Error(error)) => return Err(folder(error)),
-        }
+        let folder = Folder::take(&settings.run)?;
         let (ears, heard) = Ears::new(duty.backend == Backend::Gobgp);
         let begin = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
         let agent = Self {
@@ -106,12 +101,17 @@ impl Agent {
             leaving: watch::Sender::new(None),
             anycast: watch::Sender::new(Anycast { gate: begin, reason: None }),
             asking: None,
+            door: None,
             processes: Processes::default(),
+            stood: Stood::default(),
             reload: None,
             restored: 0,
+            recovery: None,
             ticks: 0,
             reaper: Reaper::new(),
-            _lock: lock,
+            before: folder.recall(SWITCHES),
+            named: Named::recall(duty.backend, folder.recall(ROUTERS)),
+            folder,
             settings,
             duty,
         };
@@ -121,6 +121,11 @@ impl Agent {
     /// The daemon, while it runs.
     pub(super) fn daemon(&mut self) -> Option<&mut Any> {
         self.daemon.as_mut()
+    }
+
+    /// The namespace of the link to the speaker.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.scene.as_ref()?.wiring.namespace()
     }
 
     /// What Talos and the health check tell.
@@ -141,12 +146,6 @@ impl Agent {
                 }
             });
         }
-        if let Some(status) = &self.duty.status {
-            match serve::tls::Door::open(status) {
-                Ok(door) => drop(tokio::spawn(door.serve(self.status.subscribe()))),
-                Err(error) => say::error(chain(&error)),
-            }
-        }
         let (socket, leaving) = (self.settings.machined.clone(), self.leaving.clone());
         tokio::spawn(async move { machined::follow(&socket, &leaving).await });
         self.ask_health();
@@ -166,6 +165,27 @@ impl Agent {
             let asking = tokio::spawn(health::watch(health.clone(), begin, self.anycast.clone()));
             (health, asking)
         });
+    }
+
+    /// Serves the state over mutual TLS where and to whom the duty says. What cannot be served leaves who was served before.
+    async fn open_door(&mut self) {
+        if self.door.as_ref().map(|(status, _)| status) == self.duty.status.as_ref() {
+            return;
+        }
+        let invitation = match self.duty.status.as_ref().map(Invitation::read).transpose() {
+            Ok(invitation) => invitation,
+            Err(error) => return self.hinder(chain(&error)),
+        };
+        if let Some((_, serving)) = self.door.take() {
+            // The port is free when it has ended.
+            serving.abort();
+            let _ = serving.await;
+        }
+        let (Some(status), Some(invitation)) = (self.duty.status.clone(), invitation) else { return };
+        match Door::open(invitation) {
+            Ok(door) => self.door = Some((status, tokio::spawn(door.serve(self.status.subscribe())))),
+            Err(error) => self.hinder(chain(&error)),
+        }
     }
 
     /// Does what something that happened asks for.
@@ -200,12 +220,15 @@ impl Agent {
     }
 
     async fn heard(&mut self, heard: Heard) {
+        let renamed = self.named.hear(&heard, &self.status.borrow().sessions);
         let port = heard.port.clone();
         let before = self.routers.insert(port, (heard.clone(), Instant::now()));
         let is_new = before.is_none_or(|(before, _)| before.router != heard.router);
         if is_new {
             say::debug(format_args!("{}: the router {} is there", heard.port, heard.router));
             self.introduce(&heard).await;
+        }
+        if is_new || renamed {
             self.advance().await;
         }
     }
@@ -247,6 +270,7 @@ impl Agent {
             self.advance().await;
         }
         self.look().await;
+        self.settle().await;
         if self.ticks.is_multiple_of(LINE) {
             println!("{}", self.status.borrow().line());
         }
@@ -283,6 +307,7 @@ impl Agent {
             Err(error) => return self.hinder(format!("cannot list the links: {error}")),
         }
         self.hindered.clear();
+        self.open_door().await;
         if let Some(scene) = self.scene() {
             self.listen(&scene);
             let scene = self.wire(scene).await;
@@ -300,64 +325,6 @@ impl Agent {
             say::error(&why);
         }
         self.hindered.push(why);
-    }
-
-    /// Looks at the daemon and tells what is new.
-    async fn look(&mut self) {
-        let (sessions, answers) = match &self.daemon {
-            Some(daemon) => match daemon.sessions().await {
-                Ok(sessions) => (sessions, true),
-                Err(error) => {
-                    say::debug(chain(&error));
-                    (Vec::new(), false)
-                }
-            },
-            None => (Vec::new(), false),
-        };
-        let running = self.daemon.as_ref().map(Any::daemons).unwrap_or_default();
-        self.processes.see(&running, answers, now());
-        let heard: BTreeMap<String, Instant> =
-            self.routers.iter().map(|(port, (_, at))| (port.clone(), *at)).collect();
-        let before = self.status.borrow().clone();
-        let sessions = picture::sessions(self.scene.as_ref(), sessions, &before, &self.links, &heard);
-        let (stage, reason) = self.stage();
-        let waiting = self.scene.iter().flat_map(|scene| &scene.waiting).map(ToString::to_string);
-        let after = Status {
-            time: now(),
-            version: self.version.as_ref().map(ToString::to_string),
-            stage,
-            reason,
-            waiting: waiting.chain(self.hindered.iter().cloned()).collect(),
-            sessions,
-            anycast: self.duty.health.as_ref().map(|_| self.anycast.borrow().clone()),
-            daemons: self.processes.all(),
-            reload: self.reload.clone(),
-            restored: self.restored,
-            ..nothing(&self.duty)
-        };
-        self.status.send_replace(after.clone());
-        let changes = changes(&before, &after);
-        for change in &changes {
-            match change.level {
-                LogLevel::Error => say::error(change),
-                LogLevel::Warn => say::warn(change),
-                LogLevel::Info => say::info(change),
-                LogLevel::Debug => say::debug(change),
-            }
-        }
-        if changes.iter().any(|change| change.level != LogLevel::Debug) {
-            println!("{}", after.line());
-        }
-    }
-
-    fn stage(&self) -> (Stage, Option<String>) {
-        if let Some(leaving) = *self.leaving.borrow() {
-            return (Stage::Leaving, Some(leaving.to_string()));
-        }
-        if self.duty.drain {
-            return (Stage::Draining, Some("the configuration says so".to_owned()));
-        }
-        (if self.daemon.is_some() { Stage::Running } else { Stage::Starting }, None)
     }
 
     /// Ends the daemon: for a while, or for good when the node leaves. Links stay: `down` removes them.
@@ -379,7 +346,7 @@ impl Agent {
 }
 
 /// The state of an agent that has done nothing.
-fn nothing(duty: &Duty) -> Status {
+pub(super) fn nothing(duty: &Duty) -> Status {
     let node = match &duty.speech {
         Speech::Model(meant) => meant.model.name.to_string(),
         Speech::Ready(_) => String::new(),

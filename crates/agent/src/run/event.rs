@@ -13,7 +13,7 @@ use super::agent::Agent;
 use super::ears::Heard;
 use crate::daemon::Any;
 use crate::daemon::gobgp::api::Changes;
-use crate::kernel::{Change, Watch};
+use crate::kernel::{Change, Watch, number};
 use crate::machined::Leaving;
 use crate::say;
 
@@ -54,6 +54,22 @@ pub(super) struct Events {
     interrupt: Signal,
     hangup: Signal,
     paths: Option<Changes>,
+    inside: Option<Inside>,
+}
+
+/// The namespace of the link to the speaker.
+struct Inside {
+    /// The kernel's number of it.
+    number: u64,
+    watch: Watch,
+}
+
+impl Inside {
+    /// Waits until a link changes there. Its routes and neighbours are the daemon's.
+    async fn changes(&mut self) -> std::io::Result<()> {
+        while !self.watch.next().await?.contains(&Change::Links) {}
+        Ok(())
+    }
 }
 
 impl Events {
@@ -73,6 +89,7 @@ impl Events {
             interrupt: on(SignalKind::interrupt())?,
             hangup: on(SignalKind::hangup())?,
             paths: None,
+            inside: None,
         })
     }
 
@@ -90,6 +107,12 @@ impl Events {
                 None => std::future::pending().await,
             }
         };
+        let inside = async {
+            match &mut self.inside {
+                Some(inside) => inside.changes().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             _ = self.terminate.recv() => Event::End,
@@ -100,6 +123,12 @@ impl Events {
             why = tend => Event::Healed(why),
             Some(heard) = self.heard.recv() => Event::Heard(heard),
             changes = self.watch.next() => Event::Kernel(self.kernel(changes)),
+            told = inside => {
+                if told.is_err() {
+                    self.inside = None;
+                }
+                Event::Kernel(BTreeSet::from([Change::Links]))
+            }
             told = paths => {
                 if told.is_err() {
                     self.paths = None;
@@ -122,12 +151,28 @@ impl Events {
         })
     }
 
-    /// Listens to the table of a daemon that installs no routes itself.
-    pub(super) async fn follow(&mut self, daemon: Option<&mut Any>) {
+    /// Listens to what is there only since something was done.
+    pub(super) async fn follow(&mut self, agent: &mut Agent) {
+        self.enter(agent.namespace()).await;
         if self.paths.is_none()
-            && let Some(daemon) = daemon
+            && let Some(daemon) = agent.daemon()
         {
             self.paths = daemon.changes().await.ok().flatten();
+        }
+    }
+
+    /// Listens to the kernel in a namespace. One that is gone is let go: it lasts as long as somebody listens.
+    async fn enter(&mut self, name: Option<&str>) {
+        let number = name.and_then(number);
+        if self.inside.as_ref().map(|inside| inside.number) == number {
+            return;
+        }
+        self.inside = None;
+        if let (Some(name), Some(number)) = (name, number) {
+            match Watch::open_in(name).await {
+                Ok(watch) => self.inside = Some(Inside { number, watch }),
+                Err(error) => say::debug(format_args!("cannot listen in namespace {name}: {error}")),
+            }
         }
     }
 }

@@ -3,12 +3,15 @@
 //! The agent waits for something to happen (`event`): a link, a router, a process, Talos, the health check, a signal, the clock.
 //! Whatever it is, the `agent` looks again at what can be done now and does what differs (`act`, `routes`): links, the daemon's
 //! configuration, announced addresses, routes. So a start and a change are the same, and one that was killed goes on where it stopped.
-//! `ears` hear the routers on ports, `picture` is what is told to others.
+//! `ears` hear the routers on ports, `look` looks at how it is, `picture` is what is told to others.
 
 mod act;
 mod agent;
 mod ears;
 mod event;
+pub mod folder;
+mod look;
+mod named;
 mod picture;
 mod routes;
 
@@ -78,7 +81,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
             Event::End => break,
             event => agent.happened(event).await,
         }
-        events.follow(agent.daemon()).await;
+        events.follow(&mut agent).await;
     }
     agent.end().await;
     Ok(())

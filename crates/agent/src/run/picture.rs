@@ -1,9 +1,11 @@
 //! The state of the node, put together from what daemon, kernel and Talos say.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use ichor_core::agent::scene::Scene;
 use ichor_core::agent::status::{Daemon, Status, Told, With};
+use ichor_core::agent::stood::Stood;
 use ichor_core::agent::trouble::{Known, judge};
 use ichor_core::agent::{Link, Session};
 use ichor_core::moment::Moment;
@@ -36,35 +38,64 @@ impl Processes {
     }
 }
 
-/// What is told of sessions, each with what is wrong with it. A better reason of a moment before is kept.
-pub(super) fn sessions(
-    scene: Option<&Scene>,
-    sessions: Vec<Session>,
-    before: &Status,
-    links: &[Link],
-    heard: &BTreeMap<String, Instant>,
-) -> Vec<Told> {
-    let model = scene.and_then(|scene| scene.model.as_ref());
-    let told = |mut session: Session| {
-        let same = |was: &&Told| (&was.session.peer, &was.session.domain) == (&session.peer, &session.domain);
-        if let Some(was) = before.sessions.iter().find(same) {
-            session.remember(&was.session);
-        }
-        told(model, session, links, heard)
-    };
-    sessions.into_iter().map(told).collect()
+/// What the node knows when it judges its sessions.
+pub(super) struct Surroundings<'a> {
+    /// What is done.
+    pub scene: Option<&'a Scene>,
+    /// The kernel's links.
+    pub links: &'a [Link],
+    /// When a router was last heard on each port.
+    pub heard: BTreeMap<String, Instant>,
+    /// Another program that writes the same routes.
+    pub rival: Option<String>,
+    /// Addresses, and whether the kernel knows a way to them.
+    pub ways: BTreeMap<IpAddr, bool>,
 }
 
-fn told(model: Option<&Model>, session: Session, links: &[Link], heard: &BTreeMap<String, Instant>) -> Told {
-    let Some(model) = model else { return Told { session, with: With::Fabric, trouble: None } };
-    let speaker = model.workload.as_ref().filter(|workload| is_speaker(workload, &session));
-    if let Some(workload) = speaker {
-        let trouble = judge(&session, &of_speaker(workload));
-        return Told { session, with: With::Speaker, trouble };
+impl Surroundings<'_> {
+    /// What is told of sessions, each with what is wrong with it. A better reason of a moment before is kept.
+    pub(super) fn tell(&self, sessions: Vec<Session>, before: &Status, stood: &mut Stood) -> Vec<Told> {
+        let told = |mut session: Session| {
+            let same =
+                |was: &&Told| (&was.session.peer, &was.session.domain) == (&session.peer, &session.domain);
+            if let Some(was) = before.sessions.iter().find(same) {
+                session.remember(&was.session);
+            }
+            self.told(session, stood)
+        };
+        sessions.into_iter().map(told).collect()
     }
-    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, &session));
-    let trouble = neighbor.and_then(|neighbor| judge(&session, &of_neighbor(model, neighbor, links, heard)));
-    Told { session, with: With::Fabric, trouble }
+
+    fn told(&self, session: Session, stood: &mut Stood) -> Told {
+        let Some(model) = self.scene.and_then(|scene| scene.model.as_ref()) else {
+            return Told { session, with: With::Fabric, trouble: None };
+        };
+        let speaker = model.workload.as_ref().filter(|workload| is_speaker(workload, &session));
+        if let Some(workload) = speaker {
+            let trouble = judge(&session, &of_speaker(workload));
+            return Told { session, with: With::Speaker, trouble };
+        }
+        let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, &session));
+        let trouble =
+            neighbor.and_then(|neighbor| judge(&session, &self.of(model, neighbor, &session, stood)));
+        Told { session, with: With::Fabric, trouble }
+    }
+
+    /// What is known of the session with a neighbour in the fabric.
+    fn of(&self, model: &Model, neighbor: &Neighbor, session: &Session, stood: &mut Stood) -> Known {
+        let mut known = Known::of(model, neighbor);
+        known.rival.clone_from(&self.rival);
+        if let Found::Address { address, .. } = &neighbor.found {
+            known.route = self.ways.get(address).copied();
+        }
+        if let Some(port) = &mut known.port {
+            port.link = self.links.iter().find(|link| link.name == port.name).cloned();
+            port.heard = self.heard.get(&port.name).map(|at| at.elapsed().as_secs());
+            port.link.iter().for_each(|link| stood.see(&neighbor.found, link, session));
+            port.was = stood.mac(&neighbor.found);
+        }
+        known
+    }
 }
 
 fn is_speaker(workload: &Workload, session: &Session) -> bool {
@@ -90,18 +121,4 @@ fn of_speaker(workload: &Workload) -> Known {
         passive: true,
         ..Known::default()
     }
-}
-
-fn of_neighbor(
-    model: &Model,
-    neighbor: &Neighbor,
-    links: &[Link],
-    heard: &BTreeMap<String, Instant>,
-) -> Known {
-    let mut known = Known::of(model, neighbor);
-    if let Some(port) = &mut known.port {
-        port.link = links.iter().find(|link| link.name == port.name).cloned();
-        port.heard = heard.get(&port.name).map(|at| at.elapsed().as_secs());
-    }
-    known
 }

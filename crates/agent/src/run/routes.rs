@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ichor_core::agent::gobgp;
 use ichor_core::agent::route::{self, Difference, MAIN, Route};
+use ichor_core::agent::status::With;
 use ichor_core::routing::Domain;
 use ipnet::IpNet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::agent::{Agent, chain};
 use crate::daemon::Any;
@@ -70,8 +71,30 @@ impl Agent {
         };
         let wanted = gobgp::routes(model, &paths, &self.links);
         let Ok(kernel) = self.kernel.routes(&[MAIN]).await else { return };
-        let errors = self.kernel.reconcile(&route::difference(&wanted, &kernel)).await;
+        let mut difference = route::difference(&wanted, &kernel);
+        if self.recovers() {
+            difference.remove.clear();
+        }
+        let errors = self.kernel.reconcile(&difference).await;
         tell(&errors);
+    }
+
+    /// Whether routes of before the start are kept: until every neighbour told its own, and no longer than neighbours keep ours.
+    pub(super) fn recovers(&self) -> bool {
+        let status = self.status.borrow();
+        let fabric = || status.sessions.iter().filter(|told| told.with == With::Fabric);
+        let all = fabric().count() > 0
+            && fabric().all(|told| told.session.received > 0)
+            && status.waiting.is_empty();
+        self.recovery.is_some_and(|end| Instant::now() < end) && !all
+    }
+
+    /// Ends the recovery when it is over.
+    pub(super) async fn settle(&mut self) {
+        if self.recovery.is_some() && !self.recovers() {
+            self.recovery = None;
+            self.install().await;
+        }
     }
 
     /// Takes the agent's own routes out of the kernel.

@@ -51,11 +51,24 @@ pub struct Door {
     acceptor: TlsAcceptor,
 }
 
-impl Door {
-    /// Reads certificates and listens. The address need not be there yet: it may come with the routing.
-    pub fn open(status: &duty::Status) -> Result<Self, TlsError> {
-        let configuration = configuration(status)?;
+/// Where one may come, who may, and by which certificate the agent is known.
+pub struct Invitation {
+    address: SocketAddr,
+    configuration: ServerConfig,
+}
+
+impl Invitation {
+    /// Reads certificates, and touches nothing.
+    pub fn read(status: &duty::Status) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
+        Ok(Self { address, configuration: configuration(status)? })
+    }
+}
+
+impl Door {
+    /// Listens. The address need not be there yet: it may come with the routing.
+    pub fn open(invitation: Invitation) -> Result<Self, TlsError> {
+        let Invitation { address, configuration } = invitation;
         let listener = listen(address).map_err(|source| TlsError::Bind { address, source })?;
         Ok(Self { listener, acceptor: TlsAcceptor::from(Arc::new(configuration)) })
     }

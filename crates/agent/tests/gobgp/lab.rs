@@ -14,7 +14,7 @@ use ichor_core::agent::route::{MAIN, difference};
 use ichor_core::agent::{Link, Session};
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::plan::Plan;
-use ichor_core::render::routing::{Order, Service, options, render};
+use ichor_core::render::routing::{Order, Routers, Service, options, render};
 use ichor_core::routing::Model;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
@@ -370,6 +370,7 @@ fn service_for(plan: &Plan, model: &Model) -> Service {
         version: settings.version.get(),
         options: &options(settings),
         template: None,
+        routers: &Routers::new(),
     };
     render(order, &|_| Err("no password is written".to_owned())).unwrap().unwrap()
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ichor_agent::kernel::{Kernel, Outcome};
-use ichor_core::agent::wiring::{Carried, Inside, Observed, Pair, Step, steps};
+use ichor_core::agent::wiring::{Carried, Inside, Observed, Pair, Step, Switches, steps};
 use ichor_core::agent::{Link, Wiring};
 use ichor_core::routing::Domain;
 use ipnet::IpNet;
@@ -74,7 +74,7 @@ pub async fn complete(kernel: &Kernel, wiring: &Wiring) {
 
 /// Removes everything.
 pub async fn down(kernel: &Kernel, wiring: &Wiring) {
-    kernel.down(wiring).await.unwrap().unwrap();
+    kernel.down(wiring, &Switches::new()).await.unwrap().unwrap();
 }
 
 /// What is there, without what is never the same: numbers, MAC addresses, and addresses made from those.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ichor_agent::kernel::{FOLDER, Kernel};
-use ichor_core::agent::wiring::GROUP;
+use ichor_core::agent::wiring::{GROUP, Switches};
 use ichor_core::routing::Domain;
 
 use super::alone::alone;
@@ -72,7 +72,7 @@ fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
         assert!(!fs::exists(&path).unwrap());
 
         fs::write(&path, "something else").unwrap();
-        let error = kernel.down(&wiring).await.unwrap().unwrap_err().to_string();
+        let error = kernel.down(&wiring, &Switches::new()).await.unwrap().unwrap_err().to_string();
         assert_eq!(error, "cannot remove namespace metallb: it is no namespace and no empty file");
     });
 }

@@ -96,3 +96,27 @@ fn a_refused_route_is_named() {
         assert_eq!(errors[0].to_string(), "cannot install route 192.0.2.0/24 in table 254");
     });
 }
+
+#[test]
+fn a_way_to_an_address_is_one_that_leads_somewhere() {
+    alone(|| async {
+        node();
+        let kernel = Kernel::open().unwrap();
+        let leads = async |address: &str| kernel.leads_to(address.parse().unwrap()).await.unwrap();
+        ip("addr add 192.0.2.1/24 dev eth0");
+        ip("addr add fd00:2::1/64 dev eth0 nodad");
+        for kind in ["unreachable", "blackhole", "prohibit", "throw"] {
+            ip(&format!("route add {kind} 198.51.100.0/24 metric {}", kind.len()));
+            assert!(!leads("198.51.100.9").await, "{kind}");
+            ip(&format!("route del {kind} 198.51.100.0/24 metric {}", kind.len()));
+            ip(&format!("route add {kind} fd00:9::/64"));
+            assert!(!leads("fd00:9::9").await, "{kind}");
+            ip(&format!("route del {kind} fd00:9::/64"));
+        }
+
+        assert!(leads("192.0.2.9").await && leads("fd00:2::9").await && leads("10.0.0.1").await);
+        assert!(!leads("203.0.113.9").await && !leads("fd00:3::9").await);
+        ip("route add default via 192.0.2.254");
+        assert!(leads("203.0.113.9").await);
+    });
+}

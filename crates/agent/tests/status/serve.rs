@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichor_agent::serve::tls::Door;
+use ichor_agent::serve::tls::{Door, Invitation, TlsError};
 use ichor_agent::serve::{local, socket};
 use ichor_core::agent::Status;
 use ichor_core::agent::duty::{self, Hidden};
@@ -155,6 +155,10 @@ fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
     }
 }
 
+fn open(status: &duty::Status) -> Result<Door, TlsError> {
+    Invitation::read(status).and_then(Door::open)
+}
+
 /// Asks over TLS with the certificate of an authority, or with none. Who answers must have one of `believed`.
 async fn over_tls(
     address: SocketAddr,
@@ -179,7 +183,7 @@ async fn over_tls(
 #[tokio::test]
 async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
     let (ours, theirs) = (Authority::new(1), Authority::new(2));
-    let door = Door::open(&door(&ours, Ipv4Addr::LOCALHOST.into())).unwrap();
+    let door = open(&door(&ours, Ipv4Addr::LOCALHOST.into())).unwrap();
     let address = door.address().unwrap();
     let (_sender, source) = watch::channel(sample::status());
     tokio::spawn(door.serve(source));
@@ -213,7 +217,7 @@ async fn an_address_that_is_not_there_yet_can_be_listened_on() {
     let authority = Authority::new(1);
 
     for address in ["192.0.2.7", "2001:db8::7"] {
-        Door::open(&door(&authority, address.parse().unwrap())).map(drop).unwrap();
+        open(&door(&authority, address.parse().unwrap())).map(drop).unwrap();
     }
 }
 
@@ -231,7 +235,7 @@ async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() 
         (duty::Status { key: Hidden("hunter2".into()), ..good.clone() }, "`status.key` has no key"),
         (duty::Status { key, ..good.clone() }, "do not belong together"),
     ] {
-        let error = Door::open(&wrong).map(drop).unwrap_err();
+        let error = open(&wrong).map(drop).unwrap_err();
 
         assert!(error.to_string().contains(part), "{error}");
         assert!(!format!("{error:?}").contains("hunter2"));

@@ -11,6 +11,7 @@ use super::Session;
 use super::route::{self, Hop};
 use super::session::{Extended, Notification, State};
 use crate::reload::Daemon;
+use crate::routing::Family;
 
 /// A daemon that shall run, and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +129,13 @@ struct BfdPeer {
     up: bool,
 }
 
+impl BfdPeer {
+    /// Whether it watches the neighbour of a session: that of a port may have had another address than it has now.
+    fn is_of(&self, name: &str, address: Option<&str>) -> bool {
+        self.port.as_deref() == Some(name) || (address.is_none() && self.peer == name)
+    }
+}
+
 fn bfd_peers(text: &str) -> Result<Vec<BfdPeer>, Strange> {
     let strange = |reason: String| Strange { question: PEERS, reason };
     let all: Vec<Value> = serde_json::from_str(text).map_err(|error| strange(error.to_string()))?;
@@ -153,6 +161,9 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
     let uptime =
         told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
     let asked = told["peerBfdInfo"].is_object();
+    let current = address.unwrap_or(name);
+    let of_it = peers.iter().filter(|it| asked && it.vrf == vrf && it.is_of(name, address));
+    let watching = of_it.max_by_key(|it| it.peer == current);
     Session {
         peer: name.to_owned(),
         domain: Some(vrf.to_owned()).filter(|vrf| vrf != "default"),
@@ -163,11 +174,12 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         established: number("connectionsEstablished").unwrap_or(0),
         received: if established { sum("acceptedPrefixCounter") } else { 0 },
         sent: if established { sum("sentPrefixCounter") } else { 0 },
-        bfd: asked.then(|| bfd_up(vrf, name, address, peers)),
+        bfd: asked.then(|| watching.is_some_and(|it| it.up && it.peer == current)),
+        watched: watching.map(|it| it.peer.clone()),
+        families: agreed(told),
         extended: extended(told),
         notification: notification(told),
         said: said(told),
-        ..Session::default()
     }
 }
 
@@ -178,21 +190,18 @@ fn extended(told: &Value) -> Option<Extended> {
     Some(Extended { ours, theirs })
 }
 
+/// The families that both ends have; known only while the session stands.
+fn agreed(told: &Value) -> Option<Vec<Family>> {
+    let told = told["neighborCapabilities"]["multiprotocolExtensions"].as_object()?;
+    let has = |name: &str| told.get(name).is_some_and(|who| who["advertisedAndReceived"] == true);
+    let both = [(Family::V4, "ipv4Unicast"), (Family::V6, "ipv6Unicast")];
+    Some(both.into_iter().filter(|(_, name)| has(name)).map(|(family, _)| family).collect())
+}
+
 /// The message that last closed the session.
 fn notification(told: &Value) -> Option<Notification> {
     let sent = told["lastResetDueTo"].as_str().is_some_and(|why| why.contains("send"));
     Notification::parse(told["lastErrorCodeSubcode"].as_str()?, sent)
-}
-
-/// Whether the path of a session works: a port's session is with the address that was found there.
-fn bfd_up(vrf: &str, name: &str, address: Option<&str>, peers: &[BfdPeer]) -> bool {
-    let peer = address.unwrap_or(name);
-    let fits = |it: &&BfdPeer| {
-        it.vrf == vrf
-            && it.peer == peer
-            && it.port.as_deref().is_none_or(|port| address.is_none() || port == name)
-    };
-    peers.iter().find(fits).is_some_and(|peer| peer.up)
 }
 
 /// What the daemon last said was wrong, in its own words.
@@ -314,12 +323,14 @@ mod tests {
             let session = one(neighbors, peers);
 
             assert_eq!((session.peer.as_str(), session.domain.as_deref()), ("eth0", None));
+            assert_eq!(session.watched, session.address);
             assert!(session.address.unwrap().starts_with("fe80::"));
             assert_eq!(
                 (session.state, session.bfd, session.asn),
                 (State::Established, Some(true), Some(65100))
             );
             assert_eq!((session.received, session.sent, session.established), (1, 1, 1));
+            assert_eq!(session.families, Some(vec![Family::V4]));
             assert!(session.uptime.is_some());
         }
     }
@@ -340,10 +351,24 @@ mod tests {
     #[test]
     fn bfd_is_that_of_the_address_a_port_was_found_at() {
         for [neighbors, peers, ..] in TOLD {
-            let moved = peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:");
+            let moved = one(neighbors, &peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:"));
 
-            assert_eq!(one(neighbors, &moved).bfd, Some(false));
+            assert_eq!(moved.bfd, Some(false));
+            assert!(moved.watched.unwrap().starts_with("fe80::bad:"));
             assert_eq!(one(neighbors, &peers.replace("\"up\"", "\"down\"")).bfd, Some(false));
+        }
+    }
+
+    #[test]
+    fn a_family_is_agreed_on_where_both_ends_have_it() {
+        for [neighbors, peers, ..] in TOLD {
+            let offered = neighbors.replace(
+                "\"multiprotocolExtensions\":{",
+                "\"multiprotocolExtensions\":{\"ipv6Unicast\":{\"advertised\":true},",
+            );
+
+            assert_ne!(offered, neighbors);
+            assert_eq!(one(&offered, peers).families, Some(vec![Family::V4]));
         }
     }
 

@@ -14,10 +14,12 @@ pub mod frr;
 pub mod gate;
 pub mod gobgp;
 pub mod link;
+pub mod rival;
 pub mod route;
 pub mod scene;
 pub mod session;
 pub mod status;
+pub mod stood;
 pub mod trouble;
 pub mod wiring;
 

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::cluster::section::Backend;
+
 /// The node's own table.
 pub const MAIN: u32 = 254;
 
@@ -97,6 +99,17 @@ pub fn difference(wanted: &[Route], kernel: &[Route]) -> Difference {
         install: missing.map(|(_, route)| (*route).clone()).collect(),
         remove: stale.map(|(_, route)| (*route).clone()).collect(),
     }
+}
+
+/// The routes that a backend leaves in the kernel when it ends as for a restart. Another daemon of the same kind would have the same.
+pub fn left(backend: Backend, kernel: Vec<Route>) -> Vec<Route> {
+    let is_left = |route: &Route| match backend {
+        Backend::Frr => route.protocol != Protocol::Bird,
+        Backend::Bird => route.protocol == Protocol::Bird,
+        Backend::Gobgp => route.is_ours(),
+        Backend::Native => false,
+    };
+    kernel.into_iter().filter(is_left).collect()
 }
 
 /// Which of the prefixes that a daemon says it installed, each with its table, the kernel does not have: somebody swept them.

@@ -10,7 +10,7 @@ use super::link::{self, Ambiguous, Link};
 use super::wiring::{Pair, Wiring};
 use crate::cluster::section::{Advertise, Backend, Carrier};
 use crate::cluster::value::{LinkName, Mac, SoftwareVersion};
-use crate::render::routing::{self, Order, Refusal, Service, Template};
+use crate::render::routing::{self, Order, Refusal, Routers, Service, Template};
 use crate::routing::fabric::{Announced, Found, Neighbor};
 use crate::routing::{Domain, Family, Model, Workload};
 
@@ -40,6 +40,8 @@ pub struct Scene {
     pub wiring: Wiring,
     /// What it waits for.
     pub waiting: Vec<Waiting>,
+    /// Routers that the daemon is told by their addresses.
+    routers: Routers,
 }
 
 /// What a node waits for.
@@ -89,7 +91,7 @@ impl Scene {
                 let mut waiting = Vec::new();
                 let pair = ready.lead.clone().and_then(|lead| pair(duty, lead, &[], now, &mut waiting));
                 let wiring = Wiring { pair, carried: duty.carried.clone(), ..Wiring::default() };
-                Ok(Self { model: None, passwords: Vec::new(), wiring, waiting })
+                Ok(Self { model: None, passwords: Vec::new(), wiring, waiting, routers: Routers::new() })
             }
         }
     }
@@ -118,7 +120,14 @@ impl Scene {
             model.drain();
         }
         let wiring = Wiring { pair, carried: duty.carried.clone(), ports, ..Wiring::default() };
-        Ok(Self { model: Some(model), passwords, wiring, waiting })
+        Ok(Self { model: Some(model), passwords, wiring, waiting, routers: Routers::new() })
+    }
+
+    /// The same with routers that the daemon is told by their addresses, where it can be told both ways.
+    #[must_use]
+    pub fn knowing(mut self, routers: &Routers) -> Self {
+        self.routers.clone_from(routers);
+        self
     }
 
     /// The same without the speaker: the link to it cannot be made.
@@ -149,6 +158,7 @@ impl Scene {
             version: there.or(meant.version.as_ref()),
             options: &meant.options,
             template: template.map(|own| Template { path: &own.path, text: &own.text }),
+            routers: &self.routers,
         };
         let service = routing::render_with(order, &self.passwords, Vec::new())?;
         service.ok_or_else(|| vec![Refusal::no_daemon()])

@@ -23,7 +23,9 @@ use control::{Control, ControlError};
 const STARTING: Duration = Duration::from_secs(10);
 /// How long it may take to end.
 const ENDING: Duration = Duration::from_secs(5);
-/// Ends it so that neighbours and the kernel keep its routes.
+/// Ends it so that neighbours and the kernel forget its routes.
+const DOWN: &str = "down";
+/// Ends it so that it says good-bye to nobody, and neighbours and the kernel keep its routes.
 const RESTART: &str = "graceful restart";
 /// Between two looks at what it does meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
@@ -112,7 +114,7 @@ impl Bird {
         arguments.extend(["-s".to_owned(), text(self.socket())]);
         arguments.extend(["-P".to_owned(), text(self.place.run("bird.pid"))]);
         arguments.extend(options(&self.service, "bird"));
-        Program { name: "bird".to_owned(), path: self.place.program.clone(), arguments }
+        Program { name: "bird".to_owned(), path: self.place.program.clone(), arguments, deaf: true }
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
@@ -173,22 +175,21 @@ impl Bird {
     /// Ends it.
     pub async fn stop(mut self, why: Stop) {
         let Some(mut kept) = self.solo.take() else { return };
-        match why {
-            Stop::Planned => {
-                // It then says good-bye to nobody and leaves its routes in the kernel.
-                let asked = self.ask(RESTART).await.is_ok();
-                if !asked || timeout(ENDING, kept.ended()).await.is_err() {
-                    kept.cut().await;
-                }
-            }
-            Stop::Leaving => {
-                kept.stop(ENDING).await;
-                self.place.leave();
-            }
+        let command = match why {
+            Stop::Planned => RESTART,
+            Stop::Leaving => DOWN,
+        };
+        let asked = self.ask(command).await.is_ok();
+        if !asked || timeout(ENDING, kept.ended()).await.is_err() {
+            kept.cut().await;
+        }
+        if why == Stop::Leaving {
+            self.place.leave();
         }
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Its control socket.
+    pub fn socket(&self) -> PathBuf {
         self.place.run("bird.ctl")
     }
 }

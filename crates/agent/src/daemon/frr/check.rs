@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::fchown;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -21,6 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
+    /// The file that FRR is asked about could not be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// FRR was not asked.
     #[error("cannot ask {program} about {file}")]
     Ask {
@@ -50,14 +58,16 @@ pub async fn check(install: &Install, folder: &Path, service: &Service) -> Resul
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
-    let copy = TempPath::try_from_path(folder.join(TRIED)).map_err(|error| failed("vtysh", error))?;
+    let path = folder.join(TRIED);
+    let unwritten = |source| CheckError::Write { path: path.clone(), source };
+    let copy = TempPath::try_from_path(&path).map_err(unwritten)?;
     // bgpd gives up the rights of root before it reads.
     let attempt = || {
         let mut tried = fresh(&copy)?;
         tried.write_all(file.text.as_bytes())?;
         fchown(&tried, account::user("frr"), None)
     };
-    attempt().map_err(|error| failed("vtysh", error))?;
+    attempt().map_err(unwritten)?;
     let bgpd = install.program(Daemon::Bgpd);
     let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), &copy), said(&bgpd, &copy));
     let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);

@@ -15,6 +15,7 @@ mod place;
 mod vty;
 mod watch;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
@@ -123,7 +124,7 @@ impl Member {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
         let path = place.install().program(run.daemon);
-        let program = Program { name: run.daemon.to_string(), path, arguments };
+        let program = Program { name: run.daemon.to_string(), path, arguments, deaf: false };
         Self { run, kept: Kept::new(program), watch: None, told: false, why: None }
     }
 
@@ -208,6 +209,12 @@ impl Suite {
     /// Its daemons, each with its process while there is one.
     pub fn daemons(&self) -> impl Iterator<Item = (&'static str, Option<u32>)> {
         self.members.iter().map(|member| (member.run.daemon.name(), member.kept.pid()))
+    }
+
+    /// zebra's socket, while it runs.
+    pub fn zebra(&self) -> Option<PathBuf> {
+        let runs = |(name, pid): (&str, Option<u32>)| name == Daemon::Zebra.name() && pid.is_some();
+        self.daemons().any(runs).then(|| self.place.socket(Daemon::Zebra))
     }
 
     /// The release of FRR.

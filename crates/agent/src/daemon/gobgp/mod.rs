@@ -122,7 +122,7 @@ impl Gobgp {
         arguments.extend(options(&self.service, "gobgpd"));
         // The last one counts: the socket is where this agent has its own.
         arguments.extend(["--api-hosts".to_owned(), self.listens()]);
-        Program { name: "gobgpd".to_owned(), path: self.place.program.clone(), arguments }
+        Program { name: "gobgpd".to_owned(), path: self.place.program.clone(), arguments, deaf: false }
     }
 
     /// What of the file it does not have.

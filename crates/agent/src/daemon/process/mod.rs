@@ -18,7 +18,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::{self, Signal};
+use nix::sys::signal::{self, SigSet, SigmaskHow, Signal};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -42,6 +42,9 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments. No secret is among them: everybody on the machine can read them.
     pub arguments: Vec<String>,
+    /// Whether SIGTERM does not reach it: whoever ends a container tells all its processes at once, and one that would then say
+    /// good-bye to its neighbours is to be told by the agent instead.
+    pub deaf: bool,
 }
 
 /// A program could not be started.
@@ -96,7 +99,7 @@ impl Kept {
         if self.running.is_some() {
             return Ok(());
         }
-        let Program { name, path, arguments } = &self.program;
+        let Program { name, path, arguments, deaf } = &self.program;
         let failed = |source| StartError { name: name.clone(), path: path.clone(), source };
         let mut command = Command::new(path);
         // A group of its own: what is typed at a terminal is meant for the agent.
@@ -104,7 +107,7 @@ impl Kept {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Held while the process is made, so that nobody takes it for an orphan.
         let running = awaited(|pids| {
-            let child = command.spawn()?;
+            let child = if *deaf { spawn_deaf(&mut command)? } else { command.spawn()? };
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.ok_or_else(|| io::Error::other("it has no process id"))?;
             pids.insert(pid);
@@ -177,6 +180,14 @@ impl Kept {
     }
 }
 
+/// A child has the signal mask of the thread that makes it.
+fn spawn_deaf(command: &mut Command) -> io::Result<Child> {
+    let before = SigSet::from(Signal::SIGTERM).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let child = command.spawn();
+    before.thread_set_mask()?;
+    child
+}
+
 fn told(status: io::Result<ExitStatus>) -> String {
     status.map_or_else(|error| error.to_string(), |status| status.to_string())
 }
@@ -187,7 +198,7 @@ mod tests {
 
     fn shell(script: &str) -> Kept {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        Kept::new(Program { name: "test".to_owned(), path: "/bin/sh".into(), arguments })
+        Kept::new(Program { name: "test".to_owned(), path: "/bin/sh".into(), arguments, deaf: false })
     }
 
     #[tokio::test]
@@ -218,9 +229,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_is_deaf_does_not_end_when_all_are_told_to() {
+        // A shell would take its signal mask off.
+        let (name, arguments) = ("test".to_owned(), vec!["60".to_owned()]);
+        let mut kept = Kept::new(Program { name, path: "/bin/sleep".into(), arguments, deaf: true });
+        kept.start().unwrap();
+
+        kept.signal(Signal::SIGTERM);
+
+        assert!(timeout(Duration::from_millis(500), kept.ended()).await.is_err());
+        kept.cut().await;
+        assert_eq!(kept.pid(), None);
+    }
+
+    #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
         let path = PathBuf::from("/nowhere/bgpd");
-        let mut kept = Kept::new(Program { name: "bgpd".to_owned(), path, arguments: Vec::new() });
+        let mut kept =
+            Kept::new(Program { name: "bgpd".to_owned(), path, arguments: Vec::new(), deaf: false });
 
         assert_eq!(kept.start().unwrap_err().to_string(), "cannot start bgpd (/nowhere/bgpd)");
     }

@@ -16,7 +16,7 @@ const WRONG: [(&str, &str, &str, &str); 5] = [
         "mkdir /tmp/full; mount -t tmpfs -o size=4k none /tmp/full; dd if=/dev/zero of=/tmp/full/all bs=4k count=1",
         "",
         "run --run /tmp/full",
-        "cannot write /tmp/full/frr.conf: No space left",
+        "cannot write /tmp/full/frr.conf.tried: No space left",
     ),
     (
         "true",

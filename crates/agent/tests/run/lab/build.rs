@@ -1,9 +1,10 @@
 //! A node told by the file that a build puts into its configuration.
 
 use ichor_core::agent::duty::{Duty, Speech};
+use ichor_core::cluster::section::Backend;
 use ichor_core::routing::fabric::Found;
 
-use super::node::meant;
+use super::node::{Node, meant};
 use super::{Scene, Speaker};
 use crate::common::frr::Frr;
 use crate::common::lab::wait_for;
@@ -12,12 +13,12 @@ use crate::common::{load_text, planned};
 
 const CLUSTER: &str = include_str!("../../../../../examples/namespace/ichor.yaml");
 /// Where Talos mounts it.
-const FILE: &str = "/usr/local/etc/frr/agent.json";
+pub const FILE: &str = "/usr/local/etc/frr/agent.json";
 /// The first node's address.
-const ADDRESS: &str = "10.10.10.10";
+pub const ADDRESS: &str = "10.10.10.10";
 
 /// The duty of the first node. The leafs of a scene have other AS numbers, and no BFD.
-fn duty() -> Duty {
+pub fn duty() -> Duty {
     let text = CLUSTER.replace("asn: 42000001", "asn: 651").replace(", link: eth", ", bfd: false, link: eth");
     let (cluster, plan) = planned(load_text(text));
     let boot = rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0])).unwrap();
@@ -26,15 +27,30 @@ fn duty() -> Duty {
     Duty::parse(files.next().unwrap()["content"].as_str().unwrap()).unwrap()
 }
 
+/// Tells a node the same for BIRD, without a speaker: BIRD has none in a namespace.
+pub fn bird(node: &Node) {
+    let mut duty = Duty { backend: Backend::Bird, ..duty() };
+    let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
+    meant.model.workload = None;
+    name_ports(node);
+    node.machine.ask("mkdir /usr/local/etc/bird");
+    node.machine.write("/usr/local/etc/bird/agent.json", &duty.text());
+}
+
+/// Gives a node the ports and the address of the example.
+fn name_ports(node: &Node) {
+    node.machine.ask(&format!(
+        "ip link set eth0 address 52:54:00:10:00:10; ip link set eth1 address 52:54:00:10:01:10\n\
+         ip link set eth1 name port1; ip link set port1 up; ip address add {ADDRESS}/32 dev lo"
+    ));
+}
+
 #[test]
 fn a_changed_file_is_taken_without_a_reset_and_a_wrong_one_is_not() {
     for frr in Frr::ALL {
         let scene = Scene::new(frr);
         let node = &scene.node;
-        node.machine.ask(&format!(
-            "ip link set eth0 address 52:54:00:10:00:10; ip link set eth1 address 52:54:00:10:01:10\n\
-             ip link set eth1 name port1; ip link set port1 up; ip address add {ADDRESS}/32 dev lo"
-        ));
+        name_ports(node);
         let mut duty = duty();
         node.machine.write(FILE, &duty.text());
 

@@ -7,28 +7,35 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::simulator::{REBOOTING, RUNNING, Simulator};
-use super::{ADDRESS, NAMED, Scene};
+use super::{ADDRESS, NAMED, Scene, build, other};
 use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use crate::common::lab::{let_pass, wait_for};
 
-/// Talos ends a service by telling all its processes at once, and starts it again when its document was edited.
-fn restarts(frr: Frr) {
-    let scene = Scene::routed(frr);
+/// Ends the agent, starts it again when it has ended, and tells what leafs and node were without meanwhile.
+fn restart(scene: &Scene, variables: &[(&str, &str)], address: &str, end: impl Fn()) -> String {
     let before = scene.established();
-
-    let lost = scene.lost(|| {
-        scene.node.end();
-        scene.node.start(&NAMED, "");
+    scene.lost(|| {
+        end();
+        scene.node.wait_until_ended();
+        scene.node.start(variables, "");
         let again = || scene.established().iter().zip(&before).all(|(now, before)| now > before);
         wait_for("new sessions", again, || scene.state());
         scene.node.wait_for("routes of the leafs", |status| {
             let sessions = status["sessions"].as_array().into_iter().flatten();
             sessions.filter(|session| session["received"].as_u64() > Some(0)).count() == 2
         });
-        scene.wait_for_all("after the restart");
-    });
+        scene.wait_for("after the restart", address, true);
+        scene.wait_for_ways("after the restart");
+        let_pass(3);
+    })
+}
 
-    assert_eq!(lost, "", "{}", scene.state());
+/// Talos ends a service by telling all its processes at once, and starts it again when its document was edited.
+fn restarts(frr: Frr) {
+    let scene = Scene::routed(frr);
+
+    assert_eq!(restart(&scene, &NAMED, ADDRESS, || scene.node.end()), "", "{}", scene.state());
+
     scene.node.end();
 }
 
@@ -40,6 +47,50 @@ fn a_restart_by_talos_loses_no_route_on_frr_8() {
 #[test]
 fn a_restart_by_talos_loses_no_route_on_frr_10() {
     restarts(Frr::V10);
+}
+
+/// BIRD 2.0 beside FRR 8.4, and BIRD 2.17 beside FRR 10.3. The first restart begins with routers that are told by a range, and the
+/// second with such that are told by their addresses.
+fn bird_restarts(frr: Frr) {
+    let scene = Scene::new(frr);
+    // For two minutes after its start FRR says that it restarts itself, and then nobody waits for its routes.
+    let_pass(121);
+    build::bird(&scene.node);
+    scene.node.start(&[], "");
+    scene.wait_for("from the start", build::ADDRESS, true);
+    scene.wait_for_ways("from the start");
+
+    for nth in 1..=2 {
+        let lost = restart(&scene, &[], build::ADDRESS, || scene.node.end());
+
+        assert_eq!(lost, "", "restart {nth}: {}", scene.state());
+    }
+    scene.node.end();
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_on_bird_2_0() {
+    bird_restarts(Frr::V8);
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_on_bird_2_17() {
+    bird_restarts(Frr::V10);
+}
+
+/// gobgpd that is itself told to end says good-bye to its neighbours.
+#[test]
+fn a_restart_of_the_agent_loses_no_route_on_gobgp() {
+    let variables = [&NAMED[..], &[("ICHOR_BACKEND", "gobgp")]].concat();
+    let scene = Scene::new(Frr::V8);
+    other::gobgp(&scene.node);
+    scene.node.start(&variables, "");
+    scene.wait_for_all("from the start");
+
+    let lost = restart(&scene, &variables, ADDRESS, || scene.node.signal("TERM", "ichor-agent"));
+
+    assert_eq!(lost, "", "{}", scene.state());
+    scene.node.end();
 }
 
 /// machined, whose machine runs, until it is told to reboot.

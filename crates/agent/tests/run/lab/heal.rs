@@ -5,6 +5,10 @@ use super::{ADDRESS, NAMED, Scene, Speaker, told};
 use crate::common::frr::Frr;
 use crate::common::lab::{let_pass, wait_for};
 
+/// zebra alone, as FRR 8 and FRR 10 run it.
+const OTHERS: [&str; 2] =
+    ["mgmtd=no\nzebra_options=\"-P 0\"\n", "mgmtd=yes\nmgmtd_options=\"-P 0\"\nzebra_options=\"-P 0\"\n"];
+
 /// An address of a service.
 const SERVICE: &str = "198.51.100.7";
 
@@ -61,25 +65,25 @@ fn killed_and_hung_daemons_agent_and_link_come_back_on_frr_10() {
     heals(Frr::V10);
 }
 
-/// MetalLB's FRR mode runs one.
+/// MetalLB's FRR mode runs one, in a container beside the agent's.
 #[test]
-fn what_a_second_zebra_sweeps_is_put_back() {
+fn a_second_zebra_is_told_and_what_it_sweeps_is_put_back() {
     for frr in Frr::ALL {
         let scene = Scene::routed(frr);
         let node = &scene.node;
-        node.machine.ask("install -d -o frr -g frr /run/frr/second");
-        let mgmtd =
-            if frr == Frr::V10 { "/usr/lib/frr/mgmtd -d -N second -P 0 >/dev/null 2>&1; " } else { "" };
+        assert!(!node.troubles().contains("zebra"), "{}", node.state());
 
-        node.machine.ask(&format!("{mgmtd}/usr/lib/frr/zebra -d -N second -P 0 >/dev/null 2>&1"));
-        let there = || node.machine.path("/run/frr/second/zebra.vty").exists();
-        wait_for("a second zebra", there, || scene.state());
+        let other = frr.machine_beside(&node.machine);
+        frr.start(&other, Some(OTHERS[usize::from(frr == Frr::V10)]));
+
+        let told = "run/frr/zebra.vty) runs in the node's network too";
+        node.wait_for("the second zebra", |_| node.troubles().matches(told).count() == 2);
         let_pass(1);
-        node.machine.ask("kill $(cat /run/frr/second/*.pid)");
-        wait_for("its end", || !node.processes("zebra").contains(' '), || scene.state());
+        other.ask("kill $(cat /run/frr/*.pid)");
 
         scene.wait_for_all("after a second zebra");
         assert!(scene.leafs.iter().all(|leaf| leaf.reaches(ADDRESS)), "{}", scene.state());
+        node.wait_for("no word of it any more", |_| !node.troubles().contains("zebra"));
         node.machine.ask(&format!("ip route del {SHARED}"));
         scene.wait_for_all("after somebody deleted a route");
         node.end();

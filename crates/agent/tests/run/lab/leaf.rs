@@ -51,6 +51,15 @@ impl Leaf {
         self.tell(&interfaces, &neighbors);
     }
 
+    /// Watches whoever is on its ports by BFD.
+    pub fn watch(&self) {
+        self.machine.start("/usr/lib/frr/bfdd -P 0", "/run/frr/bfdd.vty");
+        self.machine.ask(&format!(
+            "vtysh -c 'configure terminal' -c 'router bgp 6510{}' -c 'neighbor NODES bfd'",
+            self.nth
+        ));
+    }
+
     /// Loads a configuration with these interfaces and these neighbours, which are in the group NODES.
     pub fn tell(&self, interfaces: &str, neighbors: &str) {
         let family = |family: &str| {

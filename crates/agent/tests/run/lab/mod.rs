@@ -1,13 +1,18 @@
 //! Nodes that run the agent, between leafs, with speakers behind them.
 
 mod anycast;
+#[path = "../../status/authority.rs"]
+#[allow(dead_code, reason = "the tests of the state use all of it")]
+mod authority;
 mod build;
 mod check;
+mod door;
 mod end;
 mod heal;
 mod leaf;
 mod namespace;
 mod node;
+mod numbered;
 mod other;
 mod port;
 mod ready;
@@ -63,6 +68,11 @@ impl Scene {
     /// Waits until the leafs go to the node's address, and the node to theirs by both.
     pub fn wait_for_all(&self, when: &str) {
         self.wait_for(when, ADDRESS, true);
+        self.wait_for_ways(when);
+    }
+
+    /// Waits until the node goes to what both leafs have by both.
+    pub fn wait_for_ways(&self, when: &str) {
         let both = || self.node.way(leaf::SHARED).matches("nexthop").count() == 2;
         wait_for(&format!("both ways, {when}"), both, || self.state());
     }
@@ -109,7 +119,8 @@ fn missed(name: &str, said: &str) -> String {
             let soon = (time(later) - time(line)).rem_euclid(60.0) < 0.05;
             soon && later.contains(&format!("] {net} "))
         };
-        let missed = line.contains("proto bgp") && !lines[nth..].iter().any(back);
+        let missed = ["proto bgp", "proto bird"].iter().any(|mark| line.contains(mark))
+            && !lines[nth..].iter().any(back);
         missed.then(|| format!("{name}: {line}\n"))
     };
     lines.iter().enumerate().filter_map(gone).collect()

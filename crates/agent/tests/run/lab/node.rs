@@ -63,6 +63,13 @@ impl Node {
         wait_for(what, || holds(&self.status()), || self.state());
     }
 
+    /// What is wrong with its sessions, in the agent's words.
+    pub fn troubles(&self) -> String {
+        let status = self.status();
+        let sessions = status["sessions"].as_array().into_iter().flatten();
+        sessions.filter_map(|session| session["trouble"]["words"].as_str()).collect::<Vec<_>>().join("\n")
+    }
+
     /// Waits until that many sessions are up.
     pub fn wait_for_sessions(&self, number: usize) {
         let up = |status: &Value| {
@@ -74,7 +81,9 @@ impl Node {
 
     /// Sends a signal to every process of these programs.
     pub fn signal(&self, signal: &str, programs: &str) {
-        self.machine.ask(&format!("kill -{signal} $(pidof {programs})"));
+        // One may have ended by itself since it was listed.
+        let each = format!("kill -{signal} $pid || test ! -e /proc/$pid || exit 1");
+        self.machine.ask(&format!("for pid in $(pidof {programs}); do {each}; done"));
     }
 
     /// Ends the agent and its daemons as Talos ends a service: it tells all at once.

@@ -1,6 +1,7 @@
 //! BIRD and GoBGP as the node's daemon.
 
 use super::leaf::SHARED;
+use super::node::Node;
 use super::{ADDRESS, NAMED, Scene, Speaker, told};
 use crate::common::frr::Frr;
 use crate::common::lab::{made, wait_for};
@@ -27,12 +28,17 @@ fn routes(scene: &Scene, daemon: &str, backend: &str) {
     node.end();
 }
 
-#[test]
-fn gobgp_routes_by_the_agent() {
-    let scene = Scene::new(Frr::V8);
-    scene.node.machine.ask(&format!(
+/// Gives a node GoBGP 4.
+pub fn gobgp(node: &Node) {
+    node.machine.ask(&format!(
         "mount -t tmpfs none /usr/local/sbin; cp {}/usr/bin/gobgpd /usr/local/sbin/",
         made("gobgp4").display()
     ));
+}
+
+#[test]
+fn gobgp_routes_by_the_agent() {
+    let scene = Scene::new(Frr::V8);
+    gobgp(&scene.node);
     routes(&scene, "gobgpd", "gobgp");
 }

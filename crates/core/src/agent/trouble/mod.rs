@@ -59,7 +59,7 @@ pub struct Known {
     pub port: Option<Port>,
     /// Whether there is a route to the neighbour's address; none where nobody looked.
     pub route: Option<bool>,
-    /// Another program that writes the same routes, such as `zebra (process 4711)`.
+    /// Another program that writes the same routes, as [`rival`](super::rival::rival) names it.
     pub rival: Option<String>,
 }
 
@@ -131,7 +131,7 @@ fn rival(_: &Session, known: &Known) -> Option<Trouble> {
     let rival = known.rival.as_ref()?;
     Some(Trouble::new(
         format!("{rival} runs in the node's network too, and takes away routes that are not its own"),
-        "stop it; one routing daemon writes a node's routes",
+        "stop it, or keep it from that (zebra: start it with `-K 60`); until then the agent puts back what it takes",
     ))
 }
 

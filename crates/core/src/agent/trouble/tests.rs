@@ -251,12 +251,12 @@ fn prefixes_that_silently_do_not_come_are_told_on_a_session_that_stands() {
 
 #[test]
 fn a_second_zebra_is_told_whatever_the_session_does() {
-    let rival = Some("zebra (process 4711)".to_owned());
+    const RIVAL: &str = "another zebra (its socket is /run/frr/zebra.vty)";
     let (up, known) = unnumbered(State::Established);
-    let known = Known { rival, ..known };
+    let known = Known { rival: Some(RIVAL.to_owned()), ..known };
 
-    assert!(words(&up, &known).starts_with("zebra (process 4711) runs in the node's network too"));
-    assert!(words(&session(State::Idle, ""), &known).starts_with("zebra (process 4711)"));
+    assert!(words(&up, &known).starts_with(&format!("{RIVAL} runs in the node's network too")));
+    assert!(words(&session(State::Idle, ""), &known).starts_with(RIVAL));
 }
 
 #[test]

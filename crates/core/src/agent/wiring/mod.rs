@@ -25,7 +25,7 @@ pub use observed::{Fence, Inside, Observed};
 pub use removal::{Removal, removals};
 pub use step::{At, Step};
 pub use steps::steps;
-pub use switch::Switch;
+pub use switch::{Switch, Switches, note};
 
 /// The group of links that the agent made: `ichr`. The kernel takes it together with the link.
 pub const GROUP: u32 = 0x6963_6872;

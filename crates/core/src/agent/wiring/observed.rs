@@ -1,10 +1,8 @@
 //! What is there already.
 
-use std::collections::BTreeMap;
-
 use ipnet::IpNet;
 
-use super::At;
+use super::{At, Switches};
 use crate::agent::Link;
 use crate::routing::Family;
 
@@ -18,7 +16,7 @@ pub struct Observed {
     /// Routes that end the table of a VRF.
     pub fences: Vec<Fence>,
     /// Switches by their path, as far as the kernel has them.
-    pub switches: BTreeMap<String, String>,
+    pub switches: Switches,
 }
 
 /// What is there of the namespace of our end.

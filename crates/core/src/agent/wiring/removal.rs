@@ -4,7 +4,7 @@ use std::fmt;
 
 use ipnet::IpNet;
 
-use super::{Fence, Inside, Observed, Wiring};
+use super::{Fence, Inside, Observed, Switches, Wiring};
 use crate::agent::Link;
 
 /// One thing that is taken away. What is gone already is no error.
@@ -29,10 +29,18 @@ pub enum Removal {
         /// Its name.
         name: String,
     },
+    /// A switch that goes back to what it said before the agent turned it.
+    Switch {
+        /// Its path below `/proc/sys`.
+        path: String,
+        /// What it said.
+        value: String,
+    },
 }
 
-/// What is to be taken away: all that is marked, also from an earlier wiring; a VRF after the links in it.
-pub fn removals(wiring: &Wiring, observed: &Observed) -> Vec<Removal> {
+/// What is to be taken away: all that is marked, also from an earlier wiring; a VRF after the links in it. `before` is what is
+/// remembered of switches. One that says something else than the agent told it is somebody else's by now.
+pub fn removals(wiring: &Wiring, observed: &Observed, before: &Switches) -> Vec<Removal> {
     let (made, kept): (Vec<&Link>, Vec<&Link>) = observed.links.iter().partition(|link| link.made);
     let given = kept.iter().flat_map(|link| {
         link.given.iter().map(|net| Removal::Address { link: link.name.clone(), net: *net })
@@ -54,7 +62,12 @@ pub fn removals(wiring: &Wiring, observed: &Observed) -> Vec<Removal> {
         Inside::There { made, .. } => made,
     });
     let namespace = namespace.map(|name| Removal::Namespace { name: name.to_owned() });
-    given.chain(links).chain(fences).chain(namespace).collect()
+    let switches = wiring.turned().into_iter().filter_map(|switch| {
+        let value = before.get(&switch.path).filter(|value| *value != switch.value)?;
+        let ours = observed.switches.get(&switch.path).is_some_and(|now| now == switch.value);
+        ours.then(|| Removal::Switch { path: switch.path, value: value.clone() })
+    });
+    given.chain(links).chain(fences).chain(namespace).chain(switches).collect()
 }
 
 /// What is done, to be read after "cannot".
@@ -67,6 +80,7 @@ impl fmt::Display for Removal {
                 write!(f, "remove unreachable {} from table {}", fence.family.everything(), fence.table)
             }
             Self::Namespace { name } => write!(f, "remove namespace {name}"),
+            Self::Switch { path, value } => write!(f, "set {path} to {value}"),
         }
     }
 }

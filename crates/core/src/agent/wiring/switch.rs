@@ -1,8 +1,9 @@
 //! Switches of the kernel, by their path below `/proc/sys`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Wiring;
+use super::{Observed, Step, Wiring};
 use crate::routing::Domain;
 
 /// A switch and what it must say.
@@ -12,6 +13,20 @@ pub struct Switch {
     pub path: String,
     /// Its value.
     pub value: &'static str,
+}
+
+/// Switches by their path below `/proc/sys`, and what they say.
+pub type Switches = BTreeMap<String, String>;
+
+/// Notes what switches said before steps turn them. What is noted already stays: it was turned since.
+pub fn note(steps: &[Step], observed: &Observed, before: &mut Switches) {
+    for step in steps {
+        if let Step::Switch(switch) = step
+            && let Some(value) = observed.switches.get(&switch.path)
+        {
+            before.entry(switch.path.clone()).or_insert_with(|| value.clone());
+        }
+    }
 }
 
 /// What holds for the whole node: packets are forwarded, spread over all ways by port numbers too, and may come back through
@@ -66,9 +81,14 @@ impl Wiring {
 
     /// The path of every switch that matters for the next steps.
     pub fn switches(&self) -> Vec<String> {
+        self.turned().into_iter().map(|switch| switch.path).collect()
+    }
+
+    /// Every switch that the agent may turn.
+    pub(super) fn turned(&self) -> Vec<Switch> {
         let ports = self.ports.iter().flat_map(|port| self.switches_of(port));
         let made = self.made_here().into_iter().chain(["default"]).map(Switch::ipv6_of);
-        node().chain(ports).chain(made).map(|switch| switch.path).collect()
+        node().chain(ports).chain(made).collect()
     }
 
     /// The links that are made in the node's own namespace.

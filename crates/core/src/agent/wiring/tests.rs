@@ -266,7 +266,8 @@ fn only_what_the_agent_made_is_removed() {
     observed.links.push(Link { made: false, ..link(9, "dummy0", "dummy") });
     observed.fences[1].made = false;
 
-    let removals: Vec<_> = removals(&wiring(vrf()), &observed).iter().map(ToString::to_string).collect();
+    let removals: Vec<_> =
+        removals(&wiring(vrf()), &observed, &Switches::new()).iter().map(ToString::to_string).collect();
 
     let want = [
         "take 10.0.0.1/32 from lo",
@@ -275,4 +276,27 @@ fn only_what_the_agent_made_is_removed() {
         "remove unreachable 0.0.0.0/0 from table 88",
     ];
     similar_asserts::assert_eq!(removals, want);
+}
+
+#[test]
+fn switches_go_back_to_what_is_remembered_of_them() {
+    let wiring = wiring(vrf());
+    let mut observed = Observed::default();
+    let say = |observed: &mut Observed, path: &str, value: &str| {
+        observed.switches.insert(path.to_owned(), value.to_owned());
+    };
+    say(&mut observed, "net/ipv4/ip_forward", "0");
+    say(&mut observed, "net/ipv4/conf/all/rp_filter", "2");
+    say(&mut observed, "net/ipv6/fib_multipath_hash_policy", "1");
+    let mut before = Switches::new();
+    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    assert_eq!(before.len(), 2, "one said the right thing, and the kernel lacks the others: {before:?}");
+
+    say(&mut observed, "net/ipv4/ip_forward", "1");
+    say(&mut observed, "net/ipv4/conf/all/rp_filter", "1");
+    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    let removals: Vec<_> = removals(&wiring, &observed, &before).iter().map(ToString::to_string).collect();
+
+    assert_eq!(before["net/ipv4/conf/all/rp_filter"], "2", "the first is remembered");
+    assert_eq!(removals, ["set net/ipv4/ip_forward to 0"], "the other is somebody else's by now");
 }

@@ -10,6 +10,7 @@ pub mod native;
 pub mod template;
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::cluster::value::{Secret, SoftwareVersion};
@@ -41,7 +42,12 @@ pub struct Order<'a> {
     pub options: &'a Options,
     /// A template in the place of the daemon's own configuration.
     pub template: Option<Template<'a>>,
+    /// Routers whose addresses are known.
+    pub routers: &'a Routers,
 }
+
+/// Addresses of the routers on ports, by the names of the ports: none at the desk.
+pub type Routers = BTreeMap<String, Ipv6Addr>;
 
 /// Further options, by daemon: each word of a command line for itself.
 pub type Options = BTreeMap<String, Vec<String>>;

@@ -3,6 +3,7 @@
 use super::text::Text;
 use super::{Release, fabric, filter, speaker};
 use crate::cluster::value::LinkName;
+use crate::render::routing::Routers;
 use crate::routing::fabric::Found;
 use crate::routing::{Family, Model};
 
@@ -17,6 +18,8 @@ pub struct Told<'a> {
     pub release: Release,
     /// Seconds that neighbours keep routes through a planned restart.
     pub graceful_restart: Option<u16>,
+    /// Routers whose addresses are known.
+    pub routers: &'a Routers,
 }
 
 /// The file.

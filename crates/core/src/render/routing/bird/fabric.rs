@@ -121,9 +121,18 @@ pub fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) 
     }
 }
 
-/// Whether BIRD dials a neighbour on a port: one that discovers does, unless the neighbour shall.
+/// Whether BIRD itself looks for the neighbour on a port: where it can, and the address is not known.
 fn discovers(told: &Told<'_>, neighbor: &Neighbor) -> bool {
-    told.release.discovers() && !neighbor.passive
+    told.release.discovers() && !neighbor.passive && !is_known(told, neighbor)
+}
+
+/// Whether BIRD dials a neighbour on a port: when it knows whom, unless the neighbour shall.
+fn dials(told: &Told<'_>, neighbor: &Neighbor) -> bool {
+    discovers(told, neighbor) || (is_known(told, neighbor) && !neighbor.passive)
+}
+
+fn is_known(told: &Told<'_>, neighbor: &Neighbor) -> bool {
+    matches!(&neighbor.found, Found::Port { name, .. } if told.routers.contains_key(name.as_str()))
 }
 
 /// Who is on the other end, and who dials.
@@ -133,8 +142,15 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
     match &neighbor.found {
         Found::Port { name, .. } => {
             text.say(format_args!("local as {own}"));
-            on_port(text, name, &asn);
-            if !discovers(told, neighbor) {
+            // Only a neighbour that is named is marked as restarted (RFC 4724, section 3), so that a leaf keeps its routes.
+            match told.routers.get(name.as_str()) {
+                Some(address) => {
+                    text.say(format_args!("neighbor {address}%{name} {asn}"));
+                    text.say("direct");
+                }
+                None => on_port(text, name, &asn),
+            }
+            if !dials(told, neighbor) {
                 text.say("passive on");
             }
         }

@@ -56,12 +56,12 @@ impl Release {
 
 /// The service of a node; what is wrong is added to `refusals`.
 pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
-    let Order { model, version, options, carrier, .. } = order;
+    let Order { model, version, options, carrier, routers, .. } = order;
     let release = Release::of(version, carrier);
     refuse_release(version, release, refusals);
     refuse_words(model, passwords, refusals);
     refuse_passwords(model, passwords, refusals);
-    let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals) };
+    let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals), routers };
     let conf = conf::render(&told, passwords);
     let version = (release.0, release.1);
     match carrier {

@@ -1,0 +1,119 @@
+//! The folder of what is gone after a reboot: whose it is, and what the agent keeps there.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::RunError;
+use crate::daemon::place::{open_way, replace};
+use crate::{say, serve};
+
+/// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
+const LOCK: &str = "agent.lock";
+/// Remembers through a restart that anycast addresses were announced.
+pub(super) const OPEN: &str = "anycast-open";
+/// What switches of the kernel said before the agent turned them.
+pub const SWITCHES: &str = "switches.json";
+/// The routers with whom sessions stood.
+pub(super) const ROUTERS: &str = "routers.json";
+
+/// All that is ever there: the agent's own files, and those of the daemons that it runs there.
+const FILES: [&str; 16] = [
+    LOCK,
+    OPEN,
+    SWITCHES,
+    ROUTERS,
+    serve::socket::NAME,
+    "running",
+    "daemons",
+    "frr.conf",
+    "frr.conf.tried",
+    "bird.conf",
+    "bird.ctl",
+    "bird.pid",
+    "bird.tried",
+    "gobgpd.toml",
+    "gobgpd.tried",
+    "gobgpd.sock",
+];
+
+/// A folder that belongs to this process.
+pub struct Folder {
+    path: PathBuf,
+    /// Held as long as the folder is this one's.
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the folder where it is missing, and takes it, unless an agent has it.
+    pub fn take(path: &Path) -> Result<Self, RunError> {
+        let folder = |source| RunError::Folder { path: path.to_owned(), source };
+        fs::create_dir_all(path).map_err(folder)?;
+        // FRR's own user reads there what FRR is asked about.
+        for way in [path.parent(), Some(path)].into_iter().flatten() {
+            open_way(way).map_err(folder)?;
+        }
+        let lock = File::create(path.join(LOCK)).map_err(folder)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(RunError::Taken { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(folder(error)),
+        }
+    }
+
+    /// What was kept under a name; what it usually is where that cannot be read.
+    pub fn recall<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+        let text = fs::read_to_string(self.path.join(name)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Keeps something under a name.
+    pub(super) fn keep<T: Serialize>(&self, name: &str, what: &T) {
+        let text = serde_json::to_string(what).unwrap_or_default();
+        if let Err(error) = replace(&self.path.join(name), &text) {
+            say::debug(format_args!("cannot remember {name}: {error}"));
+        }
+    }
+
+    /// Removes what is there, also what an agent was writing when it was killed; and the folder if nothing of others is in it.
+    pub fn clear(self) -> io::Result<()> {
+        for name in FILES.into_iter().flat_map(|name| [name.to_owned(), format!("{name}.new")]) {
+            match fs::remove_file(self.path.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        match fs::remove_dir(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_cleared_of_what_is_the_agents_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("ichor");
+        let folder = Folder::take(&path).unwrap();
+        folder.keep(ROUTERS, &["fe80::1"]);
+        fs::write(path.join("frr.conf.new"), "").unwrap();
+        assert!(matches!(Folder::take(&path), Err(RunError::Taken { .. })));
+        assert_eq!(folder.recall::<Vec<String>>(ROUTERS), ["fe80::1"]);
+
+        folder.clear().unwrap();
+        assert!(!path.exists());
+
+        let folder = Folder::take(&path).unwrap();
+        fs::write(path.join("notes"), "theirs").unwrap();
+        folder.clear().unwrap();
+        let left: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["notes"]);
+    }
+}
