@@ -4,26 +4,31 @@
 
 use ichor_core::cluster::section::Arch;
 use ichor_core::extension::{Elf, debian};
-use ichor_core::oci::{Archive, Document, Image, Reference, Root, Shipment, Unpack, layer};
+use ichor_core::oci::{Archive, Document, Image, Layer, Memory, Reference, Root, Shipment, Unpack, layer};
 
 fn unpacked(bytes: &[u8]) -> Option<Root> {
-    let mut unpack = Unpack::default();
+    let mut memory = Memory::default();
+    let mut unpack = Unpack::new(&mut memory);
     unpack.layer(bytes, None).ok()?;
     Some(unpack.finish())
 }
 
+fn packed(root: &Root) -> Layer {
+    layer(root, &mut Memory::default()).expect("memory takes every byte")
+}
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(mut archive) = Archive::open(bytes) {
-        let _ = Shipment::of(&mut archive);
-        for image in Image::all(&mut archive).unwrap_or_default() {
-            let _ = image.unpack(&mut archive, &|| {});
+    if let Ok(Archive::Layout(mut layout)) = Archive::open(bytes, &mut Memory::default()) {
+        let _ = Shipment::of(&mut layout);
+        for image in Image::all(&mut layout).unwrap_or_default() {
+            let _ = image.unpack(&mut layout, &mut Memory::default(), &|| {});
         }
     }
     if let Some(root) = unpacked(bytes) {
         assert!(root.iter().all(|(path, _)| !path.split('/').any(|step| ["", ".", ".."].contains(&step))));
-        let packed = layer(&root);
-        if let Some(again) = unpacked(&packed.bytes) {
-            assert_eq!(layer(&again).diff_id, packed.diff_id);
+        let once = packed(&root);
+        if let Some(again) = once.content.memory().and_then(unpacked) {
+            assert_eq!(packed(&again).diff_id, once.diff_id);
         }
     }
     let _ = Document::read(bytes, "it");

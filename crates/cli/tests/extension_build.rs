@@ -16,7 +16,7 @@ use common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
 use ichor_core::cluster::section::Arch;
 use ichor_core::moment::Moment;
-use ichor_core::oci::{Archive, Entry, Image, Kind, Layout, Packed, Root, layer};
+use ichor_core::oci::{Archive, Entry, Image, Kind, Layer, Layout, Memory, Packed, Root, layer};
 use registry::Registry;
 use tempfile::TempDir;
 
@@ -36,11 +36,15 @@ fn system(machine: u16) -> Root {
     root
 }
 
+fn packed(root: &Root) -> Layer {
+    layer(root, &mut Memory::default()).unwrap()
+}
+
 fn write(layout: &Layout, folder: &Path) {
-    for (path, bytes) in &layout.files {
+    for (path, content) in &layout.files {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
+        content.copy_to(&mut fs::File::create(path).unwrap()).unwrap();
     }
 }
 
@@ -48,10 +52,10 @@ fn write(layout: &Layout, folder: &Path) {
 fn desk() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let images = [(Arch::Amd64, AMD64), (Arch::Arm64, ARM64)]
-        .map(|(arch, machine)| Packed { arch, layer: layer(&system(machine)) });
-    let layout = Layout::pack(&images, "1", Moment::from_unix(0).unwrap());
+        .map(|(arch, machine)| Packed::of(arch, packed(&system(machine)), Moment::from_unix(0).unwrap()));
+    let layout = Layout::pack(&images, "1");
     write(&layout, &folder.path().join("image"));
-    fs::write(folder.path().join("image.tar"), layout.archive()).unwrap();
+    layout.archive(&mut fs::File::create(folder.path().join("image.tar")).unwrap()).unwrap();
     for (name, machine) in [("agent", AMD64), ("agent-arm64", ARM64)] {
         fs::write(folder.path().join(name), elf(machine, None, &[], None)).unwrap();
     }
@@ -67,9 +71,10 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// What the image of an archive unpacks to.
 fn unpacked(archive: &Path, arch: Arch) -> Root {
-    let mut source = Archive::open(&fs::read(archive).unwrap()).unwrap();
+    let mut memory = Memory::default();
+    let mut source = Archive::open(fs::File::open(archive).unwrap(), &mut memory).unwrap().layout().unwrap();
     let image = Image::find(&mut source, arch).unwrap();
-    image.unpack(&mut source, &|| {}).unwrap()
+    image.unpack(&mut source, &mut memory, &|| {}).unwrap()
 }
 
 /// Puts an unpacked image on disk.
@@ -268,8 +273,8 @@ fn deb(control: &str, files: &Root) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, body) in [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", layer(&description).bytes.to_vec()),
-        ("data.tar.gz", layer(files).bytes.to_vec()),
+        ("control.tar.gz", packed(&description).content.read().unwrap()),
+        ("data.tar.gz", packed(files).content.read().unwrap()),
     ] {
         writeln!(bytes, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`", 0, 0, 0, 100_644, body.len()).unwrap();
         bytes.extend(&body);
@@ -359,6 +364,7 @@ fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
     let good = format!(r#"{{"auths": {{"{}": {{"auth": "bWU6aHVudGVyMg=="}}}}}}"#, registry.host);
     let wrong = good.replace("bWU6aHVudGVyMg==", "bWU6d3Jvbmc=");
 
+    registry.forget();
     let (ok, bad, none, broken) = (push(&good), push(&wrong), push("{}"), push("{\"auths\": hunter2"));
 
     assert_eq!(ok.code, 0, "{}", ok.all());

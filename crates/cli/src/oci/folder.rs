@@ -1,11 +1,12 @@
 //! An image layout on disk.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use ichor_core::oci::{Descriptor, Failure, LARGEST_DOCUMENT, LAYOUT, LIST, Source};
 
-use super::read;
+use super::{open, read};
 
 /// A folder with an image layout.
 pub(crate) struct Folder(PathBuf);
@@ -24,7 +25,7 @@ impl Source for Folder {
         Ok(read(&self.0.join(LIST), LARGEST_DOCUMENT)?)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, Failure> {
-        Ok(read(&self.0.join(descriptor.digest.path()), descriptor.size)?)
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        Ok(Box::new(open(&self.0.join(descriptor.digest.path()))?))
     }
 }

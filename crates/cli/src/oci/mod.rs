@@ -3,25 +3,26 @@
 //! [`Place::parse`] tells a folder, a file and a registry apart, and [`Place::open`] gives the source of blobs that
 //! `ichor_core::oci` reads from. [`write()`] puts a layout on disk, in one step.
 
+mod cached;
 mod challenge;
 mod credentials;
 mod folder;
 mod output;
 mod registry;
+mod spool;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use ichor_core::oci::{Archive, LARGEST_LAYER, Reference, Source};
+use ichor_core::oci::{Archive, Reference, Source};
 
+pub(crate) use cached::Cached;
 pub(crate) use folder::Folder;
 pub(crate) use output::{check, write};
 pub(crate) use registry::Registry;
-
-/// The largest archive that is read: a layer of each architecture, and little else.
-const LARGEST_ARCHIVE: u64 = 2 * LARGEST_LAYER;
+pub(crate) use spool::Disk;
 
 /// Where an image is.
 #[derive(Clone, Debug)]
@@ -51,8 +52,8 @@ impl Place {
         Ok(match self {
             Self::Folder(path) => Box::new(Folder::open(path)?),
             Self::File(path) => {
-                let bytes = read(path, LARGEST_ARCHIVE)?;
-                Box::new(Archive::open(&bytes).with_context(|| format!("cannot use {}", path.display()))?)
+                let unpacked = archive(path)?.layout();
+                Box::new(unpacked.with_context(|| format!("cannot use {}", path.display()))?)
             }
             Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)?),
         })
@@ -69,15 +70,26 @@ impl Place {
     }
 }
 
-/// Reads a regular file that is not too long.
-pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+/// What a tar archive on disk holds: images, or an extension.
+pub(crate) fn archive(path: &Path) -> anyhow::Result<Archive> {
+    Archive::open(open(path)?, &mut Disk::new()?).with_context(|| format!("cannot use {}", path.display()))
+}
+
+/// Opens a regular file.
+fn open(path: &Path) -> anyhow::Result<File> {
     let failed = || format!("cannot read {}", path.display());
-    let meta = fs::metadata(path).with_context(failed)?;
-    if !meta.is_file() {
+    // A pipe would be waited for.
+    if !fs::metadata(path).with_context(failed)?.is_file() {
         bail!("{} is not a regular file", path.display());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(most)).unwrap_or(0));
-    fs::File::open(path).with_context(failed)?.take(most + 1).read_to_end(&mut bytes).with_context(failed)?;
+    File::open(path).with_context(failed)
+}
+
+/// Reads a regular file that is not too long.
+pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
+    read.with_context(|| format!("cannot read {}", path.display()))?;
     if bytes.len() as u64 > most {
         bail!("{} is larger than {} MiB", path.display(), most >> 20);
     }

@@ -48,17 +48,17 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
 /// Writes a layout as an archive or a folder, in the place of an earlier one.
 pub(crate) fn write(layout: &Layout, path: &Path) -> anyhow::Result<()> {
     if is_archive(path) {
-        return Ok(disk::replace(path, &layout.archive())?);
+        return Ok(disk::replace_by(path, |out| layout.archive(out))?);
     }
     let failed = || format!("cannot write {}", path.display());
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let draft = tempfile::Builder::new().prefix(".ichor-").tempdir_in(parent).with_context(failed)?;
     let new = draft.path().join("new");
-    for (name, bytes) in &layout.files {
+    for (name, content) in &layout.files {
         let file = new.join(name);
         let folder = file.parent().expect("inside of the draft");
         fs::create_dir_all(folder).with_context(failed)?;
-        disk::replace(&file, bytes)?;
+        disk::replace_by(&file, |out| content.copy_to(out))?;
     }
     fs::set_permissions(&new, Permissions::from_mode(0o755)).with_context(failed)?;
     let old = draft.path().join("old");

@@ -1,8 +1,10 @@
 //! A registry: images are pulled from it and pushed to it, over the OCI distribution protocol.
 
+use std::io::Read;
+
 use anyhow::{Context as _, anyhow, bail};
 use ichor_core::oci::{
-    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, LARGEST_LAYER, Reference, Shipment, Source, blob,
+    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, Reference, Shipment, Source, blob,
 };
 use serde_json::Value;
 use ureq::Body;
@@ -10,7 +12,7 @@ use ureq::http::{Method, Response};
 
 use super::challenge::Challenge;
 use super::credentials::{self, Credentials};
-use crate::http::{self, Client};
+use crate::http::{self, Client, Load};
 
 /// An image in a registry.
 pub(crate) struct Registry {
@@ -48,8 +50,7 @@ impl Registry {
             if self.has(descriptor)? {
                 present += 1;
             } else {
-                let bytes = blob(source, descriptor, LARGEST_LAYER)?;
-                self.upload(descriptor, &bytes)?;
+                self.upload(descriptor, source)?;
                 sent += 1;
             }
         }
@@ -75,7 +76,7 @@ impl Registry {
     }
 
     /// One upload in one piece.
-    fn upload(&mut self, descriptor: &Descriptor, bytes: &[u8]) -> anyhow::Result<()> {
+    fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn Source) -> anyhow::Result<()> {
         let url = format!("{}/blobs/uploads/", self.base);
         let mut response = self.send(&Method::POST, &url, &[], Some(&[]))?;
         if response.status() != 202 {
@@ -86,12 +87,31 @@ impl Registry {
         let place = absolute(&url, &place);
         let joint = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{joint}digest={}", descriptor.digest);
-        let kind = [("content-type", "application/octet-stream")];
-        let mut response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
+        let mut response = self.stream(&url, descriptor, source)?;
+        // What was let in a moment ago may have been let in for a moment.
+        if response.status() == 401 && self.is_proven(&response, &Method::PUT)? {
+            response = self.stream(&url, descriptor, source)?;
+        }
         if response.status() != 201 {
             return Err(refused(&url, &mut response));
         }
         Ok(())
+    }
+
+    /// Sends a blob while it is read, and verified.
+    fn stream(
+        &self,
+        url: &str,
+        descriptor: &Descriptor,
+        source: &mut dyn Source,
+    ) -> anyhow::Result<Response<Body>> {
+        let mut blob = blob(source, descriptor)?;
+        let kind = [("content-type", "application/octet-stream")];
+        match self.send_once(&Method::PUT, url, &kind, Load::Stream(&mut blob, descriptor.size)) {
+            // A blob that is not what it is called is the reason why it is refused.
+            Ok(response) => blob.finish().map(|()| response).map_err(Into::into),
+            Err(error) => Err(blob.failure().map_or(error, Into::into)),
+        }
     }
 
     fn put_manifest(&mut self, descriptor: &Descriptor, bytes: &[u8], version: &str) -> anyhow::Result<()> {
@@ -109,12 +129,12 @@ impl Registry {
         }
     }
 
-    fn get(&mut self, url: &str, headers: &[(&str, &str)], most: u64) -> anyhow::Result<Vec<u8>> {
+    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> anyhow::Result<Response<Body>> {
         let mut response = self.send(&Method::GET, url, headers, None)?;
         if response.status() != 200 {
             return Err(refused(url, &mut response));
         }
-        Ok(http::bytes(url, &mut response, most)?)
+        Ok(response)
     }
 
     /// Asks, and asks again with what the registry wants to see.
@@ -125,14 +145,12 @@ impl Registry {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
     ) -> anyhow::Result<Response<Body>> {
-        let response = self.send_once(method, url, headers, body)?;
-        if response.status() != 401 {
-            return Ok(response);
+        let load = || body.map_or(Load::None, Load::Bytes);
+        let response = self.send_once(method, url, headers, load())?;
+        if response.status() == 401 && self.is_proven(&response, method)? {
+            return self.send_once(method, url, headers, load());
         }
-        let challenge = header(&response, "www-authenticate").as_deref().and_then(Challenge::parse);
-        let Some(challenge) = challenge else { return Ok(response) };
-        self.proof = Some(self.prove(&challenge, method)?);
-        self.send_once(method, url, headers, body)
+        Ok(response)
     }
 
     fn send_once(
@@ -140,14 +158,22 @@ impl Registry {
         method: &Method,
         url: &str,
         headers: &[(&str, &str)],
-        body: Option<&[u8]>,
+        load: Load<'_>,
     ) -> anyhow::Result<Response<Body>> {
         let mut all = headers.to_vec();
         // Storage behind a registry has its own signatures, and is told nothing.
         if let Some(proof) = self.proof.as_deref().filter(|_| origin(url) == origin(&self.base)) {
             all.push(("authorization", proof));
         }
-        Ok(self.client.send(method, url, &all, body)?)
+        Ok(self.client.send(method, url, &all, load)?)
+    }
+
+    /// Gets what a registry wants to see before it answers; none where it does not say what that is.
+    fn is_proven(&mut self, response: &Response<Body>, method: &Method) -> anyhow::Result<bool> {
+        let challenge = header(response, "www-authenticate").as_deref().and_then(Challenge::parse);
+        let Some(challenge) = challenge else { return Ok(false) };
+        self.proof = Some(self.prove(&challenge, method)?);
+        Ok(true)
     }
 
     fn prove(&self, challenge: &Challenge, method: &Method) -> anyhow::Result<String> {
@@ -192,7 +218,8 @@ impl Registry {
 impl Source for Registry {
     fn top(&mut self) -> Result<Vec<u8>, Failure> {
         let url = format!("{}/manifests/{}", self.base, self.reference.version());
-        let bytes = self.get(&url, &[("accept", &ACCEPTED.join(", "))], LARGEST_DOCUMENT)?;
+        let mut response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
+        let bytes = http::bytes(&url, &mut response, LARGEST_DOCUMENT)?;
         let got = Digest::of(&bytes);
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
             return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
@@ -200,12 +227,13 @@ impl Source for Registry {
         Ok(bytes)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
         let is_document = descriptor.is_manifest() || descriptor.is_index();
         let kind = if is_document { "manifests" } else { "blobs" };
         let url = format!("{}/{kind}/{}", self.base, descriptor.digest);
         let accept = [("accept", descriptor.media_type.as_str())];
-        Ok(self.get(&url, if is_document { &accept } else { &[] }, descriptor.size)?)
+        let response = self.get(&url, if is_document { &accept } else { &[] })?;
+        Ok(Box::new(http::reader(response)))
     }
 }
 
@@ -247,6 +275,12 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -258,5 +292,44 @@ mod tests {
         assert_eq!(absolute(asked, "https://cdn.io/1"), "https://cdn.io/1");
         assert_eq!(without_query("https://r.io/1?_state=secret"), "https://r.io/1");
         assert_eq!(escaped("a b&c:pull,push"), "a%20b%26c:pull,push");
+    }
+
+    /// A registry with one blob, which gives the second half of it when it is told that the first is there.
+    fn slow(blob: Vec<u8>, go_on: mpsc::Receiver<()>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            assert!(lines.any(|line| line.is_empty()));
+            let (one, two) = blob.split_at(blob.len() / 2);
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", blob.len()).unwrap();
+            stream.write_all(one).unwrap();
+            if go_on.recv_timeout(Duration::from_secs(10)).is_ok() {
+                stream.write_all(two).unwrap();
+            }
+        });
+        host
+    }
+
+    #[test]
+    fn a_blob_is_read_while_it_comes() {
+        let bytes = vec![7; 1 << 20];
+        let descriptor = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
+        for is_whole in [true, false] {
+            let (told, go_on) = mpsc::channel();
+            let reference = Reference::parse(&format!("{}/a:1", slow(bytes.clone(), go_on))).unwrap();
+            let mut registry = Registry::new(reference, false).unwrap();
+
+            let mut blob = blob(&mut registry, &descriptor).unwrap();
+            let mut half = vec![0; bytes.len() / 2];
+            blob.read_exact(&mut half).unwrap();
+            if is_whole {
+                told.send(()).unwrap();
+            }
+            drop(told);
+
+            assert_eq!(blob.finish().is_ok(), is_whole, "what is cut off is not taken for the whole");
+        }
     }
 }

@@ -6,12 +6,15 @@ use std::thread;
 use std::time::Duration;
 
 use ichor_core::cluster::section::Arch;
+use ichor_core::image::installer::{Boot, installer};
+use ichor_core::media::Content;
 use ichor_core::moment::Moment;
-use ichor_core::oci::{Descriptor, Digest, Layer, Layout, Packed};
+use ichor_core::oci::{Descriptor, Digest, Entry, Image, Layer, Layout, Memory, Packed, Root};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::elf::{AMD64, elf};
-use super::{build, desk, ichor, root, write};
+use super::{build, desk, ichor, packed, root, write};
 
 /// Runs a program, which has to work, and returns what it says.
 fn done(program: &str, words: &[&str]) -> String {
@@ -118,9 +121,9 @@ fn frr_10_is_taken_from_an_image() {
     done("tar", &[&words[..], &[skipped[3], "."]].concat());
     let bytes = fs::read(&tar).unwrap();
     let plain = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
-    let layer = Layer { descriptor: plain, diff_id: Digest::of(&bytes), bytes: bytes.into() };
-    let image = [Packed { arch: Arch::Amd64, layer }];
-    write(&Layout::pack(&image, "13", Moment::from_unix(0).unwrap()), &folder.path().join("debian"));
+    let layer = Layer { descriptor: plain, diff_id: Digest::of(&bytes), content: bytes.into() };
+    let image = [Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap())];
+    write(&Layout::pack(&image, "13"), &folder.path().join("debian"));
 
     let run = ichor(folder.path(), "extension build --from debian --agent agent -o frr --json");
 
@@ -202,4 +205,127 @@ fn a_real_registry_has_the_same_digests() {
     );
     let run = ichor(desk.path(), &words);
     assert_eq!(run.code, 0, "{}", run.all());
+}
+
+/// Bytes that no compression makes less of.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(&mut next).flatten().take(length).collect()
+}
+
+/// Runs `ichor`, which has to work, and says how much memory it had at most, in KiB, and what it said.
+fn measured(folder: &Path, words: &str) -> (u64, String) {
+    let mut command = Command::new("/usr/bin/time");
+    command.args(["--quiet", "--format=%M", "--output=peak", env!("CARGO_BIN_EXE_ichor")]);
+    let output = command.args(words.split(' ')).current_dir(folder).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("/usr/bin/time: {error}; scripts/tools time"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    (fs::read_to_string(folder.join("peak")).unwrap().trim().parse().unwrap(), said)
+}
+
+/// An extension with a file that is long.
+fn long_extension() -> Root {
+    let manifest = "version: v1alpha1\nmetadata:\n  name: long\n  version: \"1\"\n  author: me\n  description: long\n  \
+                    compatibility:\n    talos:\n      version: \">= v1.11.0\"\n";
+    let mut root = Root::default();
+    root.put("manifest.yaml", Entry::file(0o644, manifest.as_bytes()));
+    root.put("rootfs/usr/local/lib/long", Entry::file(0o644, noise(100_000_000)));
+    root
+}
+
+#[test]
+fn a_long_layer_is_never_in_memory() {
+    const MOST: u64 = 64 << 10;
+    let desk = tempfile::tempdir().unwrap();
+    let extension = long_extension();
+    let image = Packed::of(Arch::Amd64, packed(&extension), Moment::from_unix(0).unwrap());
+    let layout = Layout::pack(&[image], "1");
+    write(&layout, &desk.path().join("folder"));
+    layout.archive(&mut fs::File::create(desk.path().join("archive.tar")).unwrap()).unwrap();
+    let registry = Distribution::start();
+
+    for (name, tag) in [("folder", 1), ("archive.tar", 2)] {
+        let target = format!("{}/me/{tag}:1", registry.host);
+        let (peak, said) = measured(desk.path(), &format!("extension push {name} {target} --json"));
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said["digest"], layout.digest.to_string());
+        assert_eq!(said["blobs_sent"], 2);
+        assert!(peak < MOST, "{peak} KiB for a push of {name}");
+
+        let back = format!("oci:{}:1", desk.path().join(format!("back{tag}")).display());
+        done("skopeo", &["copy", "--src-tls-verify=false", &format!("docker://{target}"), &back]);
+        let (peak, _) = measured(desk.path(), &format!("extension check back{tag}"));
+        assert!(peak < MOST, "{peak} KiB to look into back{tag}");
+    }
+    let (peak, _) = measured(desk.path(), "extension check archive.tar");
+    assert!(peak < MOST, "{peak} KiB to look into the archive");
+}
+
+/// An installer as it is published, without what boots.
+fn installer_base(arch: Arch) -> Packed {
+    let mut root = Root::default();
+    root.put("usr/bin/installer", Entry::file(0o755, b"a program"));
+    root.put("bin", Entry::link("usr/bin"));
+    let layer = packed(&root);
+    let config = json!({
+        "architecture": arch.word(),
+        "os": "linux",
+        "config": {"Entrypoint": ["/bin/installer"], "Env": ["VERSION=v1.13.9"]},
+        "rootfs": {"type": "layers", "diff_ids": [layer.diff_id.to_string()]},
+        "history": [{"created_by": "COPY"}, {"created_by": "ENTRYPOINT", "empty_layer": true}],
+    });
+    Packed { arch, config: config.to_string().into_bytes(), layers: vec![layer] }
+}
+
+#[test]
+fn the_installer_is_read_by_skopeo_and_umoci() {
+    let desk = tempfile::tempdir().unwrap();
+    let archs = [Arch::Amd64, Arch::Arm64];
+    let mut base = Layout::pack(&archs.map(installer_base), "base");
+    let kernel = noise(3_000_000);
+    let made = archs.map(|arch| {
+        let image = Image::find(&mut base, arch).unwrap();
+        let boot = Boot { loader: b"systemd-boot".into(), kernel: Content::from(kernel.clone()) };
+        let created = Moment::from_unix(0).unwrap();
+        installer(&image, &mut base, &boot, created, &mut Memory::default()).unwrap()
+    });
+    let layout = Layout::pack(&made, "v1.13.9");
+    write(&layout, &desk.path().join("installer"));
+
+    for arch in archs {
+        let image = format!("{}:v1.13.9-{arch}", desk.path().join("installer").display());
+        let config = done("skopeo", &["inspect", "--config", &format!("oci:{image}")]);
+        let config: Value = serde_json::from_str(&config).unwrap();
+        assert_eq!(config["architecture"], arch.word());
+        assert_eq!(config["config"]["Entrypoint"], json!(["/bin/installer"]));
+        assert_eq!(config["config"]["Env"], json!(["VERSION=v1.13.9"]));
+        // Docker wants as much history as there are layers.
+        let docker = desk.path().join(format!("{arch}.tar"));
+        let override_arch = format!("--override-arch={arch}");
+        let target = format!("docker-archive:{}", docker.display());
+        done("skopeo", &[&override_arch, "copy", &format!("oci:{image}"), &target]);
+
+        let bundle = desk.path().join(arch.word());
+        done("umoci", &["unpack", "--rootless", "--image", &image, bundle.to_str().unwrap()]);
+        let root = bundle.join("rootfs");
+        assert_eq!(fs::read(root.join("bin/installer")).unwrap(), b"a program");
+        let names = super::names(&root.join("usr/install").join(arch.word()));
+        assert_eq!(names, ["systemd-boot.efi", "vmlinuz.efi"]);
+        let path = format!("usr/install/{arch}/vmlinuz.efi");
+        assert!(fs::read(root.join(path)).unwrap() == kernel);
+    }
+
+    let registry = Distribution::start();
+    let target = format!("{}/me/installer:v1.13.9", registry.host);
+    let pushed = ichor(desk.path(), &format!("extension push installer {target} --json"));
+    assert_eq!(pushed.json()["digest"], layout.digest.to_string(), "{}", pushed.all());
+    let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &format!("docker://{target}")]);
+    assert_eq!(Digest::of(raw.as_bytes()), layout.digest);
 }

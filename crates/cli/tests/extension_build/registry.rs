@@ -1,5 +1,7 @@
 //! A registry that knows as much of the protocol as a push and a pull need, and asks for a password where it is told to.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -43,6 +45,11 @@ impl Registry {
         Registry { host, store }
     }
 
+    /// Asks once more who it is when a blob comes.
+    pub fn forget(&self) {
+        self.store.lock().unwrap().insert(FORGETFUL.to_owned(), Vec::new());
+    }
+
     /// Changes a byte of every manifest.
     pub fn spoil(&self) {
         let mut store = self.store.lock().unwrap();
@@ -52,6 +59,9 @@ impl Registry {
             .for_each(|(_, bytes)| bytes[1] ^= 1);
     }
 }
+
+/// Where it is kept that nobody is known any more.
+const FORGETFUL: &str = "forgetful";
 
 fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
@@ -89,7 +99,9 @@ fn answer(request: &Request, store: &Store, host: &str, password: Option<&str>) 
             plain("401 Unauthorized")
         };
     }
-    if password.is_some() && request.authorization != "Bearer t0k3n" {
+    let is_blob = request.method == "PUT" && request.path.starts_with("/upload/");
+    let is_forgotten = is_blob && store.lock().unwrap().remove(FORGETFUL).is_some();
+    if is_forgotten || password.is_some() && request.authorization != "Bearer t0k3n" {
         let scope = "repository:me/bird:pull,push";
         let challenge = format!(r#"Bearer realm="http://{host}/token",service="test",scope="{scope}""#);
         return (format!("401 Unauthorized\r\nwww-authenticate: {challenge}"), Vec::new());

@@ -47,7 +47,8 @@ pub(super) fn gather(
             // Nothing in the container may gain privileges, so these bits do nothing.
             let mode = if entry.mode & 0o111 == 0 { 0o644 } else { 0o755 };
             let mode = if matches!(entry.kind, Kind::Link(_)) { entry.mode } else { mode };
-            container.root.put(path, Entry { mode, kind: entry.kind.clone() });
+            // A label would be one of another system's policy.
+            container.root.put(path, Entry { mode, kind: entry.kind.clone(), label: None });
         }
     }
     container.root.put(AGENT, Entry::file(0o755, order.agent));
@@ -118,7 +119,7 @@ fn furnish(recipe: &Recipe, root: &mut Root) {
         }
     }
     for folder in ["tmp", "var/tmp"] {
-        root.put(folder, Entry { mode: 0o1777, kind: Kind::Folder });
+        root.put(folder, Entry { mode: 0o1777, ..Entry::folder() });
     }
     root.put("var/run", Entry::link("/run"));
     for (path, text) in accounts::files(recipe) {

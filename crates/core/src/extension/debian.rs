@@ -1,7 +1,7 @@
 //! Debian packages as a root file system.
 
 use crate::cluster::section::Arch;
-use crate::oci::{Entry, LayerError, Root, Unpack};
+use crate::oci::{Entry, LayerError, Memory, Root, Unpack};
 
 /// An archive of Unix' `ar`, which a package is.
 const MAGIC: &[u8] = b"!<arch>\n";
@@ -47,7 +47,8 @@ pub fn unpack<'p>(
         root.put(folder, Entry::folder());
         root.put(link, Entry::link(folder));
     }
-    let mut unpack = Unpack::over(root);
+    let mut memory = Memory::default();
+    let mut unpack = Unpack::over(root, &mut memory);
     let (mut status, mut lists) = (String::new(), Vec::new());
     for (nth, bytes) in packages.into_iter().enumerate() {
         let at = |error| (nth, error);
@@ -55,7 +56,8 @@ pub fn unpack<'p>(
         if ![arch.word(), "all"].contains(&package.arch.as_str()) {
             continue;
         }
-        let files = unpack.package(package.data).map_err(|error| (nth, DebError::Layer("files", error)))?;
+        let files =
+            unpack.paths(package.data, None).map_err(|error| (nth, DebError::Layer("files", error)))?;
         let files = files.iter().fold(String::new(), |list, path| list + "/" + path + "\n");
         lists.push((format!("var/lib/dpkg/info/{}.list", package.name), files));
         status.push_str(&format!("{}\n\n", package.control.trim_end()));
@@ -82,7 +84,8 @@ impl<'p> Package<'p> {
             |start: &str| members.iter().find(|(name, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
         let control = member("control.tar").ok_or(DebError::Missing("a description"))?;
         let data = member("data.tar").ok_or(DebError::Missing("files"))?;
-        let mut unpack = Unpack::default();
+        let mut memory = Memory::default();
+        let mut unpack = Unpack::new(&mut memory);
         unpack.layer(control, None).map_err(|error| DebError::Layer("description", error))?;
         let root = unpack.finish();
         let control = root.read("control").ok_or(DebError::Missing("a description"))?;

@@ -27,6 +27,7 @@ pub use elf::{Elf, ElfError};
 pub use part::{Part, Share};
 pub use recipe::Recipe;
 pub use verdict::judge;
+pub(crate) use verdict::tree;
 
 use crate::cluster::section::{Arch, Backend};
 use crate::moment::Moment;
@@ -124,6 +125,9 @@ pub enum MakeError {
         /// What it should be for.
         want: Arch,
     },
+    /// A file that could not be read.
+    #[error("cannot read what was made")]
+    Read(#[source] std::io::Error),
     /// Libraries that are not there.
     #[error("not in {origin}: {}; give the packages that have them, too", missing.join(", "))]
     Libraries {

@@ -1,10 +1,15 @@
 //! What Talos says of what was made, asked before anybody else sees it.
 
+use std::io;
+
 use super::MakeError;
 use crate::cluster::value::TalosVersion;
 use crate::oci::{Kind, Root};
 use crate::talos::extension::{self, Entry, Remark, Tree, Verdict};
 use crate::talos::release;
+
+/// No manifest or service definition is longer.
+const LONGEST_TEXT: u64 = 1 << 20;
 
 /// Has every release that is known judge an unpacked extension, and each of its service definitions by itself. A warning is as bad as an
 /// error: what is made here means what it says.
@@ -12,7 +17,7 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
     let (oldest, newest) = release::known();
     for minor in oldest..=newest {
         let talos = TalosVersion::parse(&format!("1.{minor}")).expect("a release ichor knows is a version");
-        let mut remarks = remarks(judge(root, &talos));
+        let mut remarks = remarks(judge(root, &talos).map_err(MakeError::Read)?);
         for (path, entry) in root.below("rootfs/usr/local/etc/containers") {
             if let Some(bytes) = entry.memory() {
                 remarks.extend(self::remarks(extension::judge_service(path, bytes, &talos)));
@@ -27,8 +32,8 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
 }
 
 /// Judges what the image of an extension unpacks to as a release does.
-pub fn judge(root: &Root, talos: &TalosVersion) -> Verdict {
-    extension::judge(&tree(root), talos)
+pub fn judge(root: &Root, talos: &TalosVersion) -> io::Result<Verdict> {
+    Ok(extension::judge(&tree(root)?, talos))
 }
 
 fn remarks(verdict: Verdict) -> Vec<Remark> {
@@ -36,7 +41,7 @@ fn remarks(verdict: Verdict) -> Vec<Remark> {
 }
 
 /// The extension as Talos' judgement looks at it.
-fn tree(root: &Root) -> Tree {
+pub(crate) fn tree(root: &Root) -> io::Result<Tree> {
     let mut tree = Tree::default();
     for (path, entry) in root.iter() {
         let kind = match &entry.kind {
@@ -48,9 +53,9 @@ fn tree(root: &Root) -> Tree {
         tree.add(path, Entry { kind, mode: entry.mode });
     }
     for path in tree.wanted() {
-        if let Some(bytes) = root.read(&path) {
-            tree.fill(path, bytes.to_vec());
+        if let Some(bytes) = root.load(&path, LONGEST_TEXT)? {
+            tree.fill(path, bytes);
         }
     }
-    tree
+    Ok(tree)
 }

@@ -1,14 +1,30 @@
-//! An image layout in a tar archive, read from memory.
+//! Tar archives that images and extensions come in.
+
+use std::io::Read;
 
 use super::descriptor::Descriptor;
 use super::error::Failure;
-use super::layer::{LayerError, Unpack};
 use super::layout::LIST;
 use super::root::Root;
-use super::source::Source;
+use super::source::{LARGEST_DOCUMENT, Source};
+use super::spool::Spool;
+use super::unpack::{LayerError, Unpack};
 
-/// A layout in a tar archive, which may be compressed.
-pub struct Archive(Root);
+/// What an extension says of itself.
+const MANIFEST: &str = "manifest.yaml";
+
+/// A tar archive, which may be compressed.
+#[derive(Debug)]
+pub enum Archive {
+    /// An image layout.
+    Layout(Unpacked),
+    /// The files of an extension as they are, which Talos' imager takes, too: a manifest beside `rootfs`.
+    Extension(Root),
+}
+
+/// A layout that came in an archive.
+#[derive(Debug)]
+pub struct Unpacked(Root);
 
 /// An archive that holds no layout.
 #[derive(Debug, thiserror::Error)]
@@ -22,31 +38,39 @@ pub enum ArchiveError {
 }
 
 impl Archive {
-    /// Opens an archive.
-    pub fn open(bytes: &[u8]) -> Result<Self, ArchiveError> {
-        let mut unpack = Unpack::default();
+    /// Reads an archive from its start to its end. What is long in it is kept in the spool.
+    pub fn open(bytes: impl Read, spool: &mut dyn Spool) -> Result<Self, ArchiveError> {
+        let mut unpack = Unpack::new(spool);
         unpack.layer(bytes, None)?;
         let root = unpack.finish();
-        if root.read(LIST).is_none() {
-            let is_docker = root.read("manifest.json").is_some();
-            let hint = if is_docker {
-                "; `skopeo copy docker-archive:FILE oci-archive:OTHER` makes one"
-            } else {
-                ""
-            };
-            return Err(ArchiveError::Other(hint));
+        if root.file(LIST).is_some() {
+            return Ok(Self::Layout(Unpacked(root)));
         }
-        Ok(Self(root))
+        if root.file(MANIFEST).is_some() && root.get("rootfs").is_some() {
+            return Ok(Self::Extension(root));
+        }
+        let is_docker = root.file("manifest.json").is_some();
+        let hint =
+            if is_docker { "; `skopeo copy docker-archive:FILE oci-archive:OTHER` makes one" } else { "" };
+        Err(ArchiveError::Other(hint))
+    }
+
+    /// The layout in it.
+    pub fn layout(self) -> Result<Unpacked, ArchiveError> {
+        match self {
+            Self::Layout(unpacked) => Ok(unpacked),
+            Self::Extension(_) => Err(ArchiveError::Other("; it is an extension without an image around it")),
+        }
     }
 }
 
-impl Source for Archive {
+impl Source for Unpacked {
     fn top(&mut self) -> Result<Vec<u8>, Failure> {
-        Ok(self.0.read(LIST).map(|bytes| bytes.to_vec()).unwrap_or_default())
+        Ok(self.0.load(LIST, LARGEST_DOCUMENT)?.ok_or("it is longer than any list of images")?)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, Failure> {
-        let bytes = self.0.read(&descriptor.digest.path());
-        Ok(bytes.ok_or("it is not in the archive")?.to_vec())
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        let content = self.0.file(&descriptor.digest.path());
+        Ok(Box::new(content.ok_or("it is not in the archive")?.reader()))
     }
 }

@@ -22,6 +22,9 @@ pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
 pub(super) const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 pub(super) const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 
+/// A layer, as Docker calls it.
+const DOCKER_LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
+
 /// Every type of manifest that is read, as a registry is asked for them.
 pub const ACCEPTED: [&str; 4] = [MANIFEST, INDEX, DOCKER_MANIFEST, DOCKER_INDEX];
 
@@ -63,6 +66,14 @@ impl Descriptor {
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { ref_name: Some(name.into()), ..self }
+    }
+
+    /// The same in the words of OCI: its manifests have no layers in Docker's.
+    #[must_use]
+    pub(super) fn in_oci(&self) -> Self {
+        let media_type =
+            if self.media_type == DOCKER_LAYER { LAYER.to_owned() } else { self.media_type.clone() };
+        Self { media_type, ..self.clone() }
     }
 
     /// The architecture of Linux machines it is for; nothing where it is for others, or nobody says.

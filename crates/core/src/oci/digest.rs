@@ -1,8 +1,11 @@
 //! The name of a blob: the sum of its bytes.
 
 use std::fmt;
+use std::io::{self, Write};
 
-use crate::talos::digest::sha256;
+use sha2::{Digest as _, Sha256};
+
+use crate::talos::digest::{hex, sha256};
 
 /// A SHA-256, written `sha256:…` with 64 digits in hex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +15,11 @@ impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha256(bytes))
+    }
+
+    /// The digest of all that was summed up.
+    pub(crate) fn end(sum: Sha256) -> Self {
+        Self(hex(&sum.finalize()))
     }
 
     /// Reads `sha256:…`. Other sums are not read: no registry makes them.
@@ -35,6 +43,37 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.0)
+    }
+}
+
+/// Counts and sums up what is written through it.
+pub(super) struct Summed<W> {
+    inner: W,
+    sum: Sha256,
+    length: u64,
+}
+
+impl<W: Write> Summed<W> {
+    pub(super) fn new(inner: W) -> Self {
+        Self { inner, sum: Sha256::new(), length: 0 }
+    }
+
+    /// The digest and the length of all that was written, and where it went.
+    pub(super) fn end(self) -> (Digest, u64, W) {
+        (Digest::end(self.sum), self.length, self.inner)
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Why an image cannot be read.
 
 use std::error::Error;
+use std::io;
 
 use super::digest::Digest;
-use super::layer::LayerError;
+use super::unpack::LayerError;
 
 /// What a source of blobs says when it has none.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -64,6 +65,14 @@ pub enum ReadError {
         arch: String,
         /// What there is.
         have: String,
+    },
+    /// There is no room for a blob.
+    #[error("cannot keep {what}")]
+    Keep {
+        /// The blob.
+        what: String,
+        /// Why not.
+        source: io::Error,
     },
     /// A layer that cannot be unpacked.
     #[error("cannot unpack layer {digest}")]

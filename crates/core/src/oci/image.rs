@@ -7,10 +7,14 @@ use super::descriptor::Descriptor;
 use super::digest::Digest;
 use super::document::{Document, Manifest, index};
 use super::error::ReadError;
-use super::layer::Unpack;
+use super::layer::Layer;
+use super::layout::Packed;
 use super::root::Root;
-use super::source::{self, LARGEST_DOCUMENT, LARGEST_LAYER, Source};
+use super::source::{self, Source};
+use super::spool::Spool;
+use super::unpack::{LayerError, Unpack};
 use crate::cluster::section::Arch;
+use crate::moment::Moment;
 
 /// Lists in lists are followed so far; one is what builders make.
 const DEEPEST: usize = 3;
@@ -23,7 +27,7 @@ pub struct Image {
     /// Its digest.
     pub digest: Digest,
     manifest: Manifest,
-    diff_ids: Vec<Digest>,
+    config: Config,
 }
 
 impl Image {
@@ -35,7 +39,7 @@ impl Image {
             if images.iter().any(|image| Some(image.arch) == arch) {
                 continue;
             }
-            let bytes = source::blob(source, &manifest.config, LARGEST_DOCUMENT)?;
+            let bytes = source::document(source, &manifest.config)?;
             let config = Config::read(&bytes, &format!("configuration {}", manifest.config.digest))?;
             if config.diff_ids.len() != manifest.layers.len() {
                 let reason = format!(
@@ -47,7 +51,7 @@ impl Image {
             }
             match config.arch {
                 Some(arch) if !images.iter().any(|image| image.arch == arch) => {
-                    images.push(Image { arch, digest, manifest, diff_ids: config.diff_ids });
+                    images.push(Image { arch, digest, manifest, config });
                 }
                 _ => {}
             }
@@ -66,16 +70,55 @@ impl Image {
         all.into_iter().find(|image| image.arch == arch).ok_or(missing)
     }
 
-    /// Its root file system. `step` is called after each layer.
-    pub fn unpack(&self, source: &mut dyn Source, step: &dyn Fn()) -> Result<Root, ReadError> {
-        let mut unpack = Unpack::default();
-        for (layer, diff_id) in self.manifest.layers.iter().zip(&self.diff_ids) {
-            let bytes = source::blob(source, layer, LARGEST_LAYER)?;
-            let unpacked = unpack.layer(&bytes, Some(diff_id));
+    /// Its root file system, with what is long in the spool. `step` is called after each layer.
+    pub fn unpack(
+        &self,
+        source: &mut dyn Source,
+        spool: &mut dyn Spool,
+        step: &dyn Fn(),
+    ) -> Result<Root, ReadError> {
+        let mut unpack = Unpack::new(spool);
+        for (layer, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids) {
+            let mut blob = source::blob(source, layer)?;
+            let unpacked = unpack.layer(&mut blob, Some(diff_id));
+            // A layer that is not what it is called may fail in any way before its end; where there is no room, the rest is no help.
+            if !matches!(unpacked, Err(LayerError::Keep { .. })) {
+                blob.finish()?;
+            }
             unpacked.map_err(|source| ReadError::Layer { digest: layer.digest.clone(), source })?;
             step();
         }
         Ok(unpack.finish())
+    }
+
+    /// Its lowest layers as they are stored, kept in the spool.
+    pub(crate) fn keep(
+        &self,
+        layers: usize,
+        source: &mut dyn Source,
+        spool: &mut dyn Spool,
+    ) -> Result<Vec<Layer>, ReadError> {
+        let mut kept = Vec::new();
+        for (descriptor, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids).take(layers) {
+            let mut blob = source::blob(source, descriptor)?;
+            let content = match spool.keep(&mut blob) {
+                Ok(content) => content,
+                Err(source) => {
+                    let what = format!("blob {}", descriptor.digest);
+                    return Err(blob.failure().unwrap_or(ReadError::Keep { what, source }));
+                }
+            };
+            blob.finish()?;
+            kept.push(Layer { content, descriptor: descriptor.in_oci(), diff_id: diff_id.clone() });
+        }
+        Ok(kept)
+    }
+
+    /// An image that runs as this one does, of its lowest layers and one on top of them, which somebody made.
+    pub(crate) fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> Packed {
+        let config = self.config.extended(self.arch, created, lowest.len(), &top.diff_id, by);
+        lowest.push(top);
+        Packed { arch: self.arch, config, layers: lowest }
     }
 
     /// How many layers it has.
@@ -104,7 +147,7 @@ fn manifests(
                 if !is_ours || !(item.is_manifest() || item.is_index()) {
                     continue;
                 }
-                let bytes = source::blob(source, &item, LARGEST_DOCUMENT)?;
+                let bytes = source::document(source, &item)?;
                 let below = manifests(source, &bytes, depth + 1)?;
                 let arch = item.arch();
                 found.extend(
@@ -159,7 +202,7 @@ impl Shipment {
     }
 
     fn add(&mut self, source: &mut dyn Source, item: &Descriptor, depth: usize) -> Result<(), ReadError> {
-        let bytes = source::blob(source, item, LARGEST_DOCUMENT)?;
+        let bytes = source::document(source, item)?;
         let what = format!("document {}", item.digest);
         let known: BTreeSet<_> = self.blobs.iter().map(|blob| blob.digest.clone()).collect();
         match Document::read(&bytes, &what)? {

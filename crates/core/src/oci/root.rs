@@ -1,6 +1,7 @@
 //! A root file system. What its files hold may be elsewhere. Owners are not kept: everything belongs to root.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Bound;
 
 use crate::links::{self, Found, Walk};
@@ -19,6 +20,8 @@ pub struct Entry {
     pub mode: u32,
     /// What it is.
     pub kind: Kind,
+    /// Its SELinux label, if it has one.
+    pub label: Option<String>,
 }
 
 /// What an entry is.
@@ -37,12 +40,12 @@ pub enum Kind {
 impl Entry {
     /// A folder that everybody may look into.
     pub fn folder() -> Self {
-        Self { mode: 0o755, kind: Kind::Folder }
+        Self { mode: 0o755, kind: Kind::Folder, label: None }
     }
 
     /// A file.
     pub fn file(mode: u32, content: impl Into<Content>) -> Self {
-        Self { mode, kind: Kind::File(content.into()) }
+        Self { mode, kind: Kind::File(content.into()), label: None }
     }
 
     /// The bytes of a file, where they are in memory.
@@ -55,7 +58,7 @@ impl Entry {
 
     /// A symbolic link.
     pub fn link(target: impl Into<String>) -> Self {
-        Self { mode: 0o777, kind: Kind::Link(target.into()) }
+        Self { mode: 0o777, kind: Kind::Link(target.into()), label: None }
     }
 }
 
@@ -134,6 +137,11 @@ impl Root {
     pub fn read(&self, path: &str) -> Option<&[u8]> {
         self.file(path)?.memory()
     }
+
+    /// The bytes of the file that a path leads to, brought into memory where they are elsewhere; none of a file with more than `most`.
+    pub fn load(&self, path: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+        self.file(path).filter(|content| content.len() <= most).map(Content::read).transpose()
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +153,7 @@ mod tests {
         let mut root = Root::default();
         root.put("a/b/c", Entry::file(0o644, b"x"));
         root.put("a-b", Entry::file(0o644, b"y"));
-        root.put("a", Entry { mode: 0o700, kind: Kind::Folder });
+        root.put("a", Entry { mode: 0o700, ..Entry::folder() });
         assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b", "a/b/c"]);
 
         root.put("a/b", Entry::link("/a-b"));

@@ -1,15 +1,17 @@
 //! Where blobs come from: a layout, an archive, a registry. Nothing that comes from there is believed: sizes and
-//! digests are compared before anything is read.
+//! digests are compared while it is read, and before anything of it is used.
 
+use std::io::Read;
+
+use super::blob::Blob;
 use super::descriptor::Descriptor;
-use super::digest::Digest;
 use super::error::{Failure, ReadError};
 
 /// No manifest or configuration is larger; registries refuse larger ones.
 pub const LARGEST_DOCUMENT: u64 = 4 << 20;
 
 /// No layer is larger as it is stored.
-pub const LARGEST_LAYER: u64 = 1 << 30;
+pub const LARGEST_LAYER: u64 = 2 << 30;
 
 /// Somewhere with blobs.
 pub trait Source {
@@ -17,8 +19,8 @@ pub trait Source {
     /// [`LARGEST_DOCUMENT`] bytes.
     fn top(&mut self) -> Result<Vec<u8>, Failure>;
 
-    /// The bytes of a blob. It need not be verified, and no more than the size in the descriptor has to be read.
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, Failure>;
+    /// The bytes of a blob. They need not be verified, and no more than the size in the descriptor has to be there.
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure>;
 }
 
 /// The top document of a source.
@@ -33,21 +35,27 @@ pub(super) fn top(source: &mut dyn Source) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// A blob, verified.
-pub fn blob(source: &mut dyn Source, descriptor: &Descriptor, most: u64) -> Result<Vec<u8>, ReadError> {
+/// A manifest, a list of them or a configuration, verified.
+pub(super) fn document(source: &mut dyn Source, descriptor: &Descriptor) -> Result<Vec<u8>, ReadError> {
+    let mut blob = open(source, descriptor, LARGEST_DOCUMENT)?;
+    let mut bytes = Vec::new();
+    // What went wrong is told at the end.
+    let _ = blob.read_to_end(&mut bytes);
+    blob.finish()?;
+    Ok(bytes)
+}
+
+/// A blob, which is verified while it is read.
+pub fn blob<'s>(source: &'s mut dyn Source, descriptor: &Descriptor) -> Result<Blob<'s>, ReadError> {
+    open(source, descriptor, LARGEST_LAYER)
+}
+
+fn open<'s>(source: &'s mut dyn Source, descriptor: &Descriptor, most: u64) -> Result<Blob<'s>, ReadError> {
     let what = || format!("blob {}", descriptor.digest);
     if descriptor.size > most {
         return Err(ReadError::Large { what: what(), size: descriptor.size, most });
     }
     let bytes =
         source.blob(descriptor).map_err(|failure| ReadError::Source { what: what(), source: failure })?;
-    let got = bytes.len() as u64;
-    if got != descriptor.size {
-        return Err(ReadError::Size { what: what(), got, want: descriptor.size });
-    }
-    let got = Digest::of(&bytes);
-    if got != descriptor.digest {
-        return Err(ReadError::Digest { what: what(), got, want: descriptor.digest.clone() });
-    }
-    Ok(bytes)
+    Ok(Blob::new(bytes, descriptor))
 }

@@ -74,7 +74,7 @@ fn backend(word: &str) -> Result<Backend, String> {
     })
 }
 
-fn arch(word: &str) -> Result<Arch, String> {
+pub(in crate::commands) fn arch(word: &str) -> Result<Arch, String> {
     let known = Arch::ALL.iter().copied().find(|arch| arch.word() == word);
     known.ok_or_else(|| "want amd64 or arm64".to_owned())
 }
@@ -92,6 +92,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let agents = agents(args)?;
     let name = args.name.as_deref().unwrap_or(args.backend.word());
     let mut extensions = Vec::new();
+    let mut spool = oci::Disk::new()?;
     for agent in &agents {
         let input = args.input.read(&recipe, agent.arch)?;
         let _progress = Progress::start("making the extension");
@@ -107,7 +108,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             created,
         };
         let extension = make(&order)?;
-        let packed = Packed { arch: agent.arch, layer: layer(&extension.tree) };
+        let layer = layer(&extension.tree, &mut spool).context("cannot pack the extension")?;
+        let packed = Packed::of(agent.arch, layer, created);
         extensions.push((extension, packed));
     }
     let (extensions, packed): (Vec<_>, Vec<_>) = extensions.into_iter().unzip();
@@ -119,7 +121,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             versions.join(", ")
         );
     }
-    let layout = Layout::pack(&packed, &version.replace(['~', '+'], "-"), created);
+    let layout = Layout::pack(&packed, &version.replace(['~', '+'], "-"));
     oci::write(&layout, &args.out)?;
     let sboms = sboms(&args.out, &extensions);
     for (path, extension) in sboms.iter().zip(&extensions) {
@@ -143,7 +145,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 /// When it is said to have been made: never, unless <https://reproducible-builds.org/specs/source-date-epoch/> says when.
-fn created() -> anyhow::Result<Moment> {
+pub(in crate::commands) fn created() -> anyhow::Result<Moment> {
     let seconds = match env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text
             .parse()
@@ -223,7 +225,7 @@ impl Done<'_> {
             let files: usize = extension.parts.iter().map(|part| part.files).sum();
             let bytes: u64 = extension.parts.iter().map(|part| part.bytes).sum();
             rows.push(vec![arch.clone(), "together".to_owned(), files.to_string(), size(bytes)]);
-            rows.push(vec![arch, "packed".to_owned(), String::new(), size(packed.layer.descriptor.size)]);
+            rows.push(vec![arch, "packed".to_owned(), String::new(), size(packed.size())]);
         }
         table::print(out, &["for", "part", "files", "size"], &rows)?;
         for extension in self.extensions.iter().filter(|extension| !extension.unlicensed.is_empty()) {
@@ -246,8 +248,8 @@ impl Done<'_> {
             json!({
                 "arch": extension.arch.word(),
                 "parts": extension.parts.iter().map(part).collect::<Vec<_>>(),
-                "packed_bytes": packed.layer.descriptor.size,
-                "layer": packed.layer.descriptor.digest.to_string(),
+                "packed_bytes": packed.size(),
+                "layer": packed.layers.first().map(|layer| layer.descriptor.digest.to_string()),
                 "without_licence_text": extension.unlicensed,
                 "sbom": sbom.display().to_string(),
             })

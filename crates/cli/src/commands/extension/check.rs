@@ -7,19 +7,19 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ichor_core::cluster::value::TalosVersion;
-use ichor_core::oci::{Image, LAYOUT};
+use ichor_core::oci::{Archive, Image, LAYOUT, Source};
 use ichor_core::talos::extension::{self, Verdict};
 use ichor_core::talos::release;
 
 use super::answer::{Answer, Form};
 use super::folder;
 use crate::commands::talos::known_release;
-use crate::oci::Place;
+use crate::oci::{Disk, Place, archive};
 
 /// Say what Talos would say of a system extension, and what it would pass over without a word
 ///
-/// An unpacked extension is a folder with manifest.yaml and rootfs. Its image is an OCI layout or an OCI archive, as `ichor extension
-/// build` writes it. Any other file is taken for a service definition, of which an extension has one for each service in
+/// An unpacked extension is a folder with manifest.yaml and rootfs, or a tar archive of one. Its image is an OCI layout or an OCI archive, as
+/// `ichor extension build` writes it. Any other file is taken for a service definition, of which an extension has one for each service in
 /// rootfs/usr/local/etc/containers. Warnings never make an extension invalid: Talos takes it,
 /// and it cannot be meant so.
 #[derive(Debug, clap::Args)]
@@ -63,14 +63,22 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 /// What a release says of the image of an extension; where it is for several architectures, of the first that is not flawless.
 fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
-    let mut source = Place::parse(given)?.open(false)?;
+    let mut spool = Disk::new()?;
+    let mut source: Box<dyn Source> = match Place::parse(given)? {
+        Place::File(path) => match archive(&path)? {
+            Archive::Extension(root) => return Ok(ichor_core::extension::judge(&root, talos)?),
+            Archive::Layout(unpacked) => Box::new(unpacked),
+        },
+        place => place.open(false)?,
+    };
     let images = Image::all(&mut *source)?;
     if images.is_empty() {
         bail!("there is no image for amd64 or arm64 in it");
     }
     let mut verdict = Verdict::default();
     for image in images {
-        verdict = ichor_core::extension::judge(&image.unpack(&mut *source, &|| {})?, talos);
+        let root = image.unpack(&mut *source, &mut spool, &|| {})?;
+        verdict = ichor_core::extension::judge(&root, talos)?;
         if verdict != Verdict::default() {
             break;
         }

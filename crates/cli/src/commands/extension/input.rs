@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use ichor_core::cluster::section::Arch;
 use ichor_core::extension::{Recipe, debian};
-use ichor_core::oci::{Image, MOST_UNPACKED, Root};
+use ichor_core::oci::{Image, MOST_UNPACKED, Memory, Root};
 
 use crate::apt;
 use crate::oci::{self, Place};
@@ -64,7 +64,8 @@ impl Given {
         let mut source = place.open(self.insecure)?;
         let image = Image::find(&mut *source, arch)?;
         let progress = Progress::count("reading layers", image.layers());
-        let root = image.unpack(&mut *source, &|| progress.step())?;
+        // Programs are looked into, and are in memory for that.
+        let root = image.unpack(&mut *source, &mut Memory::default(), &|| progress.step())?;
         Ok(Input { root, origin: place.origin(&image.digest) })
     }
 }

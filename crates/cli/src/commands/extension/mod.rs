@@ -10,6 +10,8 @@ mod push;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub(super) use build::{arch, created};
+
 /// Make, judge and push system extensions of Talos
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

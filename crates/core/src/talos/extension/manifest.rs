@@ -1,6 +1,7 @@
 //! `manifest.yaml`: what an extension is called, and which releases it is for.
 
 use super::compatibility;
+use super::metadata::Metadata;
 use super::reader::{self, Reader};
 use super::tree::{Kind, MANIFEST, Tree};
 use super::verdict::{Remark, Verdict};
@@ -10,14 +11,17 @@ use crate::talos::yaml::Node;
 /// The version of the format, of which there is one.
 const VERSION: &str = "v1alpha1";
 
-const METADATA: [&str; 6] = ["name", "version", "author", "description", "compatibility", "extraInfo"];
-
 #[derive(Default)]
 struct Manifest {
     version: String,
-    /// Name, version, author and description.
-    texts: [String; 4],
-    constraint: String,
+    metadata: Metadata,
+}
+
+/// What the extension in a tree says that it is; none where its manifest cannot be read.
+pub(super) fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<Metadata> {
+    let bytes = tree.resolve("", MANIFEST).and_then(|target| tree.text(&target))?;
+    let root = reader::document(MANIFEST, bytes, talos).ok()?;
+    Manifest::read(&root, talos).ok().map(|(manifest, _)| manifest.metadata)
 }
 
 /// Judges the manifest that lies at the top.
@@ -47,14 +51,15 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
         verdict.problem(at("version", &message, "write `version: v1alpha1`"));
     }
     let path = "metadata.compatibility.talos.version";
-    if let Some((message, fix)) = compatibility::refusal(&manifest.constraint, talos) {
+    let metadata = &manifest.metadata;
+    if let Some((message, fix)) = compatibility::refusal(&metadata.constraint, talos) {
         verdict.problem(at(path, &message, &fix));
     }
-    if manifest.constraint.is_empty() {
+    if metadata.constraint.is_empty() {
         let fix = "say which releases it was made for, such as `\">= v1.12.0\"`";
         verdict.warn(at(path, "missing: Talos takes the extension in every release", fix));
     }
-    for (name, _) in METADATA.iter().zip(&manifest.texts).filter(|(_, text)| text.is_empty()) {
+    for (name, _) in metadata.texts().into_iter().filter(|(_, text)| text.is_empty()) {
         let message = "missing: Talos takes that, and lists the extension without it";
         verdict.warn(at(&format!("metadata.{name}"), message, &format!("write `{name}` below `metadata`")));
     }
@@ -69,26 +74,10 @@ impl Manifest {
         for (name, path, value) in reader.fields(root, "", &["version", "metadata"]) {
             match name {
                 "version" => manifest.version = reader.text(value, &path),
-                _ => manifest.read_metadata(&mut reader, value, &path),
+                _ => manifest.metadata = Metadata::read(&mut reader, value, &path),
             }
         }
         reader.finish(manifest)
-    }
-
-    fn read_metadata(&mut self, reader: &mut Reader<'_>, node: &Node, path: &str) {
-        for (name, path, value) in reader.fields(node, path, &METADATA) {
-            match (name, METADATA.iter().position(|known| *known == name)) {
-                ("compatibility", _) => {
-                    for (_, path, value) in reader.fields(value, &path, &["talos"]) {
-                        for (_, path, value) in reader.fields(value, &path, &["version"]) {
-                            self.constraint = reader.text(value, &path);
-                        }
-                    }
-                }
-                (_, Some(nth)) if nth < self.texts.len() => self.texts[nth] = reader.text(value, &path),
-                _ => drop(reader.text(value, &path)),
-            }
-        }
     }
 }
 

@@ -12,13 +12,17 @@
 mod caution;
 mod compatibility;
 mod contents;
+mod layers;
 mod manifest;
+mod metadata;
 mod reader;
 mod service;
 mod services;
 mod tree;
 mod verdict;
 
+pub use layers::{LAYERS, Layer, manifest};
+pub use metadata::Metadata;
 pub use tree::{Entry, Kind, Tree};
 pub use verdict::{Remark, Verdict};
 
@@ -49,6 +53,16 @@ pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
         verdict.problem(Remark::of(tree::ROOT, "missing: there is nothing to add to the node", fix));
     }
     verdict
+}
+
+/// What an unpacked extension says that it is; none where its manifest cannot be read.
+pub fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<Metadata> {
+    manifest::metadata(tree, talos)
+}
+
+/// The names of the services in an unpacked extension, with the files that define them. What the node cannot use is left out.
+pub fn services(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
+    services::names(tree, talos)
 }
 
 /// Judges the text of a service definition as a release does; `file` is what it is called.

@@ -52,6 +52,17 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     orphans(tree, &started, verdict);
 }
 
+/// The names of services that the node starts, with their files.
+pub(super) fn names(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
+    let name = |path: &str| {
+        let bytes = tree.text(&tree.definition_file(path)?)?;
+        let definition = Definition::read(path, bytes, talos);
+        let service = definition.service.filter(|_| definition.problems.is_empty())?;
+        Some((service.name, path.to_owned()))
+    };
+    tree.definitions().filter_map(name).collect()
+}
+
 /// A file whose name is not that of its service.
 pub(super) fn name_warning(path: &str, file: &str, service: &Service) -> Option<Remark> {
     let wanted = format!("{}.yaml", service.name);

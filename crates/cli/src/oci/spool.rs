@@ -1,0 +1,103 @@
+//! Long contents on disk, in a file without a name that ends with the program.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ichor_core::media::{Content, Image};
+use ichor_core::oci::{Fill, Spool};
+
+/// How much is written at once.
+const BUFFER: usize = 256 << 10;
+
+/// A file that contents are kept in, one behind the other.
+pub(crate) struct Disk {
+    file: Arc<File>,
+    end: u64,
+}
+
+impl Disk {
+    /// Makes one where this machine keeps such files: `$TMPDIR`, or `/tmp`.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let file = tempfile::tempfile().with_context(|| {
+            let folder = std::env::temp_dir();
+            format!("cannot make a file in {}; $TMPDIR names another folder", folder.display())
+        })?;
+        Ok(Self { file: Arc::new(file), end: 0 })
+    }
+}
+
+impl Spool for Disk {
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+        let tail = Tail { file: &self.file, at: self.end };
+        let mut out = BufWriter::with_capacity(BUFFER, tail);
+        fill(&mut out)?;
+        let end = out.into_inner().map_err(io::IntoInnerError::into_error)?.at;
+        let kept = Kept { file: Arc::clone(&self.file), start: self.end, length: end - self.end };
+        self.end = end;
+        Ok(Content::of(Arc::new(kept)))
+    }
+}
+
+/// Writes at the end of a file.
+struct Tail<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Write for Tail<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write_at(bytes, self.at)?;
+        self.at += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A part of the file.
+struct Kept {
+    file: Arc<File>,
+    start: u64,
+    length: u64,
+}
+
+impl Image for Kept {
+    fn size(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.file.read_exact_at(buffer, self.start + offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_stay_apart_and_outlive_who_kept_them() {
+        let mut disk = Disk::new().unwrap();
+        let one = disk.keep(&mut &b"first"[..]).unwrap();
+        let failed = disk.write(Box::new(|out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        }));
+        let two = disk.keep(&mut &b"second"[..]).unwrap();
+        drop(disk);
+
+        assert!(failed.is_err());
+        assert_eq!((one.read().unwrap(), two.read().unwrap()), (b"first".to_vec(), b"second".to_vec()));
+        assert!(one.read_at(3, &mut [0; 3]).is_err(), "not into the next");
+        assert!(one.memory().is_none());
+    }
+}

@@ -1,0 +1,140 @@
+//! A blob that is verified while it is read.
+
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256};
+
+use super::descriptor::Descriptor;
+use super::digest::Digest;
+use super::error::ReadError;
+
+/// The bytes of a blob, as they come. Its end is an error where the whole is not what its descriptor says, so that nothing
+/// of it may be used before [`Blob::finish`] says that it is.
+pub struct Blob<'s> {
+    inner: io::Take<Box<dyn Read + 's>>,
+    descriptor: Descriptor,
+    sum: Sha256,
+    got: u64,
+    /// What was found at the end, or before.
+    verdict: Option<Result<(), ReadError>>,
+}
+
+impl<'s> Blob<'s> {
+    pub(super) fn new(inner: Box<dyn Read + 's>, descriptor: &Descriptor) -> Self {
+        // One byte more tells that there are too many.
+        let inner = inner.take(descriptor.size.saturating_add(1));
+        Self { inner, descriptor: descriptor.clone(), sum: Sha256::new(), got: 0, verdict: None }
+    }
+
+    /// Reads what is left, and says whether all of it was what its descriptor says.
+    pub fn finish(mut self) -> Result<(), ReadError> {
+        // An error is in the verdict.
+        let _ = io::copy(&mut self, &mut io::sink());
+        self.verdict.unwrap_or(Ok(()))
+    }
+
+    /// Why it could not be read, as far as it was. Nothing more is read: who has no use for the rest need not wait for it.
+    pub fn failure(self) -> Option<ReadError> {
+        self.verdict.and_then(Result::err)
+    }
+
+    fn what(&self) -> String {
+        format!("blob {}", self.descriptor.digest)
+    }
+
+    fn judge(&self) -> Result<(), ReadError> {
+        let (got, want) = (self.got, self.descriptor.size);
+        if got != want {
+            return Err(ReadError::Size { what: self.what(), got, want });
+        }
+        let (got, want) = (Digest::end(self.sum.clone()), &self.descriptor.digest);
+        if got != *want {
+            return Err(ReadError::Digest { what: self.what(), got, want: want.clone() });
+        }
+        Ok(())
+    }
+
+    /// Remembers what was found, and says it to who reads.
+    fn end(&mut self, verdict: Result<(), ReadError>) -> io::Result<usize> {
+        let said = verdict.as_ref().map_or_else(|error| Err(io::Error::other(error.to_string())), |()| Ok(0));
+        self.verdict = Some(verdict);
+        said
+    }
+}
+
+impl Read for Blob<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.verdict {
+            Some(Ok(())) => return Ok(0),
+            Some(Err(error)) => return Err(io::Error::other(error.to_string())),
+            None if buffer.is_empty() => return Ok(0),
+            None => {}
+        }
+        match self.inner.read(buffer) {
+            Ok(0) => {
+                let verdict = self.judge();
+                self.end(verdict)
+            }
+            Ok(read) => {
+                self.sum.update(&buffer[..read]);
+                self.got += read as u64;
+                Ok(read)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => {
+                let verdict = Err(ReadError::Source { what: self.what(), source: error.into() });
+                self.end(verdict)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8], descriptor: &Descriptor) -> (Option<Vec<u8>>, Result<(), ReadError>) {
+        let mut blob = Blob::new(Box::new(bytes), descriptor);
+        let mut all = Vec::new();
+        let read = blob.read_to_end(&mut all);
+        (read.ok().map(|_| all), blob.finish())
+    }
+
+    #[test]
+    fn the_end_is_an_error_where_the_bytes_are_others() {
+        let descriptor = Descriptor::of("x", b"abc");
+
+        assert!(matches!(read(b"abc", &descriptor), (Some(all), Ok(())) if all == b"abc"));
+        assert!(matches!(read(b"abd", &descriptor), (None, Err(ReadError::Digest { .. }))));
+        assert!(matches!(read(b"ab", &descriptor), (None, Err(ReadError::Size { got: 2, .. }))));
+        let endless = read(&[b'a'; 1000], &descriptor);
+        assert!(matches!(endless, (None, Err(ReadError::Size { got: 4, .. }))), "no more than is needed");
+    }
+
+    #[test]
+    fn what_nobody_read_is_verified_too() {
+        let descriptor = Descriptor::of("x", b"abc");
+        let finished = |bytes: &'static [u8]| Blob::new(Box::new(bytes), &descriptor).finish();
+
+        assert!(finished(b"abc").is_ok());
+        assert!(finished(b"abd").is_err());
+    }
+
+    #[test]
+    fn a_source_that_breaks_off_is_told() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("the cable was pulled"))
+            }
+        }
+        let descriptor = Descriptor::of("x", b"abc");
+        let half = b"a".chain(Broken);
+        let mut blob = Blob::new(Box::new(half), &descriptor);
+
+        assert!(blob.read_to_end(&mut Vec::new()).is_err());
+
+        let Err(ReadError::Source { source, .. }) = blob.finish() else { panic!("not told") };
+        assert_eq!(source.to_string(), "the cable was pulled");
+    }
+}

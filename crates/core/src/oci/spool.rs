@@ -1,0 +1,101 @@
+//! Where long contents are kept while an image is unpacked or packed.
+
+use std::io::{self, Read, Write};
+
+use crate::media::Content;
+
+/// As much is kept in memory and no more, whatever an image promises.
+const MOST_IN_MEMORY: u64 = 2 << 30;
+
+/// Somewhere with room for long contents: a file, or memory.
+pub trait Spool {
+    /// Keeps what `fill` writes.
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content>;
+
+    /// Keeps what a reader gives, to its end.
+    fn keep(&mut self, bytes: &mut dyn Read) -> io::Result<Content> {
+        self.write(Box::new(|out| io::copy(bytes, out).map(drop)))
+    }
+}
+
+/// What writes a content.
+pub type Fill<'f> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'f>;
+
+/// Memory. Only for what is needed in it, such as the programs of an image that are looked into.
+#[derive(Debug)]
+pub struct Memory {
+    left: u64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { left: MOST_IN_MEMORY }
+    }
+}
+
+impl Spool for Memory {
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+        let mut bounded = Bounded { bytes: Vec::new(), left: self.left };
+        fill(&mut bounded)?;
+        self.left = bounded.left;
+        Ok(bounded.bytes.into())
+    }
+}
+
+/// Bytes, and how many more may come.
+struct Bounded {
+    bytes: Vec<u8>,
+    left: u64,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let full = || io::Error::other(format!("more than {} GiB in memory", MOST_IN_MEMORY >> 30));
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(full)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps how long contents are, and nothing of what they hold.
+pub(crate) struct Lengths;
+
+impl Spool for Lengths {
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+        let mut length = Length(0);
+        fill(&mut length)?;
+        Ok(Content::zeros(length.0))
+    }
+}
+
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_to_an_end() {
+        let mut memory = Memory { left: 5 };
+
+        assert_eq!(memory.keep(&mut &b"abc"[..]).unwrap(), b"abc".into());
+        assert!(memory.keep(&mut &b"def"[..]).is_err());
+        assert_eq!(memory.keep(&mut &b"de"[..]).unwrap(), b"de".into());
+        assert_eq!(Lengths.keep(&mut &b"abc"[..]).unwrap(), Content::zeros(3));
+    }
+}

@@ -1,0 +1,666 @@
+//! Layers: tar archives that are laid over one another.
+//!
+//! [`Unpack`] lays them over each other as container runtimes do: what a later layer has takes the place of what an
+//! earlier one had, and `.wh.NAME` takes it away. An archive is read once, from its start to its end. Short files stay in memory, long
+//! ones are kept in a [`Spool`], and nothing is written under a name of an archive, so that none leads out of the root file
+//! system; what cannot be meant well is refused all the same. [`layer`](super::layer()) is the way back.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256};
+use tar::{Archive, EntryType};
+
+use super::compression::plain;
+use super::digest::Digest;
+use super::root::{Entry, Kind, Root};
+use super::spool::Spool;
+use crate::media::Content;
+
+/// No root file system is larger unpacked, whatever its layers promise. Talos' imager has a gigabyte and a half.
+pub const MOST_UNPACKED: u64 = 4 << 30;
+
+/// More files and folders than any image has.
+const MOST_ENTRIES: usize = 1_000_000;
+
+/// All names, links and labels together are shorter.
+const MOST_NAMES: usize = 256 << 20;
+
+/// What an archive says of one entry is shorter: its names, its attributes, where its holes are.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// Files up to this length stay in memory: manifests and definitions are among them.
+const SHORT: u64 = 1 << 20;
+
+/// As much stays there together.
+const SHORT_TOGETHER: u64 = 32 << 20;
+
+/// How archives tell the SELinux label of an entry.
+pub(super) const LABEL: &str = "SCHILY.xattr.security.selinux";
+
+/// A name that takes away what lower layers have.
+const WHITEOUT: &str = ".wh.";
+
+/// A name that takes away everything that lower layers have in its folder.
+const OPAQUE: &str = ".wh..wh..opq";
+
+/// A layer that cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// It is not an archive, or ends too soon.
+    #[error("not a whole tar archive")]
+    Broken(#[from] io::Error),
+    /// There is no room for what it holds.
+    #[error("cannot keep `{name}`")]
+    Keep {
+        /// The file.
+        name: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A name that leads out of the root file system.
+    #[error("`{0}` leads out of the root file system; such an archive is not unpacked")]
+    Outside(String),
+    /// A name that is not text.
+    #[error("`{0}` is not UTF-8; such an archive is not unpacked")]
+    Name(String),
+    /// A hard link to nothing.
+    #[error("`{name}` is a hard link to `{target}`, which is no file of it")]
+    HardLink {
+        /// The link.
+        name: String,
+        /// Where it should lead.
+        target: String,
+    },
+    /// A link that leads to no name.
+    #[error("`{0}` is a link to no name")]
+    Target(String),
+    /// An entry of a type that is not known.
+    #[error("`{0}` is neither a file, a folder, a link nor a device")]
+    Type(String),
+    /// A path through something that is no folder.
+    #[error("`{0}` goes through something that is no folder")]
+    Through(String),
+    /// More than any image has.
+    #[error("more than {} GiB when unpacked, or more than {MOST_ENTRIES} entries: no image is that large", MOST_UNPACKED >> 30)]
+    Bomb,
+    /// Its contents are not those its image names.
+    #[error("its unpacked SHA-256 is {got}, and its image says {want}")]
+    DiffId {
+        /// The sum it has.
+        got: Digest,
+        /// The sum it should have.
+        want: Digest,
+    },
+}
+
+/// Layers on their way to a root file system.
+pub struct Unpack<'s> {
+    spool: &'s mut dyn Spool,
+    root: Root,
+    contents: u64,
+    short: u64,
+    names: usize,
+    entries: usize,
+    rules: Rules,
+}
+
+/// Whose archives are laid over each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rules {
+    /// Layers of an image: whiteouts take away, and a folder takes the place of a link.
+    Layers,
+    /// Packages of Debian: nothing takes away, and a link to a folder is as good as a folder.
+    Packages,
+}
+
+/// How much more an archive may have, of all and of what it says of one entry.
+struct Budget {
+    all: Cell<u64>,
+    header: Cell<u64>,
+    is_spent: Cell<bool>,
+}
+
+impl Budget {
+    /// From now on what is read are contents, which are counted elsewhere.
+    fn contents(&self) {
+        self.header.set(u64::MAX);
+    }
+
+    fn spend(&self, length: usize) -> io::Result<()> {
+        let left = |budget: &Cell<u64>| budget.get().checked_sub(length as u64);
+        let Some((all, header)) = left(&self.all).zip(left(&self.header)) else {
+            self.is_spent.set(true);
+            return Err(io::Error::other(LayerError::Bomb));
+        };
+        self.all.set(all);
+        self.header.set(header);
+        Ok(())
+    }
+}
+
+/// Counts and sums up what is read.
+struct Counted<'b, R> {
+    inner: R,
+    sum: Sha256,
+    budget: &'b Budget,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.sum.update(&buffer[..read]);
+        self.budget.spend(read)?;
+        Ok(read)
+    }
+}
+
+/// Tells apart who failed: who is read, or who keeps what is read.
+struct Watched<R> {
+    inner: R,
+    has_failed: bool,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).inspect_err(|_| self.has_failed = true)
+    }
+}
+
+impl<'s> Unpack<'s> {
+    /// Begins with nothing. Long files go to the spool.
+    pub fn new(spool: &'s mut dyn Spool) -> Self {
+        Self {
+            spool,
+            root: Root::default(),
+            contents: 0,
+            short: 0,
+            names: 0,
+            entries: 0,
+            rules: Rules::Layers,
+        }
+    }
+
+    /// Begins with a root file system that packages are unpacked into.
+    pub(crate) fn over(root: Root, spool: &'s mut dyn Spool) -> Self {
+        Self { root, rules: Rules::Packages, ..Self::new(spool) }
+    }
+
+    /// Lays a layer over what is there. `diff_id` is the sum of the archive without its compression.
+    pub fn layer(&mut self, stored: impl Read, diff_id: Option<&Digest>) -> Result<(), LayerError> {
+        self.paths(stored, diff_id).map(drop)
+    }
+
+    /// What came of all layers.
+    pub fn finish(self) -> Root {
+        self.root
+    }
+
+    /// Lays an archive over what is there, and says which paths came with it.
+    pub(crate) fn paths(
+        &mut self,
+        stored: impl Read,
+        diff_id: Option<&Digest>,
+    ) -> Result<BTreeSet<String>, LayerError> {
+        let budget = Budget {
+            all: Cell::new(MOST_UNPACKED),
+            header: Cell::new(LONGEST_HEADER),
+            is_spent: Cell::new(false),
+        };
+        let unpacked = self.archive(stored, diff_id, &budget);
+        if budget.is_spent.get() { Err(LayerError::Bomb) } else { unpacked }
+    }
+
+    fn archive(
+        &mut self,
+        stored: impl Read,
+        diff_id: Option<&Digest>,
+        budget: &Budget,
+    ) -> Result<BTreeSet<String>, LayerError> {
+        let mut counted = Counted { inner: plain(stored)?, sum: Sha256::new(), budget };
+        let mut archive = Archive::new(&mut counted);
+        let mut fresh = BTreeSet::new();
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            budget.contents();
+            self.entry(&mut entry, &mut fresh)?;
+            // What nobody asked for. Of a sparse file only what is stored is skipped, by the archive itself.
+            if entry.header().entry_type() != EntryType::GNUSparse {
+                io::copy(&mut entry, &mut io::sink())?;
+            }
+            budget.header.set(LONGEST_HEADER);
+        }
+        budget.contents();
+        io::copy(&mut counted, &mut io::sink())?;
+        let got = Digest::end(counted.sum);
+        match diff_id {
+            Some(want) if *want != got => Err(LayerError::DiffId { got, want: want.clone() }),
+            _ => Ok(fresh),
+        }
+    }
+
+    fn entry<R: Read>(
+        &mut self,
+        entry: &mut tar::Entry<'_, R>,
+        fresh: &mut BTreeSet<String>,
+    ) -> Result<(), LayerError> {
+        self.entries += 1;
+        if self.entries.max(self.root.len()) > MOST_ENTRIES {
+            return Err(LayerError::Bomb);
+        }
+        let kind = entry.header().entry_type();
+        if kind == EntryType::XGlobalHeader {
+            return Ok(());
+        }
+        let name = inside(&text(&entry.path_bytes())?)?;
+        let Some(path) = self.place(&name)? else { return Ok(()) };
+        let is_done = match self.rules {
+            Rules::Layers => self.whiteout(&path, fresh)?,
+            Rules::Packages => kind == EntryType::Directory && self.is_folder(&path),
+        };
+        if is_done {
+            return Ok(());
+        }
+        let made = self.read(entry, kind, &name)?;
+        let link = if let Kind::Link(target) = &made.kind { target.len() } else { 0 };
+        self.names += path.len() + link + made.label.as_ref().map_or(0, String::len);
+        if self.names > MOST_NAMES {
+            return Err(LayerError::Bomb);
+        }
+        self.root.put(&path, made);
+        fresh.insert(path);
+        Ok(())
+    }
+
+    /// Takes away what a path says, if it is one that does.
+    fn whiteout(&mut self, path: &str, fresh: &BTreeSet<String>) -> Result<bool, LayerError> {
+        let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
+        if last == OPAQUE {
+            self.hide_below(folder, fresh);
+            return Ok(true);
+        }
+        let Some(hidden) = last.strip_prefix(WHITEOUT) else { return Ok(false) };
+        if hidden.is_empty() || hidden == "." || hidden == ".." {
+            return Err(LayerError::Outside(path.to_owned()));
+        }
+        let hidden = if folder.is_empty() { hidden.to_owned() } else { format!("{folder}/{hidden}") };
+        self.hide(&hidden, fresh);
+        Ok(true)
+    }
+
+    /// Whether a path leads to a folder.
+    fn is_folder(&self, path: &str) -> bool {
+        let target = self.root.follow(path).map(|walk| walk.target);
+        target.is_some_and(|target| matches!(self.root.get(&target), Some(Entry { kind: Kind::Folder, .. })))
+    }
+
+    fn read<R: Read>(
+        &mut self,
+        entry: &mut tar::Entry<'_, R>,
+        kind: EntryType,
+        name: &str,
+    ) -> Result<Entry, LayerError> {
+        let mode = entry.header().mode()? & 0o7777;
+        let label = label(entry)?;
+        let target = entry.link_name_bytes().map(|target| text(&target)).transpose()?.unwrap_or_default();
+        let kind = match kind {
+            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+                // What is not stored of a sparse file counts, too.
+                let length = entry.size();
+                if length > MOST_UNPACKED - self.contents {
+                    return Err(LayerError::Bomb);
+                }
+                self.contents += length;
+                Kind::File(self.keep(entry, length, name)?)
+            }
+            EntryType::Link => {
+                let found = self.place(&inside(&target)?)?.and_then(|path| self.root.get(&path).cloned());
+                let is_whole = |entry: &Entry| matches!(entry.kind, Kind::File(_) | Kind::Link(_));
+                let missing = || LayerError::HardLink { name: name.to_owned(), target: target.clone() };
+                return found.filter(is_whole).ok_or_else(missing);
+            }
+            EntryType::Symlink if target.is_empty() || target.contains('\0') => {
+                return Err(LayerError::Target(name.to_owned()));
+            }
+            EntryType::Symlink => Kind::Link(target),
+            EntryType::Directory => Kind::Folder,
+            EntryType::Char | EntryType::Block => Kind::Special("device"),
+            EntryType::Fifo => Kind::Special("pipe"),
+            _ => return Err(LayerError::Type(name.to_owned())),
+        };
+        Ok(Entry { mode, kind, label })
+    }
+
+    /// The contents of a file, where they are from now on.
+    fn keep(&mut self, file: &mut dyn Read, length: u64, name: &str) -> Result<Content, LayerError> {
+        let content = if length <= SHORT.min(SHORT_TOGETHER - self.short) {
+            self.short += length;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Content::from(bytes)
+        } else {
+            let mut watched = Watched { inner: file, has_failed: false };
+            let kept = self.spool.keep(&mut watched);
+            kept.map_err(|source| {
+                if watched.has_failed {
+                    LayerError::Broken(source)
+                } else {
+                    LayerError::Keep { name: name.to_owned(), source }
+                }
+            })?
+        };
+        if content.len() < length {
+            return Err(LayerError::Broken(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(content)
+    }
+
+    /// Where a name of an archive lies: links of lower layers among its folders are followed. Nothing for the top itself.
+    fn place(&self, name: &str) -> Result<Option<String>, LayerError> {
+        let Some((folder, last)) = name.rsplit_once('/') else {
+            return Ok(Some(name.to_owned()).filter(|name| !name.is_empty()));
+        };
+        let mut at = String::new();
+        for step in folder.split('/') {
+            let next = if at.is_empty() { step.to_owned() } else { format!("{at}/{step}") };
+            at = match self.root.get(&next).map(|entry| &entry.kind) {
+                // Made by the entry that needs it.
+                None | Some(Kind::Folder) => next,
+                Some(Kind::Link(_)) => {
+                    let walk = self.root.follow(&next).ok_or_else(|| LayerError::Through(name.to_owned()))?;
+                    walk.target
+                }
+                Some(_) => return Err(LayerError::Through(name.to_owned())),
+            };
+        }
+        Ok(Some(if at.is_empty() { last.to_owned() } else { format!("{at}/{last}") }))
+    }
+
+    /// Takes away what lower layers have at a path.
+    fn hide(&mut self, path: &str, fresh: &BTreeSet<String>) {
+        if fresh.contains(path) || has_below(fresh, path) {
+            self.hide_below(path, fresh);
+        } else {
+            self.root.remove(path);
+        }
+    }
+
+    /// Takes away what lower layers have in a folder.
+    fn hide_below(&mut self, folder: &str, fresh: &BTreeSet<String>) {
+        let old = |path: &&str| !fresh.contains(*path) && !has_below(fresh, path);
+        let hidden: Vec<_> =
+            self.root.below(folder).map(|(path, _)| path).filter(old).map(str::to_owned).collect();
+        for path in &hidden {
+            self.root.remove(path);
+        }
+    }
+}
+
+fn has_below(paths: &BTreeSet<String>, folder: &str) -> bool {
+    let prefix = format!("{folder}/");
+    paths.range(prefix.clone()..).next().is_some_and(|path| path.starts_with(&prefix))
+}
+
+fn text(bytes: &[u8]) -> Result<String, LayerError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| LayerError::Name(bytes.escape_ascii().to_string()))?;
+    Ok(text.to_owned())
+}
+
+/// The SELinux label of an entry. Those who read it from a disk keep the zero at its end.
+fn label<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<Option<String>, LayerError> {
+    let Some(records) = entry.pax_extensions()? else { return Ok(None) };
+    // Other attributes need not be text, and are read for none.
+    let found = records.flatten().find(|record| record.key_bytes() == LABEL.as_bytes());
+    let label = found.map(|record| text(record.value_bytes())).transpose()?;
+    Ok(label.map(|label| label.trim_end_matches('\0').to_owned()).filter(|label| !label.is_empty()))
+}
+
+/// A name of an archive without what means nothing: `./a//b/` is `a/b`, and so is `/a/b`.
+fn inside(name: &str) -> Result<String, LayerError> {
+    let steps: Vec<_> = name.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+    if steps.contains(&"..") || name.contains('\0') {
+        return Err(LayerError::Outside(name.escape_debug().to_string()));
+    }
+    Ok(steps.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tar::{Builder, Header};
+
+    use super::*;
+    use crate::oci::spool::{Fill, Lengths, Memory};
+
+    /// A tar archive of entries as they come: a name, a type and what it holds or where it leads.
+    fn tar(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
+        let mut builder = Builder::new(Vec::new());
+        for (name, kind, text) in entries {
+            let mut header = Header::new_gnu();
+            let bytes = name.as_bytes();
+            header.as_mut_bytes()[..bytes.len()].copy_from_slice(bytes);
+            header.set_mode(0o644);
+            header.set_entry_type(*kind);
+            let is_file = *kind == EntryType::Regular;
+            if !is_file {
+                header.as_mut_bytes()[157..157 + text.len()].copy_from_slice(text.as_bytes());
+            }
+            header.set_size(if is_file { text.len() as u64 } else { 0 });
+            header.set_cksum();
+            builder.append(&header, if is_file { text.as_bytes() } else { b"" }).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    const FILE: EntryType = EntryType::Regular;
+    const FOLDER: EntryType = EntryType::Directory;
+    const LINK: EntryType = EntryType::Symlink;
+    const HARD: EntryType = EntryType::Link;
+
+    fn unpacked(layers: &[&[(&str, EntryType, &str)]]) -> Result<Root, LayerError> {
+        let mut memory = Memory::default();
+        let mut unpack = Unpack::new(&mut memory);
+        for layer in layers {
+            unpack.layer(tar(layer).as_slice(), None)?;
+        }
+        Ok(unpack.finish())
+    }
+
+    fn layered(bytes: &[u8]) -> Result<Root, LayerError> {
+        let mut memory = Memory::default();
+        let mut unpack = Unpack::new(&mut memory);
+        unpack.layer(bytes, None)?;
+        Ok(unpack.finish())
+    }
+
+    fn paths(root: &Root) -> Vec<&str> {
+        root.iter().map(|(path, _)| path).collect()
+    }
+
+    #[test]
+    fn later_layers_hide_what_earlier_ones_have_and_not_their_own() {
+        let lower: &[_] =
+            &[("./a/", FOLDER, ""), ("a/old", FILE, "1"), ("a/d/x", FILE, "1"), ("b", FILE, "1")];
+        let root =
+            unpacked(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
+        assert_eq!(paths(&root), ["a", "a/d", "a/d/x", "b"]);
+        assert_eq!(root.read("b").unwrap(), b"2");
+
+        let root = unpacked(&[lower, &[("b", FILE, "2"), (".wh.b", FILE, "")]]).unwrap();
+        assert_eq!(root.read("b").unwrap(), b"2", "whiteouts are for lower layers alone");
+
+        for opaque in [
+            &[("a/new", FILE, "2"), ("a/.wh..wh..opq", FILE, "")],
+            &[("a/.wh..wh..opq", FILE, ""), ("a/new", FILE, "2")],
+        ] {
+            let root = unpacked(&[lower, opaque]).unwrap();
+            assert_eq!(paths(&root), ["a", "a/new", "b"]);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_a_link_below_is_gone_through() {
+        let merged: &[_] = &[("usr/lib/", FOLDER, ""), ("lib", LINK, "usr/lib"), ("abs", LINK, "/usr/lib")];
+
+        let root = unpacked(&[merged, &[("lib/x", FILE, "1"), ("abs/y", FILE, "2")]]).unwrap();
+
+        assert_eq!(paths(&root), ["abs", "lib", "usr", "usr/lib", "usr/lib/x", "usr/lib/y"]);
+    }
+
+    #[test]
+    fn hard_links_are_the_file_they_lead_to() {
+        let root = unpacked(&[&[("a", FILE, "1")], &[("b", HARD, "/a"), ("a", FILE, "2")]]).unwrap();
+
+        assert_eq!(root.read("b").unwrap(), b"1");
+        assert_eq!(root.read("a").unwrap(), b"2");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_well_is_refused() {
+        let refused = |entries: &[(&str, EntryType, &str)]| unpacked(&[entries]).unwrap_err().to_string();
+        assert!(refused(&[("../x", FILE, "")]).contains("leads out"));
+        assert!(refused(&[("a/../../x", FILE, "")]).contains("leads out"));
+        assert!(refused(&[("a/.wh...", FILE, "")]).contains("leads out"));
+        assert!(refused(&[("a", HARD, "../etc/passwd")]).contains("leads out"));
+        assert!(refused(&[("a", HARD, "b")]).contains("hard link"));
+        assert!(refused(&[("a", FILE, ""), ("a/b", FILE, "")]).contains("no folder"));
+        assert!(refused(&[("a", LINK, "a"), ("a/b", FILE, "")]).contains("no folder"));
+        assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("neither"));
+        assert!(refused(&[("a", LINK, "")]).contains("link to no name"));
+        let whole = tar(&[("a", FILE, "123")]);
+        assert!(Unpack::new(&mut Memory::default()).layer(&whole[..514], None).is_err());
+        let summed = Unpack::new(&mut Memory::default()).layer(whole.as_slice(), Some(&Digest::of(b"")));
+        assert!(matches!(summed, Err(LayerError::DiffId { .. })));
+    }
+
+    #[test]
+    fn links_out_lead_nowhere_and_devices_are_told() {
+        let entries: &[_] = &[("out", LINK, "../../../etc/passwd"), ("null", EntryType::Char, "")];
+        let root = unpacked(&[entries]).unwrap();
+
+        assert!(root.read("out").is_none());
+        assert_eq!(root.get("null").unwrap().kind, Kind::Special("device"));
+    }
+
+    #[test]
+    fn an_archive_that_never_ends_is_stopped() {
+        // A sparse file of eight gigabytes, of which nothing is stored.
+        let mut header = Header::new_gnu();
+        header.set_path("bomb").unwrap();
+        header.set_entry_type(EntryType::GNUSparse);
+        header.set_size(0);
+        header.set_mode(0o644);
+        let gnu = header.as_gnu_mut().unwrap();
+        gnu.realsize.copy_from_slice(b"77777777777\0");
+        gnu.set_is_extended(false);
+        gnu.sparse[0].offset.copy_from_slice(b"77777777777\0");
+        gnu.sparse[0].numbytes.copy_from_slice(b"00000000000\0");
+        header.set_cksum();
+        let mut builder = Builder::new(Vec::new());
+        builder.append(&header, io::empty()).unwrap();
+
+        let refused = layered(&builder.into_inner().unwrap());
+
+        assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
+    }
+
+    /// Has no room.
+    struct Full;
+
+    impl Spool for Full {
+        fn write(&mut self, _: Fill<'_>) -> io::Result<Content> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
+    /// A file of zeros that is never in memory, in an archive.
+    fn long_file(name: &str, length: u64) -> impl Read {
+        let mut header = Header::new_gnu();
+        header.set_path(name).unwrap();
+        header.set_entry_type(EntryType::Regular);
+        header.set_mode(0o644);
+        header.set_size(length);
+        header.set_cksum();
+        let head = io::Cursor::new(header.as_bytes().to_vec());
+        head.chain(io::repeat(0).take(length.next_multiple_of(512) + 1024))
+    }
+
+    #[test]
+    fn only_short_files_stay_in_memory() {
+        let mut lengths = Lengths;
+        let mut unpack = Unpack::new(&mut lengths);
+        unpack.layer(tar(&[("short", FILE, "1")]).as_slice(), None).unwrap();
+        unpack.layer(long_file("long", SHORT + 1), None).unwrap();
+        for nth in 0..40 {
+            unpack.layer(long_file(&format!("many/{nth}"), SHORT), None).unwrap();
+        }
+        let root = unpack.finish();
+
+        let in_memory = root.below("many").filter(|(_, entry)| entry.memory().is_some()).count();
+        assert_eq!(in_memory, 31, "as many as fit beside the first");
+        assert_eq!(root.read("short").unwrap(), b"1");
+        assert_eq!((root.read("long"), root.file("long").unwrap().len()), (None, SHORT + 1));
+        assert_eq!(root.load("long", SHORT).unwrap(), None);
+        assert_eq!(root.load("long", SHORT + 1).unwrap().unwrap().len() as u64, SHORT + 1);
+    }
+
+    #[test]
+    fn a_spool_without_room_is_told_apart_from_a_broken_archive() {
+        let full = Unpack::new(&mut Full).layer(long_file("a/long", SHORT + 1), None);
+        assert!(matches!(full, Err(LayerError::Keep { name, .. }) if name == "a/long"));
+
+        let cut = Unpack::new(&mut Lengths).layer(long_file("long", SHORT + 1).take(SHORT), None);
+        assert!(matches!(cut, Err(LayerError::Broken(_))), "{cut:?}");
+    }
+
+    #[test]
+    fn what_is_said_of_an_entry_is_not_longer_than_memory() {
+        for kind in [b'x', b'L', b'K'] {
+            let mut header = Header::new_ustar();
+            header.set_entry_type(EntryType::new(kind));
+            header.set_size(1 << 30);
+            header.set_cksum();
+            let archive = io::Cursor::new(header.as_bytes().to_vec()).chain(io::repeat(b'a').take(2 << 30));
+
+            let refused = Unpack::new(&mut Lengths).layer(archive, None);
+
+            assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_nobody_could_keep_is_not_begun() {
+        let refused = Unpack::new(&mut Lengths).layer(long_file("long", MOST_UNPACKED + 1), None);
+
+        assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
+    }
+
+    #[test]
+    fn labels_are_kept_and_other_attributes_are_not() {
+        let mut builder = Builder::new(Vec::new());
+        let mut add = |name: &str, kind: EntryType, records: &[(&str, &[u8])]| {
+            builder.append_pax_extensions(records.iter().copied()).unwrap();
+            let mut header = Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o644);
+            header.set_size(0);
+            if kind == HARD {
+                builder.append_link(&mut header, name, "labelled").unwrap();
+            } else {
+                builder.append_data(&mut header, name, io::empty()).unwrap();
+            }
+        };
+        let capability: (&str, &[u8]) = ("SCHILY.xattr.security.capability", b"\x01\n\xff");
+        add("labelled", FILE, &[capability, (LABEL, b"system_u:object_r:bin_t:s0\0")]);
+        add("folder", FOLDER, &[(LABEL, b"a")]);
+        add("empty", FILE, &[(LABEL, b"\0")]);
+        add("hard", HARD, &[]);
+
+        let root = layered(&builder.into_inner().unwrap()).unwrap();
+
+        let label = |path: &str| root.get(path).unwrap().label.as_deref();
+        assert_eq!(label("labelled"), Some("system_u:object_r:bin_t:s0"));
+        assert_eq!((label("folder"), label("empty")), (Some("a"), None));
+        assert_eq!(label("hard"), label("labelled"));
+    }
+}
