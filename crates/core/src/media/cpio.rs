@@ -1,0 +1,228 @@
+//! Archives in the form that a Linux kernel unpacks at its start: cpio, `newc`.
+//!
+//! [`write()`] makes one of a tree as `cpio --reproducible` does, everything root's and without times. [`Reader`] reads one that anybody made,
+//! from its start to its end and never more than is asked for.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use super::content::Content;
+use super::image::ReadError;
+use crate::oci::{Kind, Root};
+
+/// What an entry begins with, and what it begins with when it has a sum of its bytes, which kernels do not look at.
+const MAGIC: &[u8; 6] = b"070701";
+const MAGIC_WITH_SUM: &[u8; 6] = b"070702";
+
+/// How long the description of an entry is: the magic, and 13 numbers of eight digits.
+const HEAD: usize = 6 + 13 * 8;
+
+/// The name of the entry that is the last.
+const TRAILER: &str = "TRAILER!!!";
+
+/// An archive ends with a whole block of this length.
+const BLOCK: u64 = 512;
+
+/// The longest name, with the zero behind it: the longest path of Linux.
+const LONGEST_NAME: usize = 4096;
+
+/// What an entry is, in its mode.
+const KIND: u32 = 0o170_000;
+const FOLDER: u32 = 0o040_000;
+const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+/// Why a tree could not be put into an archive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// More than the format can say.
+    #[error("`{path}` has {length} bytes, and an initramfs takes files of less than 4 GiB")]
+    Long {
+        /// Where it is.
+        path: String,
+        /// How long it is.
+        length: u64,
+    },
+    /// Something that does not belong there.
+    #[error("`{path}` is a {what}; want files, folders and links")]
+    Special {
+        /// Where it is.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+/// The archive of a tree: each folder before what is in it, names in their order, without `./` before them.
+pub fn write(root: &Root) -> Result<Content, WriteError> {
+    let mut entries: Vec<_> = root.iter().collect();
+    entries.sort_by(|(one, _), (other, _)| one.split('/').cmp(other.split('/')));
+    let mut folders: BTreeMap<&str, u32> = BTreeMap::new();
+    for (path, entry) in &entries {
+        if entry.kind == Kind::Folder
+            && let Some((above, _)) = path.rsplit_once('/')
+        {
+            *folders.entry(above).or_default() += 1;
+        }
+    }
+    let mut archive = Content::default();
+    for (number, (path, entry)) in (0..).zip(entries) {
+        let permissions = entry.mode & 0o7777;
+        match &entry.kind {
+            Kind::Folder => {
+                let links = 2 + folders.get(path).copied().unwrap_or_default();
+                add(&mut archive, path, [number, FOLDER | permissions, links], &Content::default());
+            }
+            Kind::File(content) => {
+                if u32::try_from(content.len()).is_err() {
+                    return Err(WriteError::Long { path: path.to_owned(), length: content.len() });
+                }
+                add(&mut archive, path, [number, FILE | permissions, 1], content);
+            }
+            Kind::Link(target) => {
+                add(&mut archive, path, [number, LINK | 0o777, 1], &target.as_bytes().into());
+            }
+            Kind::Special(what) => return Err(WriteError::Special { path: path.to_owned(), what }),
+        }
+    }
+    add(&mut archive, TRAILER, [0, 0, 1], &Content::default());
+    archive.align(BLOCK);
+    Ok(archive)
+}
+
+fn add(archive: &mut Content, name: &str, [number, mode, links]: [u32; 3], content: &Content) {
+    let (length, name_length) = (content.len(), name.len() as u64 + 1);
+    let mut head = MAGIC.to_vec();
+    let [owner, group, time, device, sum] = [0_u64; 5];
+    for field in [number.into(), mode.into(), owner, group, links.into(), time, length] {
+        head.extend(format!("{field:08X}").bytes());
+    }
+    for field in [device, device, device, device, name_length, sum] {
+        head.extend(format!("{field:08X}").bytes());
+    }
+    head.extend(name.bytes().chain([0]));
+    head.resize(head.len().next_multiple_of(4), 0);
+    archive.push(head);
+    archive.push(content.clone());
+    archive.align(4);
+}
+
+/// Reads an archive, entry by entry. It is read from itself what the entry holds that came last.
+pub struct Reader<R> {
+    from: R,
+    /// What is left of the entry's bytes, and the zeros behind them.
+    left: u64,
+    padding: u64,
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path as it is written.
+    pub name: String,
+    /// Its permissions.
+    pub mode: u32,
+    /// What it is; a link leads where its bytes say.
+    pub shape: Shape,
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A folder.
+    Folder,
+    /// A file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A device, pipe or socket.
+    Special,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from where something stands.
+    pub fn new(from: R) -> Self {
+        Self { from, left: 0, padding: 0 }
+    }
+
+    /// The next entry, whatever is left of the one before; none at the end.
+    pub fn entry(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.skip()?;
+        let head: [u8; HEAD] = self.exact()?;
+        if !(head.starts_with(MAGIC) || head.starts_with(MAGIC_WITH_SUM)) {
+            return Err(ReadError::Broken("cpio archive"));
+        }
+        let number = |nth: usize| hex(&head[6 + 8 * nth..][..8]);
+        let (mode, length, name_length) = (number(1)?, number(6)?, number(11)? as usize);
+        if name_length == 0 || name_length > LONGEST_NAME {
+            return Err(ReadError::Broken("cpio archive"));
+        }
+        let mut name = vec![0; name_length + (HEAD + name_length).next_multiple_of(4) - HEAD - name_length];
+        self.fill(&mut name)?;
+        if name[name_length - 1] != 0 {
+            return Err(ReadError::Broken("cpio archive"));
+        }
+        let name = String::from_utf8_lossy(&name[..name_length - 1]).into_owned();
+        self.left = length.into();
+        self.padding = self.left.next_multiple_of(4) - self.left;
+        if name == TRAILER {
+            self.skip()?;
+            return Ok(None);
+        }
+        let shape = match mode & KIND {
+            FOLDER => Shape::Folder,
+            FILE => Shape::File,
+            LINK => Shape::Link,
+            _ => Shape::Special,
+        };
+        Ok(Some(Entry { name, mode: mode & 0o7777, shape, length: length.into() }))
+    }
+
+    /// Where it reads from.
+    pub fn source(&self) -> &R {
+        &self.from
+    }
+
+    fn skip(&mut self) -> Result<(), ReadError> {
+        let rest = self.left + self.padding;
+        let skipped = io::copy(&mut (&mut self.from).take(rest), &mut io::sink()).map_err(ReadError::Read)?;
+        (self.left, self.padding) = (0, 0);
+        if skipped == rest { Ok(()) } else { Err(ReadError::Short("cpio archive")) }
+    }
+
+    fn exact<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ReadError> {
+        self.from.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => ReadError::Short("cpio archive"),
+            _ => ReadError::Read(error),
+        })
+    }
+}
+
+/// What the entry holds that came last.
+impl<R: Read> Read for Reader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 || buffer.is_empty() {
+            return Ok(0);
+        }
+        let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = self.from.read(&mut buffer[..most])?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+fn hex(digits: &[u8]) -> Result<u32, ReadError> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'));
+    text.and_then(|text| u32::from_str_radix(text, 16).ok()).ok_or(ReadError::Broken("cpio archive"))
+}

@@ -1,0 +1,85 @@
+//! Blocks, made shorter and long again.
+
+use std::io::{self, Read};
+
+use flate2::read::ZlibDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::StreamingDecoder;
+
+use crate::media::image::ReadError;
+
+/// The level of zstd that Talos' own images have.
+pub(super) const LEVEL: i32 = 18;
+
+/// The memory that unpacking one block may take beside the block: dictionaries are as long as a block, and that is 1 MiB at most.
+const MOST_MEMORY: u32 = 8 << 20;
+
+/// Makes each of some blocks shorter, in their order: [`one_by_one`], or the same on several processors.
+pub type Press<'p> = &'p dyn Fn(&[Vec<u8>]) -> io::Result<Vec<Vec<u8>>>;
+
+/// Makes blocks shorter, one after the other.
+pub fn one_by_one(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
+    let mut presser = Presser::new()?;
+    blocks.iter().map(|block| presser.press(block)).collect()
+}
+
+/// Makes blocks shorter. What it needs for that it has already when the second one comes.
+pub struct Presser(zstd::bulk::Compressor<'static>);
+
+impl Presser {
+    /// One that has not pressed anything yet.
+    pub fn new() -> io::Result<Self> {
+        zstd::bulk::Compressor::new(LEVEL).map(Self)
+    }
+
+    /// A block, compressed. It is not always shorter.
+    pub fn press(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.compress(block)
+    }
+}
+
+/// How the blocks of a file system are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compressor {
+    Gzip,
+    Xz,
+    Zstd,
+}
+
+impl Compressor {
+    /// The number of the one that is written.
+    pub(super) const ZSTD: u16 = 6;
+
+    /// The one with a number.
+    pub(super) fn of(number: u16) -> Result<Self, ReadError> {
+        match number {
+            1 => Ok(Self::Gzip),
+            4 => Ok(Self::Xz),
+            Self::ZSTD => Ok(Self::Zstd),
+            2 => Err(ReadError::Compressed("lzma")),
+            3 => Err(ReadError::Compressed("lzo")),
+            5 => Err(ReadError::Compressed("lz4")),
+            _ => Err(ReadError::Broken("superblock")),
+        }
+    }
+
+    /// What a block was, which has at most `most` bytes.
+    pub(super) fn unpack(self, block: &[u8], most: usize) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        let wanted = most as u64 + 1;
+        let unpacked = match self {
+            Self::Gzip => ZlibDecoder::new(block).take(wanted).read_to_end(&mut bytes),
+            Self::Xz => {
+                let reader = XzReader::new_mem_limit(block, false, MOST_MEMORY >> 10);
+                reader.take(wanted).read_to_end(&mut bytes)
+            }
+            Self::Zstd => StreamingDecoder::new_with_max_window_size(block, MOST_MEMORY.into())
+                .map_err(io::Error::other)
+                .and_then(|decoder| decoder.take(wanted).read_to_end(&mut bytes)),
+        };
+        match unpacked {
+            Ok(length) if length <= most => Ok(bytes),
+            _ => Err(ReadError::Broken("compressed block")),
+        }
+    }
+}

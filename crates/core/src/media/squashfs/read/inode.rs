@@ -1,0 +1,119 @@
+//! Inodes: what lies at a path.
+
+use super::super::{EXTENDED, FILE, FOLDER, LINK};
+use super::Squashfs;
+use super::metadata::Cursor;
+use crate::media::image::{ReadError, low16, low32, low64};
+
+/// What is common to all of them.
+const HEAD: usize = 16;
+
+/// The longest target of a link that is read, as of Linux.
+const LONGEST_LINK: u32 = 4096;
+
+/// Something in a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Its permissions.
+    pub mode: u32,
+    /// How many bytes a file has; nothing for the others.
+    pub length: u64,
+    /// The number of the inode.
+    pub(super) number: u32,
+    pub(super) place: Place,
+}
+
+/// What lies at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder.
+    Folder,
+    /// A file.
+    File,
+    /// A symbolic link, and where it leads.
+    Link(String),
+    /// A device, pipe or socket, by its name.
+    Special(&'static str),
+}
+
+/// Where its bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Nowhere,
+    /// A listing in the table of folders.
+    Listing {
+        block: u32,
+        offset: u16,
+        length: u32,
+    },
+    /// Blocks, whose lengths stand at a place of the table of inodes; and the number of a shared block, and where in that.
+    Data {
+        start: u64,
+        lengths: (u64, u16),
+        fragment: u32,
+        offset: u32,
+    },
+}
+
+impl Squashfs<'_> {
+    /// What a reference leads to.
+    pub(super) fn node(&self, reference: u64) -> Result<Node, ReadError> {
+        let offset = u16::try_from(reference & 0xffff).expect("sixteen bits");
+        let table = self.superblock.inode_table;
+        if reference >> 16 >= self.superblock.directory_table - table {
+            return Err(ReadError::Broken("place of an inode"));
+        }
+        let mut cursor = self.cursor(table, reference >> 16, offset)?;
+        let head = cursor.read(HEAD)?;
+        let node = |kind, length, place| {
+            let (mode, number) = (u32::from(low16(&head, 2)) & 0o7777, low32(&head, 12));
+            Node { kind, mode, length, number, place }
+        };
+        let number = low16(&head, 0);
+        let (kind, is_extended) = if number > EXTENDED { (number - EXTENDED, true) } else { (number, false) };
+        match kind {
+            FOLDER => Ok(node(Kind::Folder, 0, folder(&mut cursor, is_extended)?)),
+            FILE => {
+                let (length, place) = file(&mut cursor, is_extended)?;
+                Ok(node(Kind::File, length, place))
+            }
+            LINK => Ok(node(Kind::Link(link(&mut cursor)?), 0, Place::Nowhere)),
+            4 => Ok(node(Kind::Special("block device"), 0, Place::Nowhere)),
+            5 => Ok(node(Kind::Special("character device"), 0, Place::Nowhere)),
+            6 => Ok(node(Kind::Special("pipe"), 0, Place::Nowhere)),
+            7 => Ok(node(Kind::Special("socket"), 0, Place::Nowhere)),
+            _ => Err(ReadError::Broken("inode")),
+        }
+    }
+}
+
+fn folder(cursor: &mut Cursor<'_, '_>, is_extended: bool) -> Result<Place, ReadError> {
+    Ok(if is_extended {
+        let bytes = cursor.read(24)?;
+        Place::Listing { block: low32(&bytes, 8), offset: low16(&bytes, 18), length: low32(&bytes, 4) }
+    } else {
+        let bytes = cursor.read(16)?;
+        Place::Listing { block: low32(&bytes, 0), offset: low16(&bytes, 10), length: low16(&bytes, 8).into() }
+    })
+}
+
+fn file(cursor: &mut Cursor<'_, '_>, is_extended: bool) -> Result<(u64, Place), ReadError> {
+    let (start, length, fragment, offset) = if is_extended {
+        let bytes = cursor.read(40)?;
+        (low64(&bytes, 0), low64(&bytes, 8), low32(&bytes, 28), low32(&bytes, 32))
+    } else {
+        let bytes = cursor.read(16)?;
+        (low32(&bytes, 0).into(), low32(&bytes, 12).into(), low32(&bytes, 4), low32(&bytes, 8))
+    };
+    Ok((length, Place::Data { start, lengths: cursor.place(), fragment, offset }))
+}
+
+fn link(cursor: &mut Cursor<'_, '_>) -> Result<String, ReadError> {
+    let length = low32(&cursor.read(8)?, 4);
+    if length > LONGEST_LINK {
+        return Err(ReadError::Broken("link"));
+    }
+    Ok(String::from_utf8_lossy(&cursor.read(length as usize)?).into_owned())
+}

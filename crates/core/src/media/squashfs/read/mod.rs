@@ -1,0 +1,71 @@
+//! A file system that somebody made, read.
+
+mod directory;
+mod file;
+mod inode;
+mod metadata;
+mod walk;
+
+use std::cell::RefCell;
+
+use self::file::Shared;
+pub use self::inode::{Kind, Node};
+use self::metadata::Blocks;
+use super::press::Compressor;
+use super::superblock::Superblock;
+use crate::media::image::{Image, ReadError};
+
+/// A file system, of which no more is read than is asked for.
+pub struct Squashfs<'i> {
+    image: &'i dyn Image,
+    superblock: Superblock,
+    compressor: Compressor,
+    blocks: RefCell<Blocks>,
+    shared: RefCell<Option<Shared>>,
+}
+
+impl<'i> Squashfs<'i> {
+    /// Reads what a file system is.
+    pub fn open(image: &'i dyn Image) -> Result<Self, ReadError> {
+        let superblock = Superblock::read(image)?;
+        let compressor = Compressor::of(superblock.compressor)?;
+        Ok(Self { image, superblock, compressor, blocks: RefCell::default(), shared: RefCell::default() })
+    }
+
+    /// Whether an image begins as such a file system does.
+    pub fn is_at(image: &dyn Image) -> bool {
+        Superblock::is_at(image)
+    }
+
+    /// How many bytes it has, without what pads its image.
+    pub fn size(&self) -> u64 {
+        self.superblock.used
+    }
+
+    /// The top.
+    pub fn top(&self) -> Result<Node, ReadError> {
+        self.node(self.superblock.root)
+    }
+
+    /// What lies at a path. Links are not followed: a path that leads through one leads nowhere.
+    pub fn find(&self, path: &str) -> Result<Option<Node>, ReadError> {
+        let mut node = self.top()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if node.kind != Kind::Folder {
+                return Ok(None);
+            }
+            let names = self.names(&node)?;
+            let Some((_, reference)) = names.into_iter().find(|(found, _)| found == name) else {
+                return Ok(None);
+            };
+            node = self.node(reference)?;
+        }
+        Ok(Some(node))
+    }
+
+    /// What is in a folder, by name and in the order it stands there; nothing where it is something else.
+    pub fn list(&self, folder: &Node) -> Result<Vec<(String, Node)>, ReadError> {
+        let named = |(name, reference)| Ok((name, self.node(reference)?));
+        self.names(folder)?.into_iter().map(named).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! The superblock: what a file system is, and where its tables are.
+
+use super::press::Compressor;
+use crate::media::image::{Image, ReadError, low16, low32, low64, piece, whole};
+
+/// How long it is.
+pub(super) const LENGTH: usize = 96;
+
+const MAGIC: u32 = 0x7371_7368;
+
+/// Blocks are as long as a page at least, and 1 MiB at most.
+const SMALLEST_LOG: u16 = 12;
+const LARGEST_LOG: u16 = 20;
+
+/// What a file system is, and where its tables are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Superblock {
+    pub inodes: u32,
+    pub block_log: u16,
+    pub fragments: u32,
+    pub compressor: u16,
+    pub flags: u16,
+    pub ids: u16,
+    /// Where the inode of the top is.
+    pub root: u64,
+    pub used: u64,
+    pub id_table: u64,
+    pub xattr_table: u64,
+    pub inode_table: u64,
+    pub directory_table: u64,
+    pub fragment_table: u64,
+    pub lookup_table: u64,
+}
+
+impl Superblock {
+    pub(super) fn block_size(&self) -> usize {
+        1 << self.block_log
+    }
+
+    /// Its bytes. It was made at no time.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LENGTH);
+        for number in [MAGIC, self.inodes, 0, 1 << self.block_log, self.fragments] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for number in [self.compressor, self.block_log, self.flags, self.ids, 4, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+        let tables = [
+            self.root,
+            self.used,
+            self.id_table,
+            self.xattr_table,
+            self.inode_table,
+            self.directory_table,
+            self.fragment_table,
+            self.lookup_table,
+        ];
+        bytes.extend(tables.into_iter().flat_map(u64::to_le_bytes));
+        bytes
+    }
+
+    /// The one that an image begins with, of which everything is there.
+    pub(super) fn read(image: &dyn Image) -> Result<Self, ReadError> {
+        let bytes = piece(image, 0, LENGTH, "superblock")?;
+        let number = |nth: usize| low64(&bytes, 32 + 8 * nth);
+        let found = Self {
+            inodes: low32(&bytes, 4),
+            block_log: low16(&bytes, 22),
+            fragments: low32(&bytes, 16),
+            compressor: low16(&bytes, 20),
+            flags: low16(&bytes, 24),
+            ids: low16(&bytes, 26),
+            root: number(0),
+            used: number(1),
+            id_table: number(2),
+            xattr_table: number(3),
+            inode_table: number(4),
+            directory_table: number(5),
+            fragment_table: number(6),
+            lookup_table: number(7),
+        };
+        let is_known = low32(&bytes, 0) == MAGIC && [low16(&bytes, 28), low16(&bytes, 30)] == [4, 0];
+        let is_right = (SMALLEST_LOG..=LARGEST_LOG).contains(&found.block_log)
+            && low32(&bytes, 12) == 1 << found.block_log
+            && found.inode_table < found.directory_table
+            && found.directory_table <= found.used;
+        if !(is_known && is_right) {
+            return Err(ReadError::Broken("superblock"));
+        }
+        Compressor::of(found.compressor)?;
+        whole(image, found.used)?;
+        Ok(found)
+    }
+
+    /// Whether an image begins with one.
+    pub(super) fn is_at(image: &dyn Image) -> bool {
+        piece(image, 0, 4, "superblock").is_ok_and(|bytes| low32(&bytes, 0) == MAGIC)
+    }
+}

@@ -1,0 +1,209 @@
+//! What files hold: whole blocks, and blocks that several short files share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Write};
+
+use sha2::{Digest, Sha256};
+
+use super::super::press::Press;
+use super::super::{NONE, PLAIN_DATA};
+use super::tree::{Node, Tree};
+use super::{BLOCK, WriteError};
+use crate::media::Content;
+use crate::oci::Kind;
+
+/// How many blocks are pressed at once: 16 MiB, and as much again when they are pressed.
+const BATCH: usize = 128;
+
+/// Where everything that files hold was written.
+pub(super) struct Data {
+    places: Vec<Place>,
+    /// For each file of the tree the number of its place.
+    files: BTreeMap<usize, usize>,
+    pub fragments: Vec<(u64, u32)>,
+    /// Where it ends.
+    pub end: u64,
+}
+
+/// Where a file is. Files that hold the same are in the same place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    /// The first of its blocks.
+    pub start: u64,
+    /// How long each block is.
+    pub blocks: Vec<u32>,
+    /// The number of the shared block, and where in it.
+    pub fragment: Option<(u32, u32)>,
+}
+
+impl Data {
+    /// Writes what the files of a tree hold from a place on.
+    pub(super) fn write(
+        tree: &Tree<'_>,
+        out: &mut impl Write,
+        at: u64,
+        press: Press<'_>,
+    ) -> Result<Self, WriteError> {
+        let mut writer = Writer {
+            out,
+            press,
+            batch: Vec::new(),
+            owners: Vec::new(),
+            shared: Vec::new(),
+            shared_closed: 0,
+            data: Self { places: Vec::new(), files: BTreeMap::new(), fragments: Vec::new(), end: at },
+        };
+        let twins = lengths_of_several(tree);
+        let mut known: BTreeMap<[u8; 32], usize> = BTreeMap::new();
+        for (nth, node) in tree.nodes.iter().enumerate() {
+            let Kind::File(content) = &node.kind else { continue };
+            let may_be_known = twins.contains(&content.len());
+            let sum = may_be_known.then(|| sum(node, content)).transpose()?;
+            let place = match sum.and_then(|sum| known.get(&sum).copied()) {
+                Some(place) => place,
+                None => writer.add(node, content)?,
+            };
+            if let Some(sum) = sum {
+                known.insert(sum, place);
+            }
+            writer.data.files.insert(nth, place);
+        }
+        writer.finish()
+    }
+
+    /// Where the file with this number in the tree is.
+    pub(super) fn place(&self, file: usize) -> &Place {
+        &self.places[self.files[&file]]
+    }
+
+    /// The list of the shared blocks, as it is written.
+    pub(super) fn fragment_list(&self) -> Vec<u8> {
+        let entry = |(start, length): &(u64, u32)| {
+            start.to_le_bytes().into_iter().chain(length.to_le_bytes()).chain([0; 4])
+        };
+        self.fragments.iter().flat_map(entry).collect()
+    }
+}
+
+/// Lengths that more than one file has. What is empty needs no place.
+fn lengths_of_several(tree: &Tree<'_>) -> BTreeSet<u64> {
+    let (mut once, mut several) = (BTreeSet::new(), BTreeSet::new());
+    for node in &tree.nodes {
+        if let Kind::File(content) = &node.kind
+            && !content.is_empty()
+            && !once.insert(content.len())
+        {
+            several.insert(content.len());
+        }
+    }
+    several
+}
+
+fn sum(node: &Node<'_>, content: &Content) -> Result<[u8; 32], WriteError> {
+    let mut sum = Sha256::new();
+    let copied = io::copy(&mut content.reader(), &mut sum);
+    copied.map_err(|source| WriteError::Read { path: node.path.to_owned(), source })?;
+    Ok(sum.finalize().into())
+}
+
+/// Whose a block is.
+enum Owner {
+    File(usize),
+    Shared,
+}
+
+struct Writer<'w, W> {
+    out: &'w mut W,
+    press: Press<'w>,
+    batch: Vec<Vec<u8>>,
+    owners: Vec<Owner>,
+    /// The shared block that is not full yet, and how many are.
+    shared: Vec<u8>,
+    shared_closed: u32,
+    data: Data,
+}
+
+impl<W: Write> Writer<'_, W> {
+    /// Takes the bytes of a file, and says which place it will have.
+    fn add(&mut self, node: &Node<'_>, content: &Content) -> Result<usize, WriteError> {
+        let place = self.data.places.len();
+        self.data.places.push(Place::default());
+        let mut reader = content.reader();
+        let mut left = content.len();
+        let is_short = left < BLOCK as u64;
+        while left > 0 {
+            let length = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
+            let mut block = vec![0; length];
+            let read = reader.read_exact(&mut block);
+            read.map_err(|source| WriteError::Read { path: node.path.to_owned(), source })?;
+            left -= length as u64;
+            if is_short {
+                self.share(place, &block)?;
+            } else {
+                self.push(block, Owner::File(place))?;
+            }
+        }
+        Ok(place)
+    }
+
+    /// Puts a short file into a block with others.
+    fn share(&mut self, place: usize, bytes: &[u8]) -> Result<(), WriteError> {
+        if self.shared.len() + bytes.len() > BLOCK {
+            self.close_shared()?;
+        }
+        let offset = u32::try_from(self.shared.len()).expect("shorter than a block");
+        self.data.places[place].fragment = Some((self.shared_closed, offset));
+        self.shared.extend(bytes);
+        Ok(())
+    }
+
+    fn close_shared(&mut self) -> Result<(), WriteError> {
+        let block = std::mem::take(&mut self.shared);
+        self.shared_closed =
+            self.shared_closed.checked_add(1).filter(|n| *n < NONE).ok_or(WriteError::Large)?;
+        self.push(block, Owner::Shared)
+    }
+
+    fn push(&mut self, block: Vec<u8>, owner: Owner) -> Result<(), WriteError> {
+        self.batch.push(block);
+        self.owners.push(owner);
+        if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Presses and writes what has come together.
+    fn flush(&mut self) -> Result<(), WriteError> {
+        let pressed = (self.press)(&self.batch)?;
+        if pressed.len() != self.batch.len() {
+            return Err(io::Error::other("not every block was pressed").into());
+        }
+        let blocks = self.batch.drain(..).zip(pressed);
+        for ((plain, pressed), owner) in blocks.zip(self.owners.drain(..)) {
+            let (bytes, flag) = if pressed.len() < plain.len() { (pressed, 0) } else { (plain, PLAIN_DATA) };
+            self.out.write_all(&bytes)?;
+            let start = self.data.end;
+            self.data.end += bytes.len() as u64;
+            let length = u32::try_from(bytes.len()).expect("at most a block") | flag;
+            match owner {
+                Owner::Shared => self.data.fragments.push((start, length)),
+                Owner::File(nth) => {
+                    let place = &mut self.data.places[nth];
+                    if place.blocks.is_empty() {
+                        place.start = start;
+                    }
+                    place.blocks.push(length);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Data, WriteError> {
+        if !self.shared.is_empty() {
+            self.close_shared()?;
+        }
+        if !self.batch.is_empty() {
+            self.flush()?;
+        }
+        Ok(self.data)
+    }
+}

@@ -1,0 +1,45 @@
+//! The listing of a folder: runs of entries whose inodes are near each other.
+
+use super::super::{FILE, FOLDER, LINK};
+use super::metadata::Position;
+use super::tree::Node;
+use crate::oci::Kind;
+
+/// How many entries one run may have.
+const LONGEST_RUN: usize = 256;
+
+/// The listing of what is in a folder; the number of the first inode is `first`, and `positions` say where they are.
+pub(super) fn listing(nodes: &[Node<'_>], positions: &[Position], first: u32) -> Vec<u8> {
+    let mut listing = Vec::new();
+    let mut nth = 0;
+    while nth < nodes.len() {
+        let block = positions[nth].block;
+        let rest = positions[nth..].iter().take(LONGEST_RUN);
+        let run = rest.take_while(|position| position.block == block).count();
+        let number = first + u32::try_from(nth).expect("as many as there are numbers");
+        for head in [u32::try_from(run - 1).expect("a short run"), block, number] {
+            listing.extend(head.to_le_bytes());
+        }
+        for (distance, (node, position)) in
+            (0_i16..).zip(nodes[nth..].iter().zip(&positions[nth..]).take(run))
+        {
+            let length = u16::try_from(node.name.len() - 1).expect("names are short");
+            listing.extend(position.offset.to_le_bytes());
+            listing.extend(distance.to_le_bytes());
+            listing.extend(kind(node.kind).to_le_bytes());
+            listing.extend(length.to_le_bytes());
+            listing.extend(node.name.as_bytes());
+        }
+        nth += run;
+    }
+    listing
+}
+
+/// The number of a kind. Special files are refused before.
+pub(super) fn kind(kind: &Kind) -> u16 {
+    match kind {
+        Kind::Folder => FOLDER,
+        Kind::File(_) | Kind::Special(_) => FILE,
+        Kind::Link(_) => LINK,
+    }
+}

@@ -1,0 +1,139 @@
+//! Inodes: one for each file, folder and link, numbered as they stand in the tree.
+
+use super::super::{EXTENDED, NONE};
+use super::WriteError;
+use super::data::{Data, Place};
+use super::directory::{kind, listing};
+use super::metadata::{Metadata, Position};
+use super::tree::{Node, Tree};
+use super::xattr::Attributes;
+use crate::oci::Kind;
+
+/// What a listing counts for `.` and `..`, which are not in it.
+const LISTED_ANYWAY: usize = 3;
+
+/// The tables of inodes and of folders, and where the inode of the top is.
+pub(super) struct Inodes {
+    pub table: Vec<u8>,
+    pub directories: Vec<u8>,
+    pub root: u64,
+}
+
+impl Inodes {
+    /// Describes a tree. What is in a folder comes before the folder, which says where it is.
+    pub(super) fn of(tree: &Tree<'_>, data: &Data, attributes: &Attributes<'_>) -> Result<Self, WriteError> {
+        let (mut inodes, mut directories) = (Metadata::new()?, Metadata::new()?);
+        let mut positions = vec![Position { block: 0, offset: 0 }; tree.nodes.len()];
+        for (nth, node) in tree.nodes.iter().enumerate().rev() {
+            let inode = Inode { node, number: number(nth)?, attributes };
+            let bytes = match node.kind {
+                Kind::File(content) => inode.file(content.len(), data.place(nth)),
+                Kind::Link(target) => inode.link(target)?,
+                Kind::Folder | Kind::Special(_) => {
+                    let (inside, first) = (node.children.clone(), number(node.children.start)?);
+                    let listing = listing(&tree.nodes[inside.clone()], &positions[inside.clone()], first);
+                    let at = directories.position()?;
+                    directories.push(&listing)?;
+                    let folders = tree.nodes[inside].iter().filter(|node| *node.kind == Kind::Folder).count();
+                    inode.folder(at, listing.len(), folders, number(node.parent)?)?
+                }
+            };
+            positions[nth] = inodes.position()?;
+            inodes.push(&bytes)?;
+        }
+        let root = positions[0].reference();
+        Ok(Self { table: inodes.finish()?, directories: directories.finish()?, root })
+    }
+}
+
+fn number(nth: usize) -> Result<u32, WriteError> {
+    u32::try_from(nth + 1).ok().filter(|number| *number < NONE).ok_or(WriteError::Large)
+}
+
+struct Inode<'t> {
+    node: &'t Node<'t>,
+    number: u32,
+    attributes: &'t Attributes<'t>,
+}
+
+impl Inode<'_> {
+    /// What every inode begins with. The owner is the first of the list of owners, and so is the group.
+    fn head(&self, is_extended: bool) -> Vec<u8> {
+        let kind = kind(self.node.kind) + if is_extended { EXTENDED } else { 0 };
+        let mode = u16::try_from(self.node.mode & 0o7777).expect("twelve bits");
+        let mut bytes = Vec::new();
+        for half in [kind, mode, 0, 0] {
+            bytes.extend(half.to_le_bytes());
+        }
+        for word in [0, self.number] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn attribute(&self) -> Option<u32> {
+        self.node.label.map(|label| self.attributes.number(label))
+    }
+
+    fn file(&self, length: u64, place: &Place) -> Vec<u8> {
+        let (fragment, offset) = place.fragment.unwrap_or((NONE, 0));
+        let plain = u32::try_from(length).ok().zip(u32::try_from(place.start).ok());
+        let mut bytes = match (plain, self.attribute()) {
+            (Some((length, start)), None) => {
+                let mut bytes = self.head(false);
+                bytes.extend(words([start, fragment, offset, length]));
+                bytes
+            }
+            (_, attribute) => {
+                let mut bytes = self.head(true);
+                let no_holes = 0;
+                bytes.extend([place.start, length, no_holes].into_iter().flat_map(u64::to_le_bytes));
+                bytes.extend(words([1, fragment, offset, attribute.unwrap_or(NONE)]));
+                bytes
+            }
+        };
+        bytes.extend(place.blocks.iter().flat_map(|length| length.to_le_bytes()));
+        bytes
+    }
+
+    fn link(&self, target: &str) -> Result<Vec<u8>, WriteError> {
+        let attribute = self.attribute();
+        let mut bytes = self.head(attribute.is_some());
+        bytes.extend(words([1, u32::try_from(target.len()).map_err(|_| WriteError::Large)?]));
+        bytes.extend(target.as_bytes());
+        bytes.extend(attribute.into_iter().flat_map(u32::to_le_bytes));
+        Ok(bytes)
+    }
+
+    fn folder(
+        &self,
+        at: Position,
+        listing: usize,
+        folders: usize,
+        parent: u32,
+    ) -> Result<Vec<u8>, WriteError> {
+        let length = u32::try_from(listing + LISTED_ANYWAY).map_err(|_| WriteError::Large)?;
+        let links = u32::try_from(folders + 2).map_err(|_| WriteError::Large)?;
+        Ok(match (u16::try_from(length), self.attribute()) {
+            (Ok(length), None) => {
+                let mut bytes = self.head(false);
+                bytes.extend(words([at.block, links]));
+                bytes.extend([length, at.offset].into_iter().flat_map(u16::to_le_bytes));
+                bytes.extend(parent.to_le_bytes());
+                bytes
+            }
+            (_, attribute) => {
+                let mut bytes = self.head(true);
+                let no_index = 0_u16;
+                bytes.extend(words([links, length, at.block, parent]));
+                bytes.extend([no_index, at.offset].into_iter().flat_map(u16::to_le_bytes));
+                bytes.extend(attribute.unwrap_or(NONE).to_le_bytes());
+                bytes
+            }
+        })
+    }
+}
+
+fn words<const N: usize>(words: [u32; N]) -> impl Iterator<Item = u8> {
+    words.into_iter().flat_map(u32::to_le_bytes)
+}

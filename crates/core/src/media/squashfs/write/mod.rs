@@ -1,0 +1,155 @@
+//! A file system, written.
+//!
+//! In the order it stands in the image: `data` writes what files hold, `inode` and `directory` describe the `tree`, `table` has lists
+//! of numbers and `xattr` the labels.
+
+mod data;
+mod directory;
+mod inode;
+mod metadata;
+mod table;
+mod tree;
+mod xattr;
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use self::data::Data;
+use self::inode::Inodes;
+use self::tree::Tree;
+use self::xattr::Attributes;
+use super::press::{Compressor, LEVEL, Press};
+use super::superblock::{self, Superblock};
+use super::{NOWHERE, PLAIN_METADATA};
+use crate::oci::Root;
+
+/// The length of a block, as a power of two: 128 KiB, what mksquashfs takes.
+const BLOCK_LOG: u16 = 17;
+const BLOCK: usize = 1 << BLOCK_LOG;
+
+/// An image ends with a whole page, so that a kernel can mount it from a loop device.
+const PAGE: u64 = 4096;
+
+/// Flags: files that are the same are stored once; nothing has attributes; a block says how the compressor was told.
+const DUPLICATES: u16 = 0x40;
+const NO_ATTRIBUTES: u16 = 0x200;
+const OPTIONS: u16 = 0x400;
+
+/// Why a file system could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Something that no file system of an image may have.
+    #[error("`{path}` is a {what}; want files, folders and links")]
+    Special {
+        /// Where it is.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A name that the kernel does not take.
+    #[error("`{path}` has a name of {length} bytes; want 1 to 255")]
+    Name {
+        /// Where it is.
+        path: String,
+        /// How long its name is.
+        length: usize,
+    },
+    /// A link that the kernel does not follow.
+    #[error("`{path}` leads to a path of {length} bytes; want 1 to 4095")]
+    Link {
+        /// Where it is.
+        path: String,
+        /// How long its target is.
+        length: usize,
+    },
+    /// More than the format can count.
+    #[error("the tree is too large for a squashfs")]
+    Large,
+    /// What a file holds could not be had.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// Where it is.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The image could not be written.
+    #[error("cannot write the squashfs")]
+    Write(#[from] io::Error),
+}
+
+/// Writes the file system of what is in the folder `top` of a tree; `top` is empty for all of it.
+///
+/// The permissions of that folder are those of the file system's own. `out` is written from where it stands on.
+pub fn write(
+    root: &Root,
+    top: &str,
+    out: &mut (impl Write + Seek),
+    press: Press<'_>,
+) -> Result<(), WriteError> {
+    let tree = Tree::of(root, top)?;
+    let start = out.stream_position()?;
+    let mut head = vec![0; superblock::LENGTH];
+    head.extend((PLAIN_METADATA | 4).to_le_bytes());
+    head.extend(LEVEL.to_le_bytes());
+    out.write_all(&head)?;
+
+    let data = Data::write(&tree, out, head.len() as u64, press)?;
+    let attributes = Attributes::of(&tree);
+    let Inodes { table, directories, root } = Inodes::of(&tree, &data, &attributes)?;
+    let mut tables = Tables { out, at: data.end };
+    let inode_table = tables.put(&table)?;
+    let directory_table = tables.put(&directories)?;
+    let fragment_table = tables.list(&data.fragment_list())?;
+    let id_table = tables.list(&0_u32.to_le_bytes())?;
+    let xattr_table = attributes.write(&mut tables)?;
+    let flags = DUPLICATES | OPTIONS | if xattr_table == NOWHERE { NO_ATTRIBUTES } else { 0 };
+    let used = tables.at;
+    let superblock = Superblock {
+        inodes: u32::try_from(tree.nodes.len()).map_err(|_| WriteError::Large)?,
+        block_log: BLOCK_LOG,
+        fragments: u32::try_from(data.fragments.len()).map_err(|_| WriteError::Large)?,
+        compressor: Compressor::ZSTD,
+        flags,
+        ids: 1,
+        root,
+        used,
+        id_table,
+        xattr_table,
+        inode_table,
+        directory_table,
+        fragment_table,
+        lookup_table: NOWHERE,
+    };
+    let padding = used.next_multiple_of(PAGE) - used;
+    io::copy(&mut io::Read::take(io::repeat(0), padding), out)?;
+    out.seek(SeekFrom::Start(start))?;
+    out.write_all(&superblock.bytes())?;
+    out.seek(SeekFrom::Start(start + used + padding))?;
+    Ok(())
+}
+
+/// The tables, one after the other.
+struct Tables<'o, W> {
+    out: &'o mut W,
+    at: u64,
+}
+
+impl<W: Write> Tables<'_, W> {
+    /// Writes a table and says where it starts.
+    fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        self.out.write_all(bytes)?;
+        let start = self.at;
+        self.at += bytes.len() as u64;
+        Ok(start)
+    }
+
+    /// Writes a list that is found by an index, and says where that is; nowhere where there is nothing in it.
+    fn list(&mut self, entries: &[u8]) -> io::Result<u64> {
+        if entries.is_empty() {
+            return Ok(NOWHERE);
+        }
+        let (blocks, index) = table::list(entries, self.at)?;
+        self.put(&blocks)?;
+        self.put(&index)
+    }
+}
