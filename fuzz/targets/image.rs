@@ -1,15 +1,18 @@
 //! Any bytes are an image that a machine does something with, or an error, never a panic: CDs, sticks, disks with partitions, disks
-//! inside of qcow2 images, kernel images, and the META partition.
+//! inside of qcow2 images, kernel images, GRUB on a CD, the META partition; and parts of a release, or none.
 #![no_main]
 
+use ichor_core::cluster::section::Arch;
 use ichor_core::cluster::value::TalosVersion;
+use ichor_core::image::{Grub, Heap};
 use ichor_core::inspect::{Machine, Media, inspect};
 use ichor_core::media::{FileSystem, Partitions, Qcow2, uki};
+use ichor_core::oci::Memory;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let image = bytes.to_vec();
     let machine = Machine { talos: TalosVersion::parse("v1.13.9").expect("a release"), links: Vec::new() };
-    if let Ok(media) = Media::of_image(&image) {
+    if let Ok(media) = Media::of_image(&image, &mut Memory::default()) {
         let _ = inspect(&media, &machine);
     }
     // Each reader by itself as well, wherever the first one stops.
@@ -17,6 +20,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         Qcow2::find_in(&image).is_ok(),
         Partitions::find_in(&image).is_ok(),
         uki::command_line(&image).is_ok(),
+        Grub::find_in(&bytes.into()).is_ok(),
+        Heap::new(Arch::Amd64).add("it", &bytes.into()).is_ok(),
     );
     if let Ok(found) = FileSystem::open(&image) {
         for file in &found.files {

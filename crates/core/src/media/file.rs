@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::Content;
 use super::image::{Image, ReadError};
 
 /// A file, wherever its pieces are.
@@ -37,6 +38,15 @@ impl<'i> File<'i> {
         }
         self.size += length;
         Ok(())
+    }
+
+    /// The same as parts of `image`, which is the one it is in.
+    pub(super) fn parts_of(&self, image: &Content) -> Option<Content> {
+        let mut content = Content::default();
+        for piece in &self.pieces {
+            content.push(image.part(piece.start, piece.length)?);
+        }
+        Some(content)
     }
 }
 

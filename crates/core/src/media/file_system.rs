@@ -1,5 +1,6 @@
 //! What stands on a volume that somebody made.
 
+use super::Content;
 use super::file::File;
 use super::image::{Image, ReadError, piece};
 use super::{fat, iso9660};
@@ -132,6 +133,11 @@ impl FileSystem {
                 Ok(whole)
             }
         }
+    }
+
+    /// A file as parts of the image, of which nothing is copied.
+    pub fn content(&self, image: &Content, file: &Entry) -> Result<Content, ReadError> {
+        self.file(image, file)?.parts_of(image).ok_or(ReadError::Short("files"))
     }
 
     /// What a file holds.

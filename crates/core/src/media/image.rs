@@ -107,6 +107,9 @@ pub enum ReadError {
     /// It is a folder.
     #[error("`{0}` is a folder; want a file")]
     Folder(String),
+    /// A compression that is not read.
+    #[error("the squashfs is compressed with {0}; want zstd, xz or gzip")]
+    Compressed(&'static str),
     /// The bytes could not be had.
     #[error("cannot read the image")]
     Read(#[source] io::Error),

@@ -11,13 +11,16 @@
 //! Not here: what Talos makes of the files.
 
 mod content;
+pub mod cpio;
 pub mod fat;
 mod file;
 mod file_system;
 mod image;
 pub mod iso9660;
 mod partition;
-mod qcow2;
+pub mod qcow2;
+pub mod sparse_tar;
+pub mod squashfs;
 pub mod uki;
 mod volume;
 
@@ -25,7 +28,7 @@ pub use content::{Content, Stretch};
 pub use file::File;
 pub use file_system::{Entry, FileSystem, Kind};
 pub use image::{Image, ReadError, Window};
-pub use partition::{Partition, Partitions, Scheme};
+pub use partition::{Attribute, Disk, DiskError, Guid, NewPartition, Partition, Partitions, Scheme};
 pub use qcow2::Qcow2;
 pub use volume::{Volume, VolumeError};
 

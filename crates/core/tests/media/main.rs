@@ -6,7 +6,11 @@
 mod common;
 mod volumes;
 
+mod discs;
+mod disks;
 mod hostile;
+mod kernels;
+mod trees;
 mod written;
 
 mod carrier {
@@ -18,8 +22,10 @@ mod carrier {
 
 mod lab {
     mod built;
+    mod discs;
     mod fat;
     mod iso9660;
     mod others;
     mod tools;
+    mod trees;
 }

@@ -1,7 +1,7 @@
-//! Records of the root folder.
+//! Records of a folder.
 
 use super::name::{Short, sum};
-use super::{ARCHIVE, LABEL, LONG_NAME, RECORD};
+use super::{LABEL, LONG_NAME, RECORD};
 
 /// 1980-01-01, the first day that FAT knows. A volume says nothing of when it was made.
 const DAY: u16 = 1 << 5 | 1;
@@ -18,26 +18,27 @@ pub(super) fn label(name: Short) -> [u8; RECORD] {
     record(name, LABEL, 0, 0)
 }
 
-/// The records of a file: those of its long name, then its own.
-pub(super) fn file(name: &str, short: Short, cluster: u16, length: u32) -> Vec<u8> {
+/// The records of a file or folder: those of its long name, then its own.
+pub(super) fn named(name: &str, short: Short, attributes: u8, cluster: u32, length: u32) -> Vec<u8> {
     let letters: Vec<u16> = name.encode_utf16().collect();
     let parts: Vec<&[u16]> = letters.chunks(LETTERS).collect();
     let mut bytes = Vec::new();
     for (nth, part) in parts.iter().enumerate().rev() {
-        let number = u8::try_from(nth + 1).expect("names have at most 64 letters");
+        let number = u8::try_from(nth + 1).expect("names have at most 255 letters");
         let last = if nth + 1 == parts.len() { LAST } else { 0 };
         bytes.extend(long_name(number | last, part, sum(short)));
     }
-    bytes.extend(record(short, ARCHIVE, cluster, length));
+    bytes.extend(record(short, attributes, cluster, length));
     bytes
 }
 
-/// How many records a file takes.
+/// How many records a file or folder takes.
 pub(super) fn records(name: &str) -> usize {
     name.len().div_ceil(LETTERS) + 1
 }
 
-fn record(name: Short, attributes: u8, cluster: u16, length: u32) -> [u8; RECORD] {
+/// A record by itself.
+pub(super) fn record(name: Short, attributes: u8, cluster: u32, length: u32) -> [u8; RECORD] {
     let mut bytes = [0; RECORD];
     bytes[..11].copy_from_slice(&name);
     bytes[11] = attributes;
@@ -45,7 +46,10 @@ fn record(name: Short, attributes: u8, cluster: u16, length: u32) -> [u8; RECORD
     for place in [16, 18, 24] {
         bytes[place..place + 2].copy_from_slice(&DAY.to_le_bytes());
     }
-    bytes[26..28].copy_from_slice(&cluster.to_le_bytes());
+    // What is above 16 bits came later, and stands elsewhere.
+    let [low, high] = [cluster & 0xffff, cluster >> 16].map(u32::to_le_bytes);
+    bytes[20..22].copy_from_slice(&high[..2]);
+    bytes[26..28].copy_from_slice(&low[..2]);
     bytes[28..32].copy_from_slice(&length.to_le_bytes());
     bytes
 }

@@ -18,7 +18,13 @@ pub(super) fn short_names(names: &[&str]) -> Vec<Short> {
 /// Whether a name is a short one, but for small letters.
 fn fits(name: &str) -> bool {
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
-    (1..=8).contains(&stem.len()) && extension.len() <= 3 && !extension.contains('.')
+    let letters = name.bytes().all(|byte| byte == b'.' || is_letter(byte));
+    (1..=8).contains(&stem.len()) && extension.len() <= 3 && !extension.contains('.') && letters
+}
+
+/// Whether a short name may have it.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'()-@^_`{}~".contains(&byte)
 }
 
 fn whole(name: &str) -> Short {
@@ -29,7 +35,8 @@ fn whole(name: &str) -> Short {
 /// A name such as `USER-D~1`.
 fn numbered(name: &str, taken: &mut BTreeSet<Short>) -> Short {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let stem: String = stem.chars().filter(|letter| *letter != '.').collect();
+    let stem = plain(stem);
+    let extension = plain(extension);
     for nth in 1_u32.. {
         let tail = format!("~{nth}");
         let stem = &stem[..stem.len().min(8 - tail.len())];
@@ -38,7 +45,13 @@ fn numbered(name: &str, taken: &mut BTreeSet<Short>) -> Short {
             return short;
         }
     }
-    unreachable!("a volume has at most 128 files")
+    unreachable!("a folder has at most 65534 records")
+}
+
+/// What of a name may be in a short one.
+fn plain(part: &str) -> String {
+    let kept = part.bytes().filter(|byte| !b". ".contains(byte));
+    kept.map(|byte| if is_letter(byte) { char::from(byte) } else { '_' }).collect()
 }
 
 fn joined(stem: &str, extension: &str) -> Short {
@@ -60,12 +73,12 @@ mod tests {
 
     #[test]
     fn names_become_short_and_stay_different() {
-        let names = ["user-data", "user-date", "config.yaml", "boot.img", "BOOT", ".hidden", "a.b.c"];
+        let names = ["user-data", "user-date", "config.yaml", "boot.img", "BOOT", ".hidden", "a.b.c", "a+b"];
 
         let short = short_names(&names);
 
         let texts: Vec<&str> = short.iter().map(|short| str::from_utf8(short).unwrap()).collect();
         let stems = ["USER-D~1   ", "USER-D~2   ", "CONFIG~1YAM", "BOOT    IMG", "BOOT       "];
-        assert_eq!(texts, [&stems[..], &["~1      HID", "AB~1    C  "]].concat());
+        assert_eq!(texts, [&stems[..], &["~1      HID", "AB~1    C  ", "A_B~1      "]].concat());
     }
 }

@@ -3,15 +3,12 @@
 use sha2::{Digest as _, Sha256};
 
 use super::name::short_names;
-use super::{FAT12_BELOW, RECORD, SECTOR, folder};
+use super::{ARCHIVE, FAT12_BELOW, MEDIUM, RECORD, SECTOR, folder};
 use crate::media::{SMALLEST, Volume};
 
 /// Sectors before the first table: the boot sector.
 const RESERVED: usize = 1;
 const TABLES: usize = 2;
-
-/// A disk that is not a floppy.
-const MEDIUM: u8 = 0xf8;
 
 /// The last cluster of a file.
 const END: u16 = 0xfff;
@@ -25,7 +22,7 @@ pub fn write(volume: &Volume<'_>) -> Vec<u8> {
     for ((name, bytes), short) in volume.files().iter().zip(short_names(&names)) {
         let clusters = bytes.len().div_ceil(layout.cluster());
         let first = if clusters == 0 { 0 } else { number16(table.len()) };
-        root.extend(folder::file(name, short, first, number32(bytes.len())));
+        root.extend(folder::named(name, short, ARCHIVE, first.into(), number32(bytes.len())));
         for nth in 1..=clusters {
             table.push(if nth == clusters { END } else { number16(table.len() + 1) });
         }

@@ -2,36 +2,51 @@
 
 use std::collections::BTreeSet;
 
-/// How long name and extension may be together (ECMA-119 10.1, level 2).
+use super::tree::Node;
+
+/// How long name and extension may be together (ECMA-119 10.1, level 2). The name of a folder may be one longer, and needs not be.
 const LONGEST: usize = 30;
 
-/// An identifier for each name, no two of them the same.
-pub(super) fn identifiers(names: &[&str]) -> Vec<String> {
+/// An identifier for each file and folder of a folder, no two of them the same.
+pub(super) fn identifiers<'t>(nodes: impl Iterator<Item = &'t Node>) -> Vec<String> {
     let mut taken = BTreeSet::new();
-    names.iter().map(|name| identifier(name, &mut taken)).collect()
+    let identifier = |node: &Node| {
+        if node.is_folder() { folder(&node.name, &mut taken) } else { file(&node.name, &mut taken) }
+    };
+    nodes.map(identifier).collect()
 }
 
-fn identifier(name: &str, taken: &mut BTreeSet<String>) -> String {
+/// Capital letters.
+fn letters(text: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+    text.chars().map(plain).collect()
+}
+
+/// The identifier of a folder: it has neither extension nor version.
+fn folder(name: &str, taken: &mut BTreeSet<String>) -> String {
+    choose(&letters(name), "", taken)
+}
+
+fn file(name: &str, taken: &mut BTreeSet<String>) -> String {
     let (stem, extension) = split(name);
-    let letters = |text: &str| -> String {
-        let plain =
-            |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
-        text.chars().map(plain).collect()
-    };
     let mut extension = letters(extension);
     extension.truncate(LONGEST / 2);
-    let mut stem = letters(stem);
-    stem.truncate(LONGEST - extension.len());
-    let mut chosen = format!("{stem}.{extension}");
+    choose(&letters(stem), &format!(".{extension}"), taken) + ";1"
+}
+
+/// What is not taken yet: a stem, cut where there is no room for it and perhaps with a number, and what is after it.
+fn choose(stem: &str, end: &str, taken: &mut BTreeSet<String>) -> String {
+    let room = LONGEST - end.len().saturating_sub(1);
+    let cut = |number: &str| &stem[..stem.len().min(room - number.len())];
+    let mut chosen = format!("{}{end}", cut(""));
     for nth in 1.. {
         if taken.insert(chosen.clone()) {
             break;
         }
         let number = format!("_{nth}");
-        let room = LONGEST - extension.len() - number.len();
-        chosen = format!("{}{number}.{extension}", &stem[..stem.len().min(room)]);
+        chosen = format!("{}{number}{end}", cut(&number));
     }
-    chosen + ";1"
+    chosen
 }
 
 /// What is before and after the last dot. A name that starts with its only dot has no extension.
@@ -45,19 +60,38 @@ pub(super) fn split(name: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::iso9660::tree::Tree;
+    use crate::oci::{Entry, Root};
+
+    /// The plain names of some names in the order of these.
+    fn plain(entries: &[(&str, Entry)]) -> Vec<String> {
+        let mut root = Root::default();
+        for (name, entry) in entries {
+            root.put(name, entry.clone());
+        }
+        let tree = Tree::of_root(&root).unwrap();
+        identifiers(tree.inside(0).iter().map(|node| &tree.nodes[*node]))
+    }
 
     #[test]
     fn names_become_plain_and_stay_different() {
         let long = "a".repeat(40);
         let names =
-            ["user-data", "user_data", "config.yaml", "a.b.c", ".hidden", &long, &(long.clone() + "b")];
+            [".hidden", "a.b.c", &long, &(long.clone() + "b"), "config.yaml", "user-data", "user_data"];
 
-        let plain = identifiers(&names);
+        let plain = plain(&names.map(|name| (name, Entry::file(0o644, b""))));
 
-        let thirty = "A".repeat(30);
-        let numbered = "A".repeat(28) + "_1";
-        let expected = ["USER_DATA.", "USER_DATA_1.", "CONFIG.YAML", "A_B.C", "_HIDDEN."].map(str::to_owned);
-        let expected = expected.into_iter().chain([thirty + ".", numbered + "."]);
-        assert_eq!(plain, expected.map(|name| name + ";1").collect::<Vec<_>>());
+        let (thirty, numbered) = ("A".repeat(30), "A".repeat(28) + "_1");
+        let expected = ["_HIDDEN", "A_B.C", &thirty, &numbered, "CONFIG.YAML", "USER_DATA", "USER_DATA_1"];
+        let expected =
+            expected.map(|name| if name.contains('.') { name.to_owned() } else { name.to_owned() + "." });
+        assert_eq!(plain, expected.map(|name| name + ";1"));
+    }
+
+    #[test]
+    fn folders_have_neither_extension_nor_version() {
+        let plain = plain(&[("i386-pc", Entry::folder()), ("i386.pc", Entry::folder())]);
+
+        assert_eq!(plain, ["I386_PC", "I386_PC_1"]);
     }
 }

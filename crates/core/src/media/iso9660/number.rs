@@ -16,14 +16,14 @@ pub(super) fn both32(number: u32) -> [u8; 8] {
     both
 }
 
-/// A number of bytes or sectors, which volumes keep small.
-pub(super) fn small(number: usize) -> u32 {
-    u32::try_from(number).expect("a volume has at most 16 MiB")
+/// A number of bytes or sectors, which trees keep small.
+pub(super) fn small(number: u64) -> u32 {
+    u32::try_from(number).expect("a tree is looked at before: files have less than 4 GiB, all together 1 TiB")
 }
 
 /// How many sectors something takes. What is empty takes one too: some readers stumble over files that are nowhere.
-pub(super) fn sectors(length: usize) -> usize {
-    length.div_ceil(SECTOR).max(1)
+pub(super) fn sectors(length: u64) -> u64 {
+    length.div_ceil(SECTOR as u64).max(1)
 }
 
 /// 1980-01-01 00:00 UTC, the first moment that FAT knows, in the seven bytes of folders. A volume says nothing of when it was made.

@@ -12,30 +12,29 @@ pub(super) const ABOVE: &[u8] = &[1];
 pub(super) const FIXED: usize = 33;
 
 /// Where something is, and how long.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
-    pub(super) sector: usize,
-    pub(super) length: usize,
+    pub(super) sector: u64,
+    pub(super) length: u64,
+}
+
+impl Extent {
+    /// Its first byte.
+    pub(super) fn start(self) -> u64 {
+        self.sector * SECTOR as u64
+    }
 }
 
 /// One record.
 pub(super) struct Record {
     pub(super) identifier: Vec<u8>,
     pub(super) extent: Extent,
+    pub(super) is_folder: bool,
     /// What Rock Ridge adds.
     pub(super) more: Vec<u8>,
 }
 
 impl Record {
-    /// The record of a folder, by one of the two names that folders have in themselves.
-    pub(super) fn folder(name: &[u8], extent: Extent, more: Vec<u8>) -> Self {
-        Self { identifier: name.to_owned(), extent, more }
-    }
-
-    fn is_folder(&self) -> bool {
-        matches!(self.identifier.as_slice(), HERE | ABOVE)
-    }
-
     /// How many bytes it takes. Every part starts at an even byte.
     pub(super) fn size(&self) -> usize {
         (FIXED + self.identifier.len()).next_multiple_of(2) + self.more.len().next_multiple_of(2)
@@ -44,15 +43,15 @@ impl Record {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let size = self.size();
         let mut bytes = Vec::with_capacity(size);
-        bytes.push(u8::try_from(size).expect("names have at most 64 letters"));
+        bytes.push(u8::try_from(size).expect("names are short"));
         bytes.push(0);
         bytes.extend(both32(small(self.extent.sector)));
         bytes.extend(both32(small(self.extent.length)));
         bytes.extend(MOMENT);
-        bytes.push(if self.is_folder() { 2 } else { 0 });
+        bytes.push(if self.is_folder { 2 } else { 0 });
         bytes.extend([0, 0]);
         bytes.extend(both16(1));
-        bytes.push(u8::try_from(self.identifier.len()).expect("names have at most 64 letters"));
+        bytes.push(u8::try_from(self.identifier.len()).expect("names are short"));
         bytes.extend(&self.identifier);
         bytes.resize(bytes.len().next_multiple_of(2), 0);
         bytes.extend(&self.more);

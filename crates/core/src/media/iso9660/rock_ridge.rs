@@ -11,9 +11,9 @@ const DESCRIPTION: &str =
 const SOURCE: &str = "PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN PRIMARY \
                       VOLUME DESCRIPTOR FOR CONTACT INFORMATION.";
 
-/// A file that its owner alone may read: it may hold passwords.
-const FILE: u32 = 0o100_400;
-const FOLDER: u32 = 0o040_500;
+/// What a mode says beside permissions.
+const FILE: u32 = 0o100_000;
+const FOLDER: u32 = 0o040_000;
 
 /// Which entries a record has, as `RR` says them.
 const HAS_PX: u8 = 0x01;
@@ -23,25 +23,33 @@ const HAS_TF: u8 = 0x80;
 /// Which times `TF` has: modified, read, changed.
 const TIMES: u8 = 0x02 | 0x04 | 0x08;
 
+/// What is known of a file or folder.
+#[derive(Clone, Copy)]
+pub(super) struct Posix {
+    pub(super) is_folder: bool,
+    pub(super) mode: u32,
+    pub(super) links: u32,
+}
+
 /// For the root folder's own record: that SUSP is used, and where the rest of it stands.
-pub(super) fn root(rest: usize) -> Vec<u8> {
+pub(super) fn root(posix: Posix, rest: u64) -> Vec<u8> {
     let mut bytes = entry(*b"SP", &[0xbe, 0xef, 0]);
-    bytes.extend(above());
-    let place = [both32(small(rest)), both32(0), both32(small(extension().len()))];
+    bytes.extend(unnamed(posix));
+    let place = [both32(small(rest)), both32(0), both32(small(extension().len() as u64))];
     bytes.extend(entry(*b"CE", &place.concat()));
     bytes
 }
 
-/// For the record of the folder above.
-pub(super) fn above() -> Vec<u8> {
-    [entry(*b"RR", &[HAS_PX | HAS_TF]), owner(FOLDER, 2), times()].concat()
+/// For the records that a folder has of itself and of the one above.
+pub(super) fn unnamed(posix: Posix) -> Vec<u8> {
+    [entry(*b"RR", &[HAS_PX | HAS_TF]), owner(posix), times()].concat()
 }
 
-/// For a file.
-pub(super) fn file(name: &str) -> Vec<u8> {
+/// For what is in a folder.
+pub(super) fn named(name: &str, posix: Posix) -> Vec<u8> {
     let flags = HAS_PX | HAS_NM | HAS_TF;
     let name = [&[0], name.as_bytes()].concat();
-    [entry(*b"RR", &[flags]), entry(*b"NM", &name), owner(FILE, 1), times()].concat()
+    [entry(*b"RR", &[flags]), entry(*b"NM", &name), owner(posix), times()].concat()
 }
 
 /// The rest of the root folder's entries: that they are Rock Ridge's.
@@ -52,8 +60,9 @@ pub(super) fn extension() -> Vec<u8> {
 }
 
 /// Mode, links, user and group.
-fn owner(mode: u32, links: u32) -> Vec<u8> {
-    entry(*b"PX", &[mode, links, 0, 0].map(both32).concat())
+fn owner(posix: Posix) -> Vec<u8> {
+    let mode = posix.mode | if posix.is_folder { FOLDER } else { FILE };
+    entry(*b"PX", &[mode, posix.links, 0, 0].map(both32).concat())
 }
 
 fn times() -> Vec<u8> {
@@ -61,6 +70,6 @@ fn times() -> Vec<u8> {
 }
 
 fn entry(signature: [u8; 2], body: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(body.len() + 4).expect("names have at most 64 letters");
+    let length = u8::try_from(body.len() + 4).expect("names are short");
     [&signature[..], &[length, 1], body].concat()
 }

@@ -1,6 +1,7 @@
 //! Volumes, and the files of nocloud.
 
 use ichor_core::inspect::{Carrier, Inspection, Machine, Media, Outcome, inspect};
+use ichor_core::oci::Memory;
 use ichor_core::render::carrier;
 use ichor_core::talos::nocloud::Link;
 
@@ -11,7 +12,7 @@ const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 /// An image as it is found, and what a release makes of it.
 fn inspected(carried: &Carried, name: &str) -> (Carrier, Inspection) {
-    let media = Media::of_image(&carried.bytes(name)).unwrap();
+    let media = Media::of_image(&carried.bytes(name), &mut Memory::default()).unwrap();
     let links =
         carried.node.ports.iter().enumerate().filter_map(|(nth, port)| {
             Some(Link { name: format!("eth{nth}"), mac: port.mac.as_ref()?.value })

@@ -1,61 +1,31 @@
-//! The partitions of a disk.
+//! The table of a disk that somebody made.
 
-use flate2::Crc;
-
-use super::image::{Image, ReadError, Window, low32, low64, piece};
+use super::{ENTRY, HEADER, PROTECTIVE, Partition, Partitions, SIGNATURE, Scheme, sum};
+use crate::media::Content;
+use crate::media::image::{Image, ReadError, Window, low32, low64, piece};
 
 /// Sizes of sectors that disks have.
 const SECTORS: [u64; 2] = [512, 4096];
 
-/// What a GPT header begins with, and how much of it there is.
-const SIGNATURE: &[u8] = b"EFI PART";
-const HEADER: usize = 92;
-
-/// The length of an entry, and how many there may be: 128 on disks, more on CDs of xorriso.
-const ENTRY: usize = 128;
+/// How many entries there may be: 128 on disks, more on CDs of xorriso.
 const MOST_ENTRIES: u32 = 1024;
 
-/// Types of an MBR: nothing, the extended ones, and the one that stands for a GPT.
+/// Types of an MBR: nothing, and the extended ones.
 const NOTHING: u8 = 0;
 const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
-const PROTECTIVE: u8 = 0xee;
 
 /// How many partitions are looked for inside of an extended one.
 const MOST_LOGICAL: usize = 64;
-
-/// How partitions are written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// The one that Talos reads and writes.
-    Gpt,
-    /// The one before it.
-    Mbr,
-}
-
-/// A disk's partitions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partitions {
-    /// How they are written down.
-    pub scheme: Scheme,
-    /// The partitions in their order.
-    pub list: Vec<Partition>,
-}
-
-/// One partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
-    /// Its number, from 1 on.
-    pub number: usize,
-    /// Its label; an MBR has none.
-    pub label: String,
-    start: u64,
-    length: u64,
-}
 
 impl Partition {
     /// Its bytes. `image` is the disk.
     pub fn window<'i>(&self, image: &'i dyn Image) -> Result<Window<'i>, ReadError> {
         Window::new(image, self.start, self.length).ok_or(ReadError::Short("partitions"))
+    }
+
+    /// The same as a content; none where the disk ends before.
+    pub fn content(&self, disk: &Content) -> Option<Content> {
+        disk.part(self.start, self.length)
     }
 
     /// How long it is.
@@ -136,12 +106,6 @@ fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<V
         })
     };
     Ok(Some(entries.filter_map(partition).collect()))
-}
-
-fn sum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
 }
 
 fn name(bytes: &[u8]) -> String {

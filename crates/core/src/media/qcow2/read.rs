@@ -1,4 +1,4 @@
-//! Disk images of QEMU: `qcow2`, versions 2 and 3.
+//! The disk inside of an image that somebody made.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -6,12 +6,8 @@ use std::io::{self, Read};
 use flate2::read::DeflateDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::image::{Image, ReadError, high32, high64, piece};
-
-const MAGIC: &[u8] = b"QFI\xfb";
-
-/// How long the header of version 2 is, and that of version 3.
-const HEADERS: [usize; 2] = [72, 104];
+use super::{HEADERS, MAGIC};
+use crate::media::image::{Image, ReadError, high32, high64, piece};
 
 /// The most entries of the first table: of clusters of 64 KiB, a disk of two petabytes.
 const MOST_ENTRIES: u32 = 1 << 22;

@@ -1,0 +1,78 @@
+//! What makes a disk of a CD: a boot record, and tables of partitions before the first descriptor and at the end.
+//!
+//! UEFI finds the EFI system partition by the table where the CD is a disk, and a BIOS starts the record.
+
+use super::disc::DiscError;
+use super::number::sectors;
+use super::record::Extent;
+use super::{FIRST_DESCRIPTOR, SECTOR, el_torito};
+use crate::media::image::{ReadError, low64, piece};
+use crate::media::partition::table::{self, Slot, Table};
+use crate::media::{Content, Guid};
+
+/// How many bytes of a boot record are a program, and where in GRUB's the place of `diskboot.img` is written.
+const PROGRAM: usize = 440;
+const DISK_BOOT: std::ops::Range<usize> = 0x1b0..0x1b8;
+
+/// What is before the first descriptor, in bytes.
+const SYSTEM_AREA: u64 = (FIRST_DESCRIPTOR * SECTOR) as u64;
+
+/// What the number of the disk is made from.
+const NAME: &str = "talos-iso";
+
+/// That a partition belongs to the platform and is only read.
+const FIXED: u64 = 1 << 60 | 1;
+
+/// How many sectors a CD has whose last file is before the EFI system partition.
+pub(super) fn sectors_of(efi: Extent) -> u64 {
+    efi.sector + sectors(efi.length) + sectors(table::TAIL)
+}
+
+/// What stands before the first descriptor, and at the end.
+///
+/// The partitions have the names that they have on Talos' own CDs. One named `EFI` would be taken for that of an installed Talos.
+pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content) {
+    let data = Slot {
+        label: "ISO9660",
+        kind: Guid::DATA,
+        guid: Guid::of("ISO9660"),
+        attributes: FIXED,
+        start: SYSTEM_AREA,
+        length: efi.start() - SYSTEM_AREA,
+    };
+    let efi_system = Slot {
+        label: "Appended2",
+        kind: Guid::EFI,
+        guid: Guid::of("Appended2"),
+        attributes: 0,
+        start: efi.start(),
+        length: efi.length,
+    };
+    let table = Table {
+        size: sectors_of(efi) * SECTOR as u64,
+        guid: Guid::of(NAME),
+        boot_code: program,
+        // As on Talos' own: UEFI (5.2.3) wants it so, and there is no other partition that could be marked.
+        is_active: false,
+        usable: SYSTEM_AREA,
+        slots: vec![data, efi_system],
+    };
+    let mut head = Content::from(table.head());
+    head.pad_to(SYSTEM_AREA);
+    (head, table.tail().into())
+}
+
+/// The program of a boot record of GRUB, told where GRUB's boot image is.
+pub(super) fn settle(record: &Content, sector: u64) -> Result<Vec<u8>, DiscError> {
+    let program = record.part(0, PROGRAM as u64).ok_or(DiscError::Record(record.len()))?;
+    let mut program = program.read().map_err(DiscError::Read)?;
+    program[DISK_BOOT].copy_from_slice(&el_torito::disk_boot(sector).to_le_bytes());
+    Ok(program)
+}
+
+/// The boot record of a CD whose boot image is at a sector; none where it does not start that.
+pub(super) fn find_in(cd: &Content, sector: u64) -> Result<Option<Content>, ReadError> {
+    let record = cd.part(0, PROGRAM as u64).ok_or(ReadError::Short("boot record"))?;
+    let place = piece(cd, DISK_BOOT.start as u64, DISK_BOOT.len(), "boot record")?;
+    Ok(Some(record).filter(|_| low64(&place, 0) == el_torito::disk_boot(sector)))
+}

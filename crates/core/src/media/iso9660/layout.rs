@@ -1,0 +1,126 @@
+//! Where everything is on a CD: descriptors, path tables, folders, files.
+
+use super::descriptor::{self, Labels, Places};
+use super::hierarchy::Hierarchy;
+use super::letters::Letters;
+use super::number::sectors;
+use super::record::Extent;
+use super::tree::{TOP, Tree};
+use super::{FIRST_DESCRIPTOR, SECTOR, el_torito, rock_ridge};
+use crate::media::Content;
+
+/// What a CD is to have.
+pub(super) struct Order<'a> {
+    /// Its sets of names, the plain ones first.
+    pub(super) letters: &'a [Letters],
+    /// Whether firmware finds something to boot on it.
+    pub(super) boots: bool,
+}
+
+/// Where everything is.
+pub(super) struct Layout<'t> {
+    sets: Vec<Set<'t>>,
+    /// The rest of what the root folder says of Rock Ridge.
+    rest: u64,
+    /// The catalog of what is booted.
+    catalog: Option<u64>,
+    /// The sector after the last file.
+    pub(super) end: u64,
+}
+
+/// One set of names.
+struct Set<'t> {
+    hierarchy: Hierarchy<'t>,
+    path_tables: [Extent; 2],
+    /// Where each file and folder is.
+    places: Vec<Extent>,
+}
+
+/// Gives away sectors.
+struct Space(u64);
+
+impl Space {
+    fn take(&mut self, length: u64) -> Extent {
+        let sector = self.0;
+        self.0 += sectors(length);
+        Extent { sector, length }
+    }
+}
+
+impl<'t> Layout<'t> {
+    pub(super) fn new(tree: &'t Tree, order: &Order<'_>) -> Self {
+        // One descriptor for each set of names, and one that ends them.
+        let descriptors = order.letters.len() + usize::from(order.boots) + 1;
+        let mut space = Space((FIRST_DESCRIPTOR + descriptors) as u64);
+        let set = |letters: &Letters| {
+            let hierarchy = Hierarchy::new(tree, *letters);
+            let length = hierarchy.path_table_length();
+            let path_tables = [space.take(length), space.take(length)];
+            Set { hierarchy, path_tables, places: vec![Extent::default(); tree.nodes.len()] }
+        };
+        let mut sets: Vec<Set<'t>> = order.letters.iter().map(set).collect();
+        let mut rest = 0;
+        for set in &mut sets {
+            for folder in &set.hierarchy.folders {
+                // The length of a folder depends on nothing that is not known yet.
+                set.places[*folder] = space.take(set.hierarchy.length(*folder, &set.places));
+            }
+            if set.hierarchy.letters == Letters::Plain {
+                rest = space.take(rock_ridge::extension().len() as u64).sector;
+            }
+        }
+        let catalog = order.boots.then(|| space.take(SECTOR as u64).sector);
+        for (node, file) in tree.files() {
+            let place = space.take(file.len());
+            for set in &mut sets {
+                set.places[node] = place;
+            }
+        }
+        Self { sets, rest, catalog, end: space.0 }
+    }
+
+    /// Where a file is.
+    pub(super) fn place(&self, file: usize) -> Extent {
+        self.sets[0].places[file]
+    }
+
+    /// Adds a file to what is before it.
+    pub(super) fn put(&self, cd: &mut Content, file: usize, content: Content) {
+        cd.pad_to(self.place(file).start());
+        cd.push(content);
+    }
+
+    /// All before the first file, from the first descriptor on. The CD has `sectors` sectors.
+    pub(super) fn head(&self, labels: Labels<'_>, sectors: u64, catalog: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (nth, set) in self.sets.iter().enumerate() {
+            let places = Places { sectors, path_tables: set.path_tables, root: set.places[TOP] };
+            put(&mut bytes, &descriptor::volume(set.hierarchy.letters, labels, &places));
+            if let Some(sector) = self.catalog.filter(|_| nth == 0) {
+                put(&mut bytes, &el_torito::record(sector));
+            }
+        }
+        put(&mut bytes, &descriptor::end());
+        for set in &self.sets {
+            set.hierarchy.path_tables(&set.places).iter().for_each(|table| put(&mut bytes, table));
+        }
+        for set in &self.sets {
+            for folder in &set.hierarchy.folders {
+                put(&mut bytes, &set.hierarchy.folder(*folder, &set.places, self.rest));
+            }
+            if set.hierarchy.letters == Letters::Plain {
+                put(&mut bytes, &rock_ridge::extension());
+            }
+        }
+        if self.catalog.is_some() {
+            put(&mut bytes, catalog);
+        }
+        bytes
+    }
+}
+
+/// Adds something that starts at a sector of its own.
+fn put(bytes: &mut Vec<u8>, part: &[u8]) {
+    bytes.extend(part);
+    bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
+}

@@ -1,0 +1,163 @@
+//! A disk of partitions, with a GPT before and behind them.
+
+use super::Guid;
+use super::table::{BOOT_CODE, ENTRIES, SECTOR, Slot, TAIL, Table};
+use crate::media::Content;
+
+/// What partitions start at multiples of: a mebibyte, which fits every disk.
+const STEP: u64 = 1 << 20;
+
+/// The longest label.
+const LABEL: usize = 36;
+
+/// A disk that is to be.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    /// How long it is.
+    pub size: u64,
+    /// Its number.
+    pub guid: Guid,
+    /// What a BIOS starts, where it can start from it.
+    pub boot_code: Option<Vec<u8>>,
+    /// Its partitions, which follow each other.
+    pub partitions: Vec<NewPartition>,
+}
+
+/// A partition that is to be.
+#[derive(Clone, Debug)]
+pub struct NewPartition {
+    /// Its label.
+    pub label: &'static str,
+    /// What it is for.
+    pub kind: Guid,
+    /// Its number.
+    pub guid: Guid,
+    /// What else is said of it.
+    pub attribute: Option<Attribute>,
+    /// How long it is.
+    pub length: u64,
+    /// What is in it from its start on; the rest is a hole.
+    pub content: Content,
+}
+
+/// What may be said of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// Machines with a BIOS boot from it.
+    LegacyBoot,
+}
+
+impl Attribute {
+    fn bits(self) -> u64 {
+        match self {
+            Attribute::LegacyBoot => 1 << 2,
+        }
+    }
+}
+
+/// Why there is no such disk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiskError {
+    /// It has no whole sectors.
+    #[error("a disk of {0} bytes cannot be; want whole sectors of 512 bytes")]
+    Size(u64),
+    /// They do not fit.
+    #[error("partitions that need a disk of {needed} bytes do not fit on one of {size} bytes")]
+    Full {
+        /// How long the disk would have to be.
+        needed: u64,
+        /// How long it is.
+        size: u64,
+    },
+    /// There are too many.
+    #[error("{0} partitions are too many; want at most {ENTRIES}")]
+    Many(usize),
+    /// There is no room for the label.
+    #[error("`{0}` is no label of a partition; want at most {LABEL} letters")]
+    Label(String),
+    /// What is in it is too long.
+    #[error("partition {label} has room for {length} bytes, and {content} are to be in it")]
+    Long {
+        /// The label of the partition.
+        label: &'static str,
+        /// How long it is.
+        length: u64,
+        /// How much there is.
+        content: u64,
+    },
+    /// The boot code is too long.
+    #[error("boot code of {0} bytes is too long; want at most {BOOT_CODE}")]
+    BootCode(usize),
+}
+
+impl Disk {
+    /// Where each partition starts.
+    pub fn starts(&self) -> Vec<u64> {
+        let mut at = STEP;
+        let start = |partition: &NewPartition| {
+            let start = at;
+            at = (at + partition.length).next_multiple_of(STEP);
+            start
+        };
+        self.partitions.iter().map(start).collect()
+    }
+
+    /// The disk.
+    pub fn write(&self) -> Result<Content, DiskError> {
+        self.check()?;
+        let table = self.table();
+        let mut all = Content::from(table.head());
+        for (partition, start) in self.partitions.iter().zip(self.starts()) {
+            all.pad_to(start);
+            all.push(partition.content.clone());
+            all.pad_to(start + partition.length);
+        }
+        all.pad_to(self.size - TAIL);
+        all.push(table.tail());
+        Ok(all)
+    }
+
+    fn table(&self) -> Table {
+        let slot = |(partition, start): (&NewPartition, u64)| Slot {
+            label: partition.label,
+            kind: partition.kind,
+            guid: partition.guid,
+            attributes: partition.attribute.map_or(0, Attribute::bits),
+            start,
+            length: partition.length,
+        };
+        let slots = self.partitions.iter().zip(self.starts()).map(slot).collect();
+        let (boot_code, is_active) = (self.boot_code.clone(), self.boot_code.is_some());
+        Table { size: self.size, guid: self.guid, boot_code, is_active, usable: STEP, slots }
+    }
+
+    fn check(&self) -> Result<(), DiskError> {
+        if !self.size.is_multiple_of(SECTOR) {
+            return Err(DiskError::Size(self.size));
+        }
+        if self.partitions.len() > ENTRIES {
+            return Err(DiskError::Many(self.partitions.len()));
+        }
+        for partition in &self.partitions {
+            let NewPartition { label, length, .. } = *partition;
+            if label.encode_utf16().count() > LABEL {
+                return Err(DiskError::Label(label.to_owned()));
+            }
+            let content = partition.content.len();
+            if content > length || length < SECTOR || !length.is_multiple_of(SECTOR) {
+                return Err(DiskError::Long { label, length, content });
+            }
+        }
+        let code = self.boot_code.as_ref().map_or(0, Vec::len);
+        if code > BOOT_CODE {
+            return Err(DiskError::BootCode(code));
+        }
+        let end = self
+            .starts()
+            .into_iter()
+            .zip(&self.partitions)
+            .map(|(start, partition)| start + partition.length);
+        let needed = end.max().unwrap_or(STEP) + TAIL;
+        if needed > self.size { Err(DiskError::Full { needed, size: self.size }) } else { Ok(()) }
+    }
+}

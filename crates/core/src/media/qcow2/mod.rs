@@ -1,0 +1,12 @@
+//! Disk images of QEMU: `qcow2`, of which versions 2 and 3 are read, and version 3 is written.
+
+mod read;
+mod write;
+
+pub use read::Qcow2;
+pub use write::write;
+
+const MAGIC: &[u8] = b"QFI\xfb";
+
+/// How long the header of version 2 is, and that of version 3.
+const HEADERS: [usize; 2] = [72, 104];

@@ -1,0 +1,158 @@
+//! An image of a disk, with those clusters alone that hold something.
+//!
+//! Behind header and first table come clusters and second tables as they are needed, and behind them the counts of all.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use super::{HEADERS, MAGIC};
+use crate::media::{Content, Image as _};
+
+const CLUSTER_BITS: u32 = 16;
+const CLUSTER: usize = 1 << CLUSTER_BITS;
+
+/// How many entries of eight bytes a cluster has, and how many counts of two.
+const ENTRIES: usize = CLUSTER / 8;
+const COUNTS: usize = CLUSTER / 2;
+
+/// That a cluster is counted once, and may be written to.
+const COPIED: u64 = 1 << 63;
+
+/// Writes an image of a disk. `out` is empty.
+pub fn write<W: Write + Seek>(disk: &Content, out: &mut W) -> io::Result<()> {
+    // Clusters are counted in memory, where a table of them has to be.
+    let count = |length: u64| usize::try_from(length.div_ceil(CLUSTER as u64)).map_err(io::Error::other);
+    let first = vec![0; count(disk.len())?.div_ceil(ENTRIES)];
+    let next = 1 + (first.len() * 8).div_ceil(CLUSTER);
+    let mut writer = Writer { out, first, second: None, next };
+    let mut buffer = vec![0; CLUSTER];
+    let mut after = 0;
+    for stretch in disk.stretches().iter().filter(|stretch| !stretch.is_hole) {
+        let end = count(stretch.start + stretch.length)?;
+        for nth in after.max(count(stretch.start + 1)? - 1)..end {
+            let start = place(nth);
+            let length = usize::try_from(disk.len() - start).map_or(CLUSTER, |left| left.min(CLUSTER));
+            disk.read_at(start, &mut buffer[..length])?;
+            buffer[length..].fill(0);
+            if buffer.iter().any(|byte| *byte != 0) {
+                writer.add(nth, &buffer)?;
+            }
+        }
+        after = end;
+    }
+    writer.finish(disk.len())
+}
+
+struct Writer<'w, W> {
+    out: &'w mut W,
+    /// Where second tables are.
+    first: Vec<u64>,
+    /// The second table that is being filled.
+    second: Option<Second>,
+    /// The next cluster of the image that is free.
+    next: usize,
+}
+
+/// A second table: which it is, where it goes, and where the clusters are.
+struct Second {
+    nth: usize,
+    at: usize,
+    entries: Vec<u64>,
+}
+
+impl<W: Write + Seek> Writer<'_, W> {
+    /// Writes a cluster of the disk. They come in order.
+    fn add(&mut self, nth: usize, bytes: &[u8]) -> io::Result<()> {
+        let table = nth / ENTRIES;
+        if self.second.as_ref().is_none_or(|second| second.nth != table) {
+            self.flush()?;
+            let at = self.take();
+            self.first[table] = place(at) | COPIED;
+            self.second = Some(Second { nth: table, at, entries: vec![0; ENTRIES] });
+        }
+        let at = self.take();
+        if let Some(second) = &mut self.second {
+            second.entries[nth % ENTRIES] = place(at) | COPIED;
+        }
+        self.put(at, bytes)
+    }
+
+    fn take(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn put(&mut self, cluster: usize, bytes: &[u8]) -> io::Result<()> {
+        self.out.seek(SeekFrom::Start(place(cluster)))?;
+        self.out.write_all(bytes)
+    }
+
+    /// Writes the second table that was filled last.
+    fn flush(&mut self) -> io::Result<()> {
+        match self.second.take() {
+            Some(second) => self.put(second.at, &numbers(&second.entries)),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self, size: u64) -> io::Result<()> {
+        self.flush()?;
+        // The counts count themselves, too.
+        let used = self.next;
+        let (mut blocks, mut table) = (1, 1);
+        while blocks * COUNTS < used + table + blocks {
+            blocks += 1;
+            table = blocks.div_ceil(ENTRIES);
+        }
+        let places: Vec<u64> = (0..blocks).map(|nth| place(used + table + nth)).collect();
+        self.put(used, &whole(numbers(&places)))?;
+        let mut left = used + table + blocks;
+        for nth in 0..blocks {
+            let counted = left.min(COUNTS);
+            left -= counted;
+            self.put(used + table + nth, &whole([0, 1].repeat(counted)))?;
+        }
+        let first = numbers(&self.first);
+        self.put(1, &first)?;
+        self.put(0, &header(size, first.len() / 8, place(used), table))
+    }
+}
+
+/// Where a cluster is.
+fn place(cluster: usize) -> u64 {
+    cluster as u64 * CLUSTER as u64
+}
+
+/// The header: how long the disk and the first table are, and where the table of the counts is and how many clusters it has.
+fn header(size: u64, first: usize, counts: u64, counts_length: usize) -> Vec<u8> {
+    let short = |number: usize| (number as u64).to_be_bytes()[4..].to_vec();
+    let parts = [
+        MAGIC.to_vec(),
+        // Version 3; no other image below it.
+        short(3),
+        vec![0; 12],
+        CLUSTER_BITS.to_be_bytes().to_vec(),
+        size.next_multiple_of(512).to_be_bytes().to_vec(),
+        // It is not encrypted.
+        vec![0; 4],
+        short(first),
+        place(1).to_be_bytes().to_vec(),
+        counts.to_be_bytes().to_vec(),
+        short(counts_length),
+        // No snapshots, and no features of any kind.
+        vec![0; 12 + 24],
+        // Counts of two bytes, and how long this is.
+        short(4),
+        short(HEADERS[1]),
+    ];
+    parts.concat()
+}
+
+fn numbers(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
+}
+
+/// Fills up the last cluster.
+fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().next_multiple_of(CLUSTER), 0);
+    bytes
+}

@@ -1,0 +1,195 @@
+//! A unified kernel image from a stub and sections, as Talos' imager writes it.
+
+use super::Section;
+use super::program::{DOS_HEADER, MOST_SECTIONS, Part, Program, SECTION, SIGNATURE};
+use crate::media::Content;
+use crate::media::image::{ReadError, low16, low32};
+
+/// Where the headers are that matter: behind that of DOS, and as many zeros.
+const HEADERS: u32 = 0x80;
+
+/// What the second header of a program of 64 bits begins with, and how long it is without its list of tables.
+const PLUS: u16 = 0x20b;
+const SHORTEST: usize = 112;
+
+/// Places in the header of the file: the sections' number, the time, and the table of symbols with its length.
+const COUNT: usize = 2;
+const TIME: usize = 4;
+const SYMBOLS: usize = 8;
+
+/// Places in the second header.
+const LINKER: usize = 2;
+const CODE: usize = 4;
+const DATA: usize = 8;
+const MEMORY_STEP: usize = 32;
+const FILE_STEP: usize = 36;
+const IMAGE: usize = 56;
+const ALL_HEADERS: usize = 60;
+const SUM: usize = 64;
+/// Where a signature is said to be.
+const SIGNED: usize = 144;
+
+/// That a section is data, and may be read.
+const IS_DATA: u32 = 0x40;
+const READABLE: u32 = 0x4000_0000;
+
+/// Why there is no such image.
+#[derive(Debug, thiserror::Error)]
+pub enum StubError {
+    /// It could not be read.
+    #[error("cannot read the stub of a kernel image")]
+    Read(#[from] ReadError),
+    /// It is something else.
+    #[error(
+        "the stub is no program of 64 bits for UEFI; want systemd's `systemd-stub.efi` or `linuxx64.efi.stub`"
+    )]
+    Other,
+    /// Something in it cannot be.
+    #[error("the {0} of the stub is broken")]
+    Broken(&'static str),
+    /// There is a name that has no room.
+    #[error("`{0}` is no name of a section; want 1 to 8 letters")]
+    Name(String),
+    /// The headers would reach into the first section.
+    #[error("{0} sections are too many for this stub: there is no room for their headers")]
+    Many(usize),
+    /// It cannot be addressed.
+    #[error("a kernel image has at most 4 GiB, and its sections are longer")]
+    Long,
+}
+
+/// A kernel image: the stub, and sections behind it. `seconds` is when it was made, since 1970.
+pub fn write(stub: &Content, sections: &[Section], seconds: u32) -> Result<Content, StubError> {
+    let program = Program::find_in(stub)?.ok_or(StubError::Other)?;
+    behind(&program, stub, sections, seconds)
+}
+
+/// The same, of a program whose sections stand in `from`.
+pub(super) fn behind(
+    program: &Program,
+    from: &Content,
+    sections: &[Section],
+    seconds: u32,
+) -> Result<Content, StubError> {
+    if program.optional.len() < SHORTEST || low16(&program.optional, 0) != PLUS {
+        return Err(StubError::Other);
+    }
+    let steps = Steps::of(program)?;
+    let (mut parts, mut contents) = (Vec::new(), Vec::new());
+    for part in &program.parts {
+        contents.push(part.content(from, part.written)?);
+        parts.push(part.clone());
+    }
+    let end = |part: &Part| u64::from(part.address) + u64::from(part.memory);
+    let mut address = parts.iter().map(end).max().unwrap_or_default();
+    for section in sections {
+        address = address.next_multiple_of(steps.memory);
+        parts.push(added(section, address, steps.file)?);
+        contents.push(section.content.clone());
+        address += section.content.len();
+    }
+    let headers = place(&mut parts, program, steps.file)?;
+    let mut image =
+        Content::from(head(program, &parts, headers, fits(address.next_multiple_of(steps.memory))?, seconds));
+    image.pad_to(headers.into());
+    for (part, content) in parts.iter().zip(contents) {
+        image.push(content);
+        image.pad_to(u64::from(part.start) + u64::from(part.written));
+    }
+    Ok(image)
+}
+
+/// What sections start at multiples of.
+struct Steps {
+    memory: u64,
+    file: u64,
+}
+
+impl Steps {
+    fn of(program: &Program) -> Result<Self, StubError> {
+        let step = |at: usize| u64::from(low32(&program.optional, at));
+        let (memory, file) = (step(MEMORY_STEP), step(FILE_STEP));
+        let right = |step: u64| step.is_power_of_two() && step <= 1 << 24;
+        if right(memory) && right(file) {
+            Ok(Self { memory, file })
+        } else {
+            Err(StubError::Broken("alignment"))
+        }
+    }
+}
+
+/// What describes a section that is added. Its place in the file comes later.
+fn added(section: &Section, address: u64, step: u64) -> Result<Part, StubError> {
+    let mut name = [0; 8];
+    let room = name.get_mut(..section.name.len()).filter(|room| !room.is_empty());
+    room.ok_or_else(|| StubError::Name(section.name.clone()))?.copy_from_slice(section.name.as_bytes());
+    Ok(Part {
+        name,
+        memory: fits(section.content.len())?,
+        address: fits(address)?,
+        written: fits(section.content.len().next_multiple_of(step))?,
+        start: 0,
+        flags: IS_DATA | READABLE,
+    })
+}
+
+/// Lets sections follow each other in the file, behind the headers; how long those are.
+fn place(parts: &mut [Part], program: &Program, step: u64) -> Result<u32, StubError> {
+    let all = HEADERS as usize
+        + SIGNATURE.len()
+        + program.file.len()
+        + program.optional.len()
+        + parts.len() * SECTION;
+    let headers = (all as u64).next_multiple_of(step);
+    let first = parts.iter().map(|part| u64::from(part.address)).min().unwrap_or(u64::MAX);
+    if headers > first || parts.len() > MOST_SECTIONS {
+        return Err(StubError::Many(parts.len()));
+    }
+    let mut at = headers;
+    for part in parts {
+        part.start = fits(at)?;
+        at += u64::from(part.written);
+    }
+    fits(at)?;
+    fits(headers)
+}
+
+/// All headers.
+fn head(program: &Program, parts: &[Part], headers: u32, image: u32, seconds: u32) -> Vec<u8> {
+    let mut bytes = program.dos.clone();
+    put(&mut bytes, DOS_HEADER - 4, HEADERS);
+    bytes.resize(HEADERS as usize, 0);
+    bytes.extend(SIGNATURE);
+    let mut file = program.file.clone();
+    let count = u16::try_from(parts.len()).expect("at most as many as are read");
+    file[COUNT..COUNT + 2].copy_from_slice(&count.to_le_bytes());
+    put(&mut file, TIME, seconds);
+    file[SYMBOLS..SYMBOLS + 8].fill(0);
+    bytes.extend(file);
+    let written = |data: bool| {
+        let parts = parts.iter().filter(|part| (part.flags & IS_DATA != 0) == data);
+        parts.fold(0_u32, |sum, part| sum.saturating_add(part.written))
+    };
+    let mut optional = program.optional.clone();
+    optional[LINKER..LINKER + 2].fill(0);
+    for (at, number) in
+        [(CODE, written(false)), (DATA, written(true)), (IMAGE, image), (ALL_HEADERS, headers), (SUM, 0)]
+    {
+        put(&mut optional, at, number);
+    }
+    // A signature was one of another file.
+    if let Some(signed) = optional.get_mut(SIGNED..SIGNED + 8) {
+        signed.fill(0);
+    }
+    bytes.extend(optional);
+    bytes.extend(parts.iter().flat_map(Part::bytes));
+    bytes
+}
+
+fn put(bytes: &mut [u8], at: usize, number: u32) {
+    bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+}
+
+fn fits(number: u64) -> Result<u32, StubError> {
+    u32::try_from(number).map_err(|_| StubError::Long)
+}

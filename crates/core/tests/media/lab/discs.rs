@@ -1,0 +1,121 @@
+//! CDs that machines boot from, read by isoinfo, xorriso, 7z, sgdisk and blkid.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ichor_core::oci::{Kind, Root};
+
+use super::tools::{bench, run, told};
+use crate::discs::{GRUB, disc, efi, record, tree};
+
+/// Files with what they hold, but for the one that is written anew.
+fn files(root: &Root) -> BTreeMap<String, Vec<u8>> {
+    let files = root.iter().filter(|(path, _)| *path != GRUB).filter_map(|(path, entry)| match &entry.kind {
+        Kind::File(content) => Some((path.to_owned(), content.read().unwrap())),
+        _ => None,
+    });
+    files.collect()
+}
+
+/// The same of a folder.
+#[expect(clippy::disallowed_methods, reason = "these tests run programs on files")]
+fn unpacked(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+            files.insert(path, std::fs::read(entry.path()).unwrap());
+        }
+    }
+    files.remove(GRUB);
+    files
+}
+
+fn cd() -> Vec<u8> {
+    disc(&tree(), &efi(), Some(&record())).write().unwrap().read().unwrap()
+}
+
+#[test]
+fn isoinfo_lists_every_path() {
+    let bench = bench(&cd());
+
+    let facts = told("isoinfo", &["-d", "-i", bench.image()]);
+    let list = told("isoinfo", &["-R", "-f", "-i", bench.image()]);
+
+    assert!(facts.contains("Volume id: TALOS_V1_13_9\n"), "{facts}");
+    assert!(facts.contains("Volume set id: Talos-v1.13.9\n"), "{facts}");
+    assert!(facts.contains("El Torito VD version 1 found"), "{facts}");
+    assert!(facts.contains("Rock Ridge signatures version 1 found"), "{facts}");
+    let mut listed: Vec<&str> = list.lines().collect();
+    listed.sort_unstable();
+    let tree = tree();
+    let mut expected: Vec<String> = tree.iter().map(|(path, _)| format!("/{path}")).collect();
+    expected.sort();
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn xorriso_reads_every_file_and_knows_everything_that_boots() {
+    let bench = bench(&cd());
+    let out = bench.out("out");
+
+    let (_, said) =
+        run("xorriso", &["-osirrox", "on", "-indev", bench.image(), "-extract", "/", out.to_str().unwrap()]);
+    let (_, found) = run("xorriso", &["-indev", bench.image(), "-check_media", "--"]);
+    let boot = told(
+        "xorriso",
+        &["-indev", bench.image(), "-report_el_torito", "plain", "-report_system_area", "plain"],
+    );
+    let modes = told("xorriso", &["-indev", bench.image(), "-lsl", "/loader", "--"]);
+
+    for said in [said, found] {
+        let complaint = ["WARNING", "SORRY", "FAILURE", "FATAL"].iter().find(|word| said.contains(**word));
+        assert_eq!(complaint, None, "{said}");
+    }
+    assert_eq!(unpacked(&out), files(&tree()));
+    for line in [
+        "El Torito boot img :   1  BIOS  y   none  0x0000  0x00      4",
+        "El Torito boot img :   2  UEFI  y   none  0x0000  0x00",
+        "El Torito img path :   1  /boot/grub/i386-pc/eltorito.img",
+        "El Torito img opts :   1  boot-info-table grub2-boot-info",
+        "System area summary: MBR protective-msdos-label grub2-mbr cyl-align-off GPT",
+        "MBR partition      :   1   0x00  0xee            1 ",
+        "GPT partname local :   2  Appended2",
+        "GPT type GUID      :   2  28732ac11ff8d211ba4b00a0c93ec93b",
+    ] {
+        assert!(boot.contains(line), "{line}\n{boot}");
+    }
+    assert!(modes.contains("-r--------") && modes.contains("-rw-r--r--"), "{modes}");
+}
+
+#[test]
+fn seven_zip_reads_every_file() {
+    let bench = bench(&cd());
+    let out = bench.out("out");
+
+    let said = told("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
+
+    assert!(said.contains("Everything is Ok") && !said.to_lowercase().contains("warning"), "{said}");
+    let mut found = unpacked(&out);
+    // What El Torito names is shown as well.
+    found.retain(|path, _| !path.starts_with("[BOOT]"));
+    assert_eq!(found, files(&tree()));
+}
+
+#[test]
+fn sgdisk_and_blkid_find_a_disk_without_a_fault() {
+    let bench = bench(&cd());
+
+    let judged = told("sgdisk", &["-v", bench.image()]);
+    let printed = told("sgdisk", &["-p", bench.image()]);
+    let probed = told("blkid", &["--probe", "--output", "export", bench.image()]);
+
+    assert!(judged.contains("No problems found"), "{judged}");
+    assert!(printed.contains("EF00") && printed.contains("Appended2"), "{printed}");
+    assert!(probed.contains("\nLABEL=TALOS_V1_13_9\n") && probed.contains("\nTYPE=iso9660\n"), "{probed}");
+}

@@ -1,0 +1,84 @@
+//! FAT32 of ours, read by fsck.fat, mtools and a Linux kernel.
+#![expect(clippy::disallowed_methods, reason = "these tests run programs on files")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ichor_core::media::fat::{SMALLEST_TREE, tree};
+use ichor_core::oci::Root;
+
+use super::tools::{Bench, bench, run, told};
+use crate::common::vm;
+use crate::trees::{efi, expected};
+
+/// Clusters of one sector, and of eight.
+const SIZES: [u64; 2] = [SMALLEST_TREE, 300 << 20];
+
+fn written(root: &Root, size: u64) -> Bench {
+    bench(&tree("EFI", root, size).unwrap().read().unwrap())
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            for (path, bytes) in files(&entry.path()) {
+                all.insert(format!("{name}/{path}"), bytes);
+            }
+            all.insert(name, None);
+        } else {
+            all.insert(name, Some(fs::read(entry.path()).unwrap()));
+        }
+    }
+    all
+}
+
+#[test]
+fn fsck_finds_nothing_to_mend() {
+    for size in SIZES {
+        let bench = written(&efi(), size);
+
+        let said = told("fsck.fat", &["-n", "-v", bench.image()]);
+
+        assert!(said.contains("32 bit entries"), "{said}");
+        assert!(said.contains(&format!("{} files,", efi().len() + 1)), "{said}");
+        assert!(!said.contains("differ") && !said.contains("rong") && !said.contains("ismatch"), "{said}");
+    }
+}
+
+#[test]
+fn mtools_reads_every_file_and_what_is_read_only() {
+    for size in SIZES {
+        let bench = written(&efi(), size);
+        let out = bench.out("out");
+
+        run("mcopy", &["-s", "-i", bench.image(), "::*", out.to_str().unwrap()]);
+        let attributes =
+            told("mattrib", &["-i", bench.image(), "::loader/random-seed", "::loader/loader.conf"]);
+
+        assert!(files(&out) == expected(&efi()), "{:?}", files(&out).keys());
+        let flags: Vec<&str> =
+            attributes.lines().map(|line| line.split("::").next().unwrap().trim()).collect();
+        assert_eq!(flags, ["A    R", "A"], "{attributes}");
+    }
+}
+
+#[test]
+fn a_kernel_mounts_it() {
+    vm::inside(|| {
+        run("/bin/mount", &["-t", "tmpfs", "none", "/tmp"]);
+        for size in SIZES {
+            let bench = written(&efi(), size);
+            let out = bench.out("out");
+            let out = out.to_str().unwrap();
+
+            run("/bin/mount", &["-t", "vfat", "-o", "loop,ro,iocharset=ascii", bench.image(), out]);
+            let found = files(Path::new(out));
+            run("/bin/umount", &[out]);
+
+            assert!(found == expected(&efi()), "{:?}", found.keys());
+        }
+    });
+}

@@ -1,0 +1,132 @@
+//! FAT32 file systems of trees, read back by ourselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ichor_core::media::fat::{SMALLEST_TREE, TreeError, tree};
+use ichor_core::media::{Content, Entry as Found, FileSystem, Kind as FileSystemKind};
+use ichor_core::oci::{Entry, Kind, Root};
+use proptest::prelude::*;
+
+/// What UEFI boots from, a file whose bytes are elsewhere, one that nobody may write to, an empty one, and names of all lengths.
+pub fn efi() -> Root {
+    let mut root = Root::default();
+    let kernel: Vec<u8> = (0..3_000_000_u32).map(|nth| (nth / 7 % 251) as u8).collect();
+    root.put("EFI/BOOT/BOOTX64.EFI", Entry::file(0o644, b"MZ"));
+    root.put("EFI/Linux/Talos-v1.13.9.efi", Entry::file(0o644, Content::of(Arc::new(kernel))));
+    root.put("EFI/Linux/Talos-v1.13.9~1.efi", Entry::file(0o644, vec![7; 4096]));
+    root.put("loader/loader.conf", Entry::file(0o644, b"timeout 10\n"));
+    root.put("loader/random-seed", Entry::file(0o444, vec![0; 32]));
+    root.put("loader/empty", Entry::file(0o644, b""));
+    root.put("loader/entries", Entry::folder());
+    root.put(&format!("{} +[x].text", "long".repeat(60)), Entry::file(0o644, b"long"));
+    // More than a cluster of records.
+    for nth in 0..300_usize {
+        root.put(
+            &format!("many/a file with a name, number {nth}"),
+            Entry::file(0o644, vec![nth.to_le_bytes()[0]; nth]),
+        );
+    }
+    root
+}
+
+/// Everything of a file system by its path; folders have none.
+fn read(content: &Content) -> BTreeMap<String, Option<Vec<u8>>> {
+    let found = FileSystem::open(content).unwrap();
+    assert_eq!(found.kind, FileSystemKind::Fat32);
+    let mut all = BTreeMap::new();
+    let mut left: Vec<(String, Found)> =
+        found.files.iter().map(|file| (file.name.clone(), file.clone())).collect();
+    while let Some((path, entry)) = left.pop() {
+        let bytes = (!entry.folder).then(|| found.read(content, &entry).unwrap());
+        for below in found.list(content, &entry).unwrap() {
+            left.push((format!("{path}/{}", below.name), below));
+        }
+        all.insert(path, bytes);
+    }
+    all
+}
+
+/// The same of a tree.
+pub fn expected(root: &Root) -> BTreeMap<String, Option<Vec<u8>>> {
+    let bytes = |entry: &Entry| match &entry.kind {
+        Kind::File(content) => Some(content.read().unwrap()),
+        _ => None,
+    };
+    root.iter().map(|(path, entry)| (path.to_owned(), bytes(entry))).collect()
+}
+
+#[test]
+fn a_tree_is_read_back_as_it_was() {
+    for size in [SMALLEST_TREE, 300 << 20, 2101 << 20] {
+        let content = tree("EFI", &efi(), size).unwrap();
+
+        assert_eq!(content.len(), size);
+        assert_eq!(FileSystem::open(&content).unwrap().label, "EFI");
+        assert_eq!(read(&content), expected(&efi()));
+    }
+}
+
+#[test]
+fn free_room_is_a_hole() {
+    let content = tree("EFI", &efi(), 2101 << 20).unwrap();
+
+    let there =
+        content.stretches().into_iter().filter(|stretch| !stretch.is_hole).map(|stretch| stretch.length);
+    assert!(there.sum::<u64>() < 4 << 20);
+}
+
+#[test]
+fn it_is_full_exactly_when_there_is_no_cluster_left() {
+    let with = |length: u64| {
+        let mut root = Root::default();
+        root.put("file", Entry::file(0o644, Content::zeros(length)));
+        tree("EFI", &root, SMALLEST_TREE)
+    };
+    let Err(TreeError::Full { needed, room, .. }) = with(SMALLEST_TREE) else { panic!("it fits") };
+    // One cluster is the root folder's.
+    assert_eq!(needed, SMALLEST_TREE + 512);
+
+    assert!(with(room - 512).is_ok());
+    assert!(with(room - 511).is_err());
+}
+
+#[test]
+fn what_cannot_be_on_it_is_refused() {
+    let with = |path: &str, entry: Entry| {
+        let mut root = Root::default();
+        root.put("There", Entry::file(0o644, b""));
+        root.put(path, entry);
+        tree("EFI", &root, SMALLEST_TREE).unwrap_err()
+    };
+    let file = || Entry::file(0o644, b"");
+
+    for name in ["a:b", "a.", "a ", "\u{e4}", "folder/a?", "a\\b", &"n".repeat(256)] {
+        assert_eq!(with(name, file()), TreeError::Name(name.to_owned()));
+    }
+    assert_eq!(with("there", file()), TreeError::Twice("There".to_owned(), "there".to_owned()));
+    assert_eq!(with("link", Entry::link("There")), TreeError::Other("link".to_owned()));
+    let long = Entry::file(0o644, Content::zeros(1 << 32));
+    assert_eq!(with("long", long), TreeError::Long { path: "long".to_owned(), length: 1 << 32 });
+    for label in ["", "small", "TWELVE LETTR"] {
+        assert_eq!(tree(label, &Root::default(), SMALLEST_TREE), Err(TreeError::Label(label.to_owned())));
+    }
+    for size in [0, SMALLEST_TREE - 512, SMALLEST_TREE + 1, 1 << 60] {
+        assert_eq!(tree("EFI", &Root::default(), size), Err(TreeError::Size(size)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_tree_is_read_back(
+        files in proptest::collection::btree_map("([a-z]{1,3}/){0,3}[0-9][a-z0-9 +,;=~_-]{0,30}(\\.[a-z]{1,5})?[a-z]", 0..9000_usize, 0..24),
+    ) {
+        let mut root = Root::default();
+        for (path, length) in &files {
+            root.put(path, Entry::file(0o644, vec![length.to_le_bytes()[0]; *length]));
+        }
+        let content = tree("ANY", &root, SMALLEST_TREE).unwrap();
+        prop_assert_eq!(read(&content), expected(&root));
+    }
+}
