@@ -1,9 +1,24 @@
 //! Images that machines boot: what Talos publishes, with extensions, kernel arguments and a configuration of one's own.
 //!
-//! [`Parts`] are what Talos publishes, and a [`Profile`] says what an image is to be. Everything is a
-//! [`Content`](crate::media::Content): nothing is copied until an image is written.
+//! A [`Heap`] finds [`Parts`] in what Talos publishes, [`fit`] says whether they belong together, and a [`Profile`] says what an image is to be.
+//! Each [`Product`] is then a [`Content`]: nothing is copied until an image is written.
 //!
 //! Not here: where parts come from, files that are written, programs that are run (the command).
+
+pub mod conflict;
+pub mod disk;
+pub mod esp;
+pub mod extension;
+pub mod fit;
+pub mod grub;
+mod grub_cd;
+pub mod initramfs;
+pub mod installer;
+pub mod iso;
+pub mod modules;
+mod parts;
+mod product;
+pub mod uki;
 
 use crate::cluster::section::Arch;
 use crate::cluster::value::TalosVersion;
@@ -11,6 +26,10 @@ use crate::media::Content;
 use crate::oci::Root;
 use crate::talos::kernel_args::Line;
 use crate::talos::meta;
+
+pub(crate) use parts::release;
+pub use parts::{Heap, Part, PartsError, packed_disk};
+pub use product::Product;
 
 /// What an image is to be.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::release;
+use super::{meta, release};
 use crate::cluster::value::TalosVersion;
 
 /// What boot loaders put on the line beside all this: GRUB its `BOOT_IMAGE=`, iPXE an `initrd=`, an ISO its
@@ -17,6 +17,23 @@ pub const LOADER: usize = 64;
 /// Arguments that take the place of what is there, where others are added.
 const OVERWRITTEN: [&str; 2] = ["console", "talos.platform"];
 
+/// What an ISO has.
+const HALT: (&str, &str) = ("talos.halt_if_installed", "1");
+
+/// Arguments of Talos, the minor release since which they are there, and that before which they were.
+const DEFAULTS: [(&str, u16, u16); 9] = [
+    ("init_on_alloc=1", 0, 14),
+    ("slab_nomerge", 0, NEVER),
+    ("pti=on", 0, NEVER),
+    ("consoleblank=0", 0, NEVER),
+    ("nvme_core.io_timeout=4294967295", 0, 14),
+    ("printk.devkmsg=on", 0, NEVER),
+    ("selinux=1", 0, NEVER),
+    ("module.sig_enforce=1", 12, NEVER),
+    ("proc_mem.force_override=never", 13, NEVER),
+];
+const NEVER: u16 = u16::MAX;
+
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -24,7 +41,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// What every image of a release has. Platforms other than metal and nocloud have some more of their own, which are left
+    /// What every image of a release has. Platforms other than metal, nocloud and gcp have some more of their own, which are left
     /// out: nobody else passes them a command line.
     pub fn of(talos: &TalosVersion, platform: &str, arch: &str) -> Self {
         let mut line = Line::default();
@@ -55,6 +72,33 @@ impl Line {
         }
     }
 
+    /// Adds what an ISO has: a machine does not boot it that has Talos on its disk. Stands before Talos' own arguments; where it was taken
+    /// away, it stays away.
+    pub fn halt_if_installed(&mut self) {
+        let (key, value) = HALT;
+        let first =
+            self.parameters.iter().position(|(key, _)| is_default(key)).unwrap_or(self.parameters.len());
+        match self.parameters.iter_mut().find(|(known, _)| known == key) {
+            Some((_, values)) if values.is_empty() => {}
+            Some((_, values)) => values.insert(0, value.to_owned()),
+            None => self.parameters.insert(first, (key.to_owned(), vec![value.to_owned()])),
+        }
+    }
+
+    /// Adds the values of META, for an installer to write them. They stand behind Talos' own arguments.
+    pub fn carry_meta(&mut self, values: &[meta::Value]) {
+        if values.is_empty() {
+            return;
+        }
+        let argument = meta::kernel_argument(&meta::encode(values, true));
+        let (key, value) = argument.split_once('=').unwrap_or((&argument, ""));
+        let after = self.parameters.iter().rposition(|(key, _)| is_default(key)).map_or(0, |last| last + 1);
+        match self.parameters.iter_mut().find(|(known, _)| known == key) {
+            Some((_, values)) => values.insert(0, value.to_owned()),
+            None => self.parameters.insert(after, (key.to_owned(), vec![value.to_owned()])),
+        }
+    }
+
     fn put(&mut self, key: String, mut values: Vec<String>) {
         match self.parameters.iter_mut().find(|(known, _)| *known == key) {
             Some((_, there)) if OVERWRITTEN.contains(&key.as_str()) => *there = values,
@@ -65,6 +109,10 @@ impl Line {
 
     fn remove(&mut self, key: &str, values: &[String]) {
         let all = values.first().is_some_and(String::is_empty);
+        if !self.parameters.iter().any(|(known, _)| known == key) {
+            // It may be added later.
+            self.parameters.push((key.to_owned(), Vec::new()));
+        }
         for (_, there) in self.parameters.iter_mut().filter(|(known, _)| known == key) {
             there.retain(|value| !all && !values.contains(value));
         }
@@ -89,28 +137,24 @@ fn own(platform: &str, arch: &str) -> &'static [&'static str] {
         ("metal", "arm64") => &["console=ttyAMA0", "console=tty0"],
         ("metal", _) => &["console=tty0"],
         ("nocloud", _) => &["console=tty1", "console=ttyS0", "net.ifnames=0"],
+        ("gcp", _) => &[
+            "console=ttyS0",
+            "net.ifnames=0",
+            "talos.dashboard.disabled=1",
+            "sysctl.kernel.kexec_load_disabled=1",
+        ],
         _ => &[],
     }
 }
 
 /// The arguments of a release.
 fn defaults(talos: &TalosVersion) -> Vec<&'static str> {
-    let from = |minor: u16, arg: &'static str| release::at_least(talos, minor).then_some(arg);
-    let before = |minor: u16, arg: &'static str| (!release::at_least(talos, minor)).then_some(arg);
-    [
-        before(14, "init_on_alloc=1"),
-        Some("slab_nomerge"),
-        Some("pti=on"),
-        Some("consoleblank=0"),
-        before(14, "nvme_core.io_timeout=4294967295"),
-        Some("printk.devkmsg=on"),
-        Some("selinux=1"),
-        from(12, "module.sig_enforce=1"),
-        from(13, "proc_mem.force_override=never"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let has = |since: u16, before: u16| release::at_least(talos, since) && !release::at_least(talos, before);
+    DEFAULTS.iter().filter(|(_, since, before)| has(*since, *before)).map(|(arg, ..)| *arg).collect()
+}
+
+fn is_default(key: &str) -> bool {
+    DEFAULTS.iter().any(|(arg, ..)| arg.split('=').next() == Some(key))
 }
 
 #[cfg(test)]
@@ -161,5 +205,32 @@ mod tests {
         let after = before.replace("console=tty0", "console=ttyS1 console=ttyS0");
         let after = after.replace(" selinux=1", "").replace(" consoleblank=0", "");
         assert_eq!(line.to_string(), format!("{after} a=1 a=2 b"));
+    }
+    #[test]
+    fn an_iso_stands_before_and_meta_behind_what_talos_has_itself() {
+        let plain = || line("v1.14.0", "nocloud");
+        let mut with = plain();
+        with.customize(&["-slab_nomerge".into(), "talos.environment=A=B".into(), "last".into()]);
+
+        with.halt_if_installed();
+        with.carry_meta(&[meta::Value { key: 10, value: "x".to_owned() }]);
+
+        let expected = plain().to_string().replace(" slab_nomerge", " talos.halt_if_installed=1");
+        let meta = "talos.environment=INSTALLER_META_BASE64=MHhhPXg=";
+        assert_eq!(with.to_string(), format!("{expected} {meta} talos.environment=A=B last"));
+        let mut with = plain();
+        with.carry_meta(&[meta::Value { key: 10, value: "x".to_owned() }]);
+        with.customize(&["last".into()]);
+        assert_eq!(with.to_string(), format!("{} {meta} last", plain()));
+    }
+
+    #[test]
+    fn what_was_taken_away_is_not_added_by_an_iso() {
+        let mut without = line("v1.14.0", "metal");
+        without.customize(&["-talos.halt_if_installed".into()]);
+
+        without.halt_if_installed();
+
+        assert_eq!(without.to_string(), line("v1.14.0", "metal").to_string());
     }
 }

@@ -22,6 +22,9 @@ pub const NETWORK: u8 = 10;
 /// The key of the code in the URL of a configuration.
 pub const CODE: u8 = 11;
 
+/// The key of the boot loaders that a disk image has; Talos removes it at the first boot, with those that were not used.
+pub const LOADERS: u8 = 17;
+
 /// The variable that carries META values to the installer.
 pub const VARIABLE: &str = "INSTALLER_META_BASE64";
 

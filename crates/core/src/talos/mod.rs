@@ -8,7 +8,7 @@
 //! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
 //!   of them; [`talosconfig`] is for talosctl.
 //! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`adv`], [`platform_network`].
-//! * Extensions: [`extension`].
+//! * Extensions: [`extension`], and [`catalogue`] of the official ones.
 //! * Booting: [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`].
 //! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster, [`secret_value`]
 //!   finds secrets in what others wrote. [`go`] is what Go's libraries take.
@@ -17,6 +17,7 @@
 
 pub mod adv;
 pub mod asset;
+pub mod catalogue;
 pub mod cel;
 pub mod command_line;
 pub mod config;

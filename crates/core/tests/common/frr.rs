@@ -26,10 +26,22 @@ impl Frr {
 
     /// A machine with this FRR, which does not run yet.
     pub fn machine(self) -> Machine {
-        let machine = Machine::new(match self {
+        self.prepare(Machine::new(self.root()))
+    }
+
+    /// One that shares the network of another.
+    pub fn machine_beside(self, other: &Machine) -> Machine {
+        self.prepare(Machine::beside(other, self.root()))
+    }
+
+    fn root(self) -> Root {
+        match self {
             Self::V8 => Root::Own,
             Self::V10 => Root::Trixie,
-        });
+        }
+    }
+
+    fn prepare(self, machine: Machine) -> Machine {
         let major = if self == Self::V8 { "8" } else { "10" };
         let found = machine.run("/usr/lib/frr/bgpd --version 2>&1 | head -n 1");
         let found = String::from_utf8_lossy(&found.stdout).into_owned();

@@ -157,13 +157,23 @@ impl Machine {
 
     /// A cable between two machines.
     pub fn cable(&self, port: &str, other: &Self, theirs: &str) {
+        self.plug(&[port], other, &[theirs]);
+    }
+
+    /// A cable whose ends have these MAC addresses.
+    pub fn cable_with(&self, port: [&str; 2], other: &Self, theirs: [&str; 2]) {
+        let with = |[name, mac]: [_; 2]| [name, "address", mac];
+        self.plug(&with(port), other, &with(theirs));
+    }
+
+    fn plug(&self, port: &[&str], other: &Self, theirs: &[&str]) {
         let mut command = Command::new("nsenter");
-        command.args(["--net", "--target", &self.pid, "ip", "link", "add", port, "type", "veth"]);
-        command.args(["peer", "name", theirs, "netns", &other.pid]);
+        command.args(["--net", "--target", &self.pid, "ip", "link", "add"]).args(port);
+        command.args(["type", "veth", "peer", "name"]).args(theirs).args(["netns", &other.pid]);
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{port}: {}", said(&output));
-        self.ask(&format!("ip link set {port} up"));
-        other.ask(&format!("ip link set {theirs} up"));
+        assert!(output.status.success(), "{port:?}: {}", said(&output));
+        self.ask(&format!("ip link set {} up", port[0]));
+        other.ask(&format!("ip link set {} up", theirs[0]));
     }
 
     /// Where this process sees a path of the machine.

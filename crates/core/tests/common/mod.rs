@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod fabric;
+pub mod firmware;
 pub mod frr;
 pub mod lab;
 pub mod machine;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ichor_core::cluster::section::{Backend, Carrier};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{NodePlan, Plan, Stage};
-use ichor_core::render::routing::{self, Fetch, Order, Refusal, Service, Template, native};
+use ichor_core::render::routing::{self, Fetch, Order, Refusal, Routers, Service, Template, native};
 use ichor_core::routing::{Model, Protected};
 use serde_json::Value;
 
@@ -49,6 +49,7 @@ fn service(
         version: settings.version.get(),
         options: &routing::options(settings),
         template,
+        routers: &Routers::new(),
     };
     routing::render(order, fetch)
 }

@@ -1,0 +1,218 @@
+//! The files of an initramfs, in the order a kernel unpacks them.
+//!
+//! An initramfs is segments, one behind the other with zeros between them: archives of cpio as they are, or compressed. Of what is
+//! compressed no more is in memory than unpacking needs.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use lzma_rust2::XzReader;
+use ruzstd::decoding::StreamingDecoder;
+
+use super::ReadError;
+use crate::media::cpio::{self, Shape};
+use crate::media::{self, Image};
+
+/// How much of the image is in memory.
+const BUFFER: usize = 256 << 10;
+
+/// How much an initramfs may be when it is unpacked, and how many files it may have.
+const MOST_UNPACKED: u64 = 8 << 30;
+const MOST_FILES: usize = 1 << 18;
+
+/// How many zeros may stand between archives. What is longer is there to keep somebody busy.
+const MOST_ZEROS: u64 = 64 << 20;
+
+/// What unpacking one segment may need: as much as a kernel gives it.
+const MOST_MEMORY: u32 = 128 << 20;
+
+/// What compressed segments begin with. Talos' kernels know zstd and xz alone.
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const OTHERS: [(&[u8], &str); 5] = [
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\x5d\0\0", "lzma"),
+    (b"\x89LZO", "lzo"),
+    (b"\x02\x21\x4c\x18", "lz4"),
+];
+
+/// A file, folder or link in an initramfs.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its path, without `/` or `./` before it; empty for the top.
+    pub path: String,
+    /// What it is.
+    pub shape: Shape,
+    /// Its permissions.
+    pub mode: u32,
+    /// How many bytes it has.
+    pub length: u64,
+    /// Where its bytes begin in the image, if nothing compresses them.
+    pub at: Option<u64>,
+}
+
+/// Is shown a file, and what it holds.
+pub type Show<'s> = &'s mut dyn FnMut(&File, &mut dyn Read) -> Result<(), ReadError>;
+
+/// Shows every file of an initramfs, each with its bytes, of which no more is read than is asked for. Says where the first compressed
+/// segment begins: what is before it is what a kernel looks for microcode in.
+pub fn files(image: &dyn Image, show: Show<'_>) -> Result<u64, ReadError> {
+    let mut source = Source { image, buffer: Vec::new(), start: 0, used: 0 };
+    let mut budget = Budget { bytes: MOST_UNPACKED, files: MOST_FILES };
+    let mut head = None;
+    loop {
+        skip_zeros(&mut source)?;
+        let at = source.at();
+        let begin = source.peek()?;
+        if begin.is_empty() {
+            return Ok(head.unwrap_or(at));
+        }
+        if begin.starts_with(b"07070") {
+            archive(&mut source, &mut budget, &|source| Some(source.at()), show)?;
+            continue;
+        }
+        head.get_or_insert(at);
+        let unpacked: Box<dyn Read + '_> = if begin.starts_with(ZSTD) {
+            let decoder = StreamingDecoder::new_with_max_window_size(&mut source, MOST_MEMORY.into());
+            Box::new(decoder.map_err(|_| ReadError::Segment { at })?)
+        } else if begin.starts_with(XZ) {
+            Box::new(XzReader::new_mem_limit(&mut source, false, MOST_MEMORY >> 10))
+        } else {
+            let other = OTHERS.iter().find(|(magic, _)| begin.starts_with(magic));
+            return Err(match other {
+                Some((_, compression)) => ReadError::Compression { at, compression },
+                None => ReadError::Unknown { at },
+            });
+        };
+        let mut unpacked = BufReader::with_capacity(BUFFER, unpacked.take(budget.bytes + 1));
+        while skip_zeros(&mut unpacked).map_err(|error| error.unpacking(at))? {
+            archive(&mut unpacked, &mut budget, &|_| None, show)?;
+        }
+        budget.bytes = unpacked.into_inner().limit().checked_sub(1).ok_or(ReadError::Large)?;
+    }
+}
+
+/// Whether something is an initramfs, as far as its first file tells.
+pub fn is_one(image: &dyn Image) -> bool {
+    let mut is_one = false;
+    let _ = files(image, &mut |_, _| {
+        is_one = true;
+        Err(ReadError::Large)
+    });
+    is_one
+}
+
+/// What may still come.
+struct Budget {
+    bytes: u64,
+    files: usize,
+}
+
+/// Shows the files of one archive.
+fn archive<R: Read>(
+    from: &mut R,
+    budget: &mut Budget,
+    place: &dyn Fn(&R) -> Option<u64>,
+    show: Show<'_>,
+) -> Result<(), ReadError> {
+    let mut reader = cpio::Reader::new(from);
+    while let Some(entry) = reader.entry()? {
+        budget.files = budget.files.checked_sub(1).ok_or(ReadError::Large)?;
+        let path = entry.name.trim_start_matches("./").trim_start_matches('/');
+        let file = File {
+            path: if path == "." { String::new() } else { path.to_owned() },
+            shape: entry.shape,
+            mode: entry.mode,
+            length: entry.length,
+            at: place(reader.source()),
+        };
+        show(&file, &mut reader)?;
+    }
+    Ok(())
+}
+
+/// Goes on to what is not zero. Whether there is something.
+fn skip_zeros(from: &mut impl BufRead) -> Result<bool, ReadError> {
+    let mut skipped = 0;
+    while skipped <= MOST_ZEROS {
+        let buffer = from.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(false);
+        }
+        let zeros = buffer.iter().take_while(|byte| **byte == 0).count();
+        let is_something = zeros < buffer.len();
+        from.consume(zeros);
+        if is_something {
+            return Ok(true);
+        }
+        skipped += zeros as u64;
+    }
+    Err(ReadError::Large)
+}
+
+impl ReadError {
+    /// What cannot be read of a compressed segment cannot be unpacked.
+    fn unpacking(self, at: u64) -> Self {
+        match self {
+            Self::Read(_) => Self::Segment { at },
+            other => other,
+        }
+    }
+}
+
+/// The image, read from its start on, and where that is.
+struct Source<'i> {
+    image: &'i dyn Image,
+    buffer: Vec<u8>,
+    start: u64,
+    used: usize,
+}
+
+impl Source<'_> {
+    fn at(&self) -> u64 {
+        self.start + self.used as u64
+    }
+
+    /// What comes next: enough to know what it is, unless there is less.
+    fn peek(&mut self) -> io::Result<&[u8]> {
+        if self.buffer.len() - self.used < XZ.len() {
+            self.refill()?;
+        }
+        Ok(&self.buffer[self.used..])
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        self.start = self.at();
+        self.used = 0;
+        let left = self.image.size() - self.start;
+        self.buffer.resize(usize::try_from(left).map_or(BUFFER, |left| left.min(BUFFER)), 0);
+        self.image.read_at(self.start, &mut self.buffer)
+    }
+}
+
+impl BufRead for Source<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.used == self.buffer.len() {
+            self.refill()?;
+        }
+        Ok(&self.buffer[self.used..])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.used += amount;
+    }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl From<media::ReadError> for ReadError {
+    fn from(error: media::ReadError) -> Self {
+        Self::Archive(error)
+    }
+}

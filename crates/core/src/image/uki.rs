@@ -1,0 +1,112 @@
+//! The unified kernel image of a profile.
+
+use super::{Parts, Profile};
+use crate::media::uki::{Section, StubError, name, write};
+use crate::media::{Content, Image as _};
+
+/// What a machine with a BIOS finds in a kernel: that it is one, how long its first part is, and where its version stands.
+const KERNEL_MAGIC: (u64, &[u8]) = (0x202, b"HdrS");
+const FIRST_PART: u64 = 0x1f1;
+const VERSION_AT: u64 = 0x20e;
+const SECTOR: u64 = 0x200;
+const LONGEST_VERSION: u64 = 256;
+
+/// What an image offers beside its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing.
+    Start,
+    /// To forget the whole installation, as on a CD.
+    Reset,
+    /// To forget the configuration and what workloads wrote, as on a disk that Talos is installed on.
+    Maintenance,
+}
+
+impl Offer {
+    /// The name of the entry, what people read, and what it adds to the command line.
+    fn entry(self) -> Option<[&'static str; 3]> {
+        match self {
+            Offer::Start => None,
+            Offer::Reset => Some(["reset", "Reset system disk", "talos.experimental.wipe=system"]),
+            Offer::Maintenance => Some([
+                "reset-maintenance",
+                "Reset to maintenance mode",
+                "talos.experimental.wipe=system:EPHEMERAL,STATE",
+            ]),
+        }
+    }
+}
+
+/// Why there is no kernel image.
+#[derive(Debug, thiserror::Error)]
+pub enum UkiError {
+    /// The parts have none.
+    #[error(
+        "there is no systemd-stub among the parts, which a kernel image for UEFI begins with; it is in every kernel image and imager of Talos"
+    )]
+    NoStub,
+    /// It is none.
+    #[error(transparent)]
+    Stub(#[from] StubError),
+}
+
+/// The kernel image of `profile` with the kernel and the initramfs of `parts`. `line` is what the kernel is told, and `seconds` when it was
+/// made, since 1970.
+pub fn uki(
+    profile: &Profile,
+    parts: &Parts,
+    line: &str,
+    offer: Offer,
+    seconds: u32,
+) -> Result<Content, UkiError> {
+    let stub = parts.stub.as_ref().ok_or(UkiError::NoStub)?;
+    let mut sections = vec![
+        Section::new(name::RELEASE, release(profile).as_bytes()),
+        Section::new(name::COMMAND_LINE, line.as_bytes()),
+    ];
+    if let Some(version) = version(&parts.kernel) {
+        sections.push(Section::new(name::VERSION, version.as_bytes()));
+    }
+    sections.push(Section::new(name::KERNEL, parts.kernel.clone()));
+    sections.push(Section::new(name::INITRAMFS, parts.initramfs.clone()));
+    sections.push(Section::new(name::PROFILE, b"ID=main"));
+    if let Some([id, title, added]) = offer.entry() {
+        sections.push(Section::new(name::PROFILE, format!("ID={id}\nTITLE={title}").as_bytes()));
+        sections.push(Section::new(name::COMMAND_LINE, format!("{line} {added}").as_bytes()));
+    }
+    Ok(write(stub, &sections, seconds)?)
+}
+
+/// What it says of itself, without which systemd-boot does not show it.
+fn release(profile: &Profile) -> String {
+    let tag = &profile.talos;
+    let lines = [
+        "NAME=\"Talos\"".to_owned(),
+        "ID=talos".to_owned(),
+        format!("VERSION_ID={tag}"),
+        format!("PRETTY_NAME=\"Talos ({tag})\""),
+        "HOME_URL=\"https://www.talos.dev/\"".to_owned(),
+        "BUG_REPORT_URL=\"https://github.com/siderolabs/talos/issues\"".to_owned(),
+        "VENDOR_NAME=\"Sidero Labs\"".to_owned(),
+        "VENDOR_URL=\"https://www.siderolabs.com/\"".to_owned(),
+    ];
+    lines.map(|line| line + "\n").concat()
+}
+
+/// The version of a kernel; only those for x86 say it.
+pub fn version(kernel: &Content) -> Option<String> {
+    let read = |at: u64, length: u64| kernel.part(at, length)?.read().ok();
+    if read(KERNEL_MAGIC.0, KERNEL_MAGIC.1.len() as u64)? != KERNEL_MAGIC.1 {
+        return None;
+    }
+    let first_part = u64::from(read(FIRST_PART, 1)?[0]) * SECTOR;
+    let at = u64::from(u16::from_le_bytes(read(VERSION_AT, 2)?.try_into().ok()?));
+    if at == 0 || at > first_part {
+        return None;
+    }
+    let at = at + SECTOR;
+    let text = read(at, LONGEST_VERSION.min(kernel.size().checked_sub(at)?))?;
+    let text = text.split(|byte| *byte == 0).next()?;
+    let version = str::from_utf8(text).ok()?.split(' ').next()?;
+    (!version.is_empty()).then(|| version.to_owned())
+}
