@@ -18,7 +18,7 @@ const LONGEST: u64 = 64 << 10;
 /// The command lines of a volume with the files they are in, the one that is booted first.
 pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, String)>, ReadError> {
     let mut lines = Vec::new();
-    for (path, entry) in folder(found, image, KERNELS, ".efi")? {
+    for (path, entry) in kernels(found, image)? {
         if let Some(line) = uki::command_line(&found.file(image, &entry)?)? {
             lines.push((path, line));
         }
@@ -36,6 +36,11 @@ pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(Stri
         }
     }
     Ok(lines)
+}
+
+/// The kernel images of a volume, the one that is booted first.
+pub(super) fn kernels(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, Entry)>, ReadError> {
+    folder(found, image, KERNELS, ".efi")
 }
 
 /// What a file says; none where it is too long for a menu.

@@ -5,7 +5,7 @@ use super::platform::Boot;
 use super::verdict::config_source;
 use super::{Inspection, Verdict};
 use crate::rules::media as rules;
-use crate::talos::command_line::{CommandLine, LONGEST};
+use crate::talos::command_line::{CommandLine, INLINE, LONGEST};
 
 /// The platforms of Talos; the last two are of the past, and beyond the list.
 const PLATFORMS: [&str; 20] = [
@@ -73,4 +73,44 @@ pub(super) fn inline(boot: &Boot<'_>, key: &str, inspection: &mut Inspection) {
         Err(error) => Verdict::Refused(vec![error.to_string()]),
     };
     config_source(key, key, verdict, inspection);
+}
+
+/// Parameters that hold configurations or META values, of which nothing is shown.
+const HIDDEN: [&str; 3] = [INLINE[0], INLINE[1], "talos.environment"];
+
+/// The parameters of a line without secrets: configurations are hidden, and so is what an address asks for, or who asks.
+pub(super) fn shown(line: &str) -> Vec<String> {
+    let shown = |word: &str| match word.split_once('=') {
+        Some((key, _)) if HIDDEN.contains(&key) => format!("{key}=***"),
+        Some((key, value)) if value.contains("://") => format!("{key}={}", address(value)),
+        _ => word.to_owned(),
+    };
+    line.split_whitespace().map(shown).collect()
+}
+
+fn address(value: &str) -> String {
+    let (place, asks) = value.split_once('?').map_or((value, ""), |(place, _)| (place, "?***"));
+    let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
+    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = host.rsplit_once('@').map_or(host.to_owned(), |(_, host)| format!("***@{host}"));
+    format!("{scheme}://{host}{path}{asks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_a_line_are_not_shown() {
+        let line = "talos.platform=metal  console=tty0 quiet talos.config=https://me:hunter2@a/c.yaml?token=hunter2 \
+                    siderolink.api=grpc://a:8080?jointoken=hunter2 talos.config.inline=hunter2 talos.environment=A=hunter2";
+
+        let shown = shown(line).join(" ");
+
+        assert_eq!(
+            shown,
+            "talos.platform=metal console=tty0 quiet talos.config=https://***@a/c.yaml?*** siderolink.api=grpc://a:8080?*** \
+             talos.config.inline=*** talos.environment=***"
+        );
+    }
 }

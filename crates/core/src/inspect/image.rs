@@ -2,7 +2,9 @@
 
 use super::carrier::SHORTEST;
 use super::{Carrier, Found, Media, boot_entry};
+use crate::image::initramfs;
 use crate::media::{FileSystem, Image, Kind, Partition, Partitions, Qcow2, ReadError, Scheme, Window, uki};
+use crate::oci::Spool;
 use crate::rules::media as rules;
 use crate::talos::adv;
 
@@ -16,9 +18,9 @@ const PACKED: [(&[u8], &str); 4] =
 
 impl Media {
     /// What is on an image, whatever it is called.
-    pub fn of_image(image: &dyn Image) -> Result<Self, ReadError> {
+    pub fn of_image(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
         if let Some(disk) = Qcow2::find_in(image)? {
-            let mut media = Self::of_disk(&disk)?;
+            let mut media = Self::of_disk(&disk, spool)?;
             media.found.insert(
                 0,
                 Found { name: "qcow2".to_owned(), length: disk.size(), taken_for: "a disk".to_owned() },
@@ -28,21 +30,25 @@ impl Media {
         if let Some(line) = uki::command_line(image)? {
             let mut media = Self::default();
             media.boots("the kernel image", line);
+            media.add_kernel_image("the kernel image", image, spool)?;
             return Ok(media);
         }
-        Self::of_disk(image)
+        Self::of_disk(image, spool)
     }
 
-    fn of_disk(image: &dyn Image) -> Result<Self, ReadError> {
+    fn of_disk(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
         let mut media = Self::default();
         let whole = FileSystem::find_in(image)?;
         if let Some(found) = &whole {
-            media.add_volume("the volume", "", found, image)?;
+            media.add_volume("the volume", "", found, image, spool)?;
         }
         // A CD may have partitions as well, to be booted from a stick.
         let has_partitions = whole.as_ref().is_none_or(|found| found.kind == Kind::Iso9660);
         match Partitions::find_in(image)?.filter(|_| has_partitions) {
-            Some(partitions) => media.add_partitions(&partitions, whole.is_some(), image)?,
+            Some(partitions) => media.add_partitions(&partitions, whole.is_some(), image, spool)?,
+            None if whole.is_none() && initramfs::is_one(image) => {
+                media.add_initramfs("the initramfs", image, spool);
+            }
             None if whole.is_none() => return Err(unknown(image)),
             None => {}
         }
@@ -54,15 +60,16 @@ impl Media {
         partitions: &Partitions,
         on_a_cd: bool,
         image: &dyn Image,
+        spool: &mut dyn Spool,
     ) -> Result<(), ReadError> {
         if !on_a_cd {
             partitions.check()?;
         }
         for partition in &partitions.list {
             if on_a_cd {
-                self.add_boot_partition(partition, image);
+                self.add_boot_partition(partition, image, spool);
             } else {
-                self.add_partition(partition, partition.window(image)?)?;
+                self.add_partition(partition, partition.window(image)?, spool)?;
             }
         }
         if partitions.scheme == Scheme::Mbr
@@ -77,7 +84,7 @@ impl Media {
     }
 
     /// Those of a CD are there to be booted from, may be of any form, and may be the CD itself again.
-    fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image) {
+    fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image, spool: &mut dyn Spool) {
         let Ok(window) = partition.window(image) else { return };
         if let Ok(Some(found)) = FileSystem::find_in(&window)
             && found.kind != Kind::Iso9660
@@ -86,10 +93,16 @@ impl Media {
             for (path, line) in lines {
                 self.boots(&path, line);
             }
+            let _ = self.add_booted(&found, &window, spool);
         }
     }
 
-    fn add_partition(&mut self, partition: &Partition, window: Window<'_>) -> Result<(), ReadError> {
+    fn add_partition(
+        &mut self,
+        partition: &Partition,
+        window: Window<'_>,
+        spool: &mut dyn Spool,
+    ) -> Result<(), ReadError> {
         let label = partition.label.as_str();
         let place = match label {
             "" => format!("partition {}", partition.number),
@@ -101,7 +114,7 @@ impl Media {
                 self.add_state(place, &window);
                 Ok(())
             }
-            (_, Some(found)) => self.add_volume(&place, label, &found, &window),
+            (_, Some(found)) => self.add_volume(&place, label, &found, &window, spool),
             (_, None) => {
                 let taken_for = form(&window).unwrap_or("nothing that Talos looks for here");
                 self.found.push(Found {
@@ -120,12 +133,14 @@ impl Media {
         partition: &str,
         found: &FileSystem,
         image: &dyn Image,
+        spool: &mut dyn Spool,
     ) -> Result<(), ReadError> {
         let taken_for = format!("{}, label `{}`", found.kind.name(), found.label);
         self.found.push(Found { name: place.to_owned(), length: image.size(), taken_for });
         for (path, line) in boot_entry::find_in(found, image)? {
             self.boots(&path, line);
         }
+        self.add_booted(found, image, spool)?;
         let carrier = Carrier::volume(place.to_owned(), partition, found, image)?;
         if carrier.is_short && !(carrier.files.is_empty() && carrier.renamed.is_empty()) {
             let message = format!(
@@ -146,7 +161,7 @@ impl Media {
     }
 
     /// Adds a command line to boot with. The first is taken; others are only told of.
-    fn boots(&mut self, path: &str, line: String) {
+    pub(super) fn boots(&mut self, path: &str, line: String) {
         let taken_for = match &self.command_line {
             None => "the command line",
             Some(first) if *first == line => "the same command line",

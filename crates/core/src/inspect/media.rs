@@ -3,9 +3,10 @@
 use super::carrier::{META_NETWORK, METAL_CONFIG, NOCLOUD};
 use super::platform::{self, Boot};
 use super::verdict::config_source;
-use super::{Carrier, Found, Inspection, Machine, Mistake, Verdict, addressing, command_line};
+use super::{Carrier, Found, Inspection, Machine, Mistake, Release, Verdict, addressing, command_line};
 use crate::rules::media as rules;
 use crate::talos::command_line::{CommandLine, INLINE};
+use crate::talos::extension::Layer;
 use crate::talos::validate::Mode;
 use crate::talos::{meta, release};
 
@@ -16,6 +17,10 @@ pub struct Media {
     pub found: Vec<Found>,
     /// What is wrong with it already.
     pub mistakes: Vec<Mistake>,
+    /// The release, where something says it.
+    pub release: Option<Release>,
+    /// The extensions in the image; none where no initramfs was looked into.
+    pub extensions: Option<Vec<Layer>>,
     /// The kernel command line, where it is known.
     pub command_line: Option<String>,
     /// The configuration inside of the image, or why it is not known whether there is one.
@@ -74,12 +79,20 @@ impl Media {
 
 /// What a machine does with media. What is not on them, it has not: its disk is empty, and nobody answers.
 pub fn inspect(media: &Media, machine: &Machine) -> Result<Inspection, InspectError> {
-    let mut inspection =
-        Inspection { found: media.found.clone(), mistakes: media.mistakes.clone(), ..Inspection::default() };
+    let mut inspection = Inspection {
+        found: media.found.clone(),
+        mistakes: media.mistakes.clone(),
+        release: media.release.clone(),
+        extensions: media.extensions.clone(),
+        arguments: media.command_line.as_deref().map(command_line::shown),
+        ..Inspection::default()
+    };
     let line = media.command_line.as_deref().map(CommandLine::kept);
-    match &line {
-        Some(line) => command_line::platform(line, &mut inspection),
-        None => media.platform().ok_or(InspectError::Nothing)?.clone_into(&mut inspection.platform),
+    match (&line, media.platform()) {
+        (Some(line), _) => command_line::platform(line, &mut inspection),
+        (None, Some(platform)) => platform.clone_into(&mut inspection.platform),
+        (None, None) if media.extensions.is_some() => inspection.is_part = true,
+        (None, None) => return Err(InspectError::Nothing),
     }
     let line = line.unwrap_or_default();
     let boot = Boot { media, machine, line: &line };

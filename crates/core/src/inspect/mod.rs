@@ -5,7 +5,7 @@
 //! or a schematic. [`inspect`] says what a [`Machine`] does with them, in an [`Inspection`]: the platform, the network, the
 //! [`Source`]s of configurations in the order Talos asks them, each with its [`Verdict`], and each [`Mistake`].
 //!
-//! In the order they are used: `image`, `boot_entry` and `schematic` make the media; `command_line` finds the platform, `platform`
+//! In the order they are used: `image`, `boot_entry`, `inside` and `schematic` make the media; `command_line` finds the platform, `platform`
 //! its network and configuration, `verdict` judges configurations, `addressing` and `outcome` say what comes of it all.
 //!
 //! Not here: opening files (the command), and Talos' formats themselves ([`talos`](crate::talos)).
@@ -15,6 +15,7 @@ mod boot_entry;
 mod carrier;
 mod command_line;
 mod image;
+mod inside;
 mod media;
 mod outcome;
 mod platform;
@@ -27,10 +28,12 @@ use serde_json::Value;
 
 use crate::cluster::value::TalosVersion;
 use crate::rules::Rule;
+use crate::talos::extension::Layer;
 use crate::talos::nocloud::Link;
 
 pub use self::addressing::{Addressing, By};
 pub use self::carrier::Carrier;
+pub use self::inside::Release;
 pub use self::media::{InspectError, Media, inspect};
 pub use self::outcome::Outcome;
 pub use self::schematic::SchematicError;
@@ -50,6 +53,14 @@ pub struct Machine {
 pub struct Inspection {
     /// The platform; empty where there is none.
     pub platform: String,
+    /// The release that the media have, where they say it.
+    pub release: Option<Release>,
+    /// The extensions of the release, the lowest first; none where it is not known which there are.
+    pub extensions: Option<Vec<Layer>>,
+    /// What the kernel is told, without secrets; none where it is not known.
+    pub arguments: Option<Vec<String>>,
+    /// Whether this is only a part of what boots, of which nobody knows how.
+    pub is_part: bool,
     /// What was found and what Talos takes it for, in the order it is looked at.
     pub found: Vec<Found>,
     /// The network that the platform gives, in Talos' field names.

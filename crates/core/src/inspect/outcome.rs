@@ -36,6 +36,9 @@ impl Outcome {
 impl Inspection {
     /// What becomes of the machine.
     pub fn outcome(&self) -> Outcome {
+        if self.is_part {
+            return Outcome::Depends;
+        }
         if self.platform.is_empty() {
             return Outcome::Loops;
         }

@@ -135,7 +135,7 @@ fn line(wanted: &Wanted, extra: &[String]) -> String {
     let platform = wanted.platform.as_deref().unwrap_or("metal");
     let mut line = Line::of(&wanted.talos, platform, wanted.arch.unwrap_or("amd64"));
     if wanted.asset == Some(Asset::Iso) {
-        line.add("talos.halt_if_installed=1");
+        line.halt_if_installed();
     }
     line.customize(extra);
     line.to_string()

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ichor_core::inspect::{Media, inspect};
 use ichor_core::media::{Image, Volume, iso9660};
+use ichor_core::oci::Memory;
 use proptest::prelude::*;
 
 use crate::disk;
@@ -32,7 +33,7 @@ impl Image for Counted<'_> {
 /// Inspects an image; how many bytes were read for it.
 fn look(bytes: &[u8]) -> u64 {
     let image = Counted { bytes, read: AtomicU64::new(0) };
-    if let Ok(media) = Media::of_image(&image) {
+    if let Ok(media) = Media::of_image(&image, &mut Memory::default()) {
         let _ = inspect(&media, &machine("v1.13.9"));
     }
     image.read.load(Ordering::Relaxed)
@@ -94,14 +95,14 @@ fn sizes_beyond_everything_are_refused() {
     ] {
         let mut image = small.clone();
         image[at..at + 8].copy_from_slice(&bytes);
-        assert!(Media::of_image(&image).is_err(), "{at}");
+        assert!(Media::of_image(&image, &mut Memory::default()).is_err(), "{at}");
     }
     let mut disk = disk::gpt(&[("META", disk::meta(&[]))]);
     disk[446 + 4] = 0x0c;
     disk[446 + 8..446 + 16].fill(0xff);
     disk[510..512].copy_from_slice(&[0x55, 0xaa]);
     disk[512] = 0;
-    assert!(Media::of_image(&disk).is_err(), "a partition beyond the end");
+    assert!(Media::of_image(&disk, &mut Memory::default()).is_err(), "a partition beyond the end");
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn what_is_packed_many_times_is_not_unpacked_for_ever() {
     let bomb = packer.finish().unwrap().repeat(1000);
     let volume = Volume::new("cidata", vec![("user-data", &bomb)]).unwrap();
 
-    let media = Media::of_image(&iso9660::write(&volume)).unwrap();
+    let media = Media::of_image(&iso9660::write(&volume), &mut Memory::default()).unwrap();
     let found = inspect(&media, &machine("v1.13.9")).unwrap();
 
     assert!(found.mistakes[0].message.contains("longer than 16 MiB"), "{:?}", found.mistakes);

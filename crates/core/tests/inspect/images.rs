@@ -3,6 +3,7 @@
 use ichor_core::cluster::value::TalosVersion;
 use ichor_core::inspect::{By, Inspection, Machine, Media, Outcome, Verdict, inspect};
 use ichor_core::media::{ReadError, Volume, iso9660};
+use ichor_core::oci::Memory;
 use ichor_core::talos::schematic::Schematic;
 
 use crate::disk;
@@ -22,7 +23,7 @@ pub fn inspected(media: &Media) -> Inspection {
 }
 
 pub fn of_image(image: &[u8]) -> Inspection {
-    inspected(&Media::of_image(&image.to_vec()).unwrap())
+    inspected(&Media::of_image(&image.to_vec(), &mut Memory::default()).unwrap())
 }
 
 const NETWORK: &str =
@@ -59,7 +60,8 @@ fn a_state_partition_without_a_file_system_has_no_configuration() {
 
 #[test]
 fn the_label_of_a_partition_is_as_good_as_that_of_its_file_system_since_1_12() {
-    let media = Media::of_image(&disk::talos("talos.platform=nocloud", &[], b"")).unwrap();
+    let media =
+        Media::of_image(&disk::talos("talos.platform=nocloud", &[], b""), &mut Memory::default()).unwrap();
 
     for (talos, outcome) in [("v1.11.5", Outcome::Depends), ("v1.12.4", Outcome::Maintenance)] {
         let found = inspect(&media, &machine(talos)).unwrap();
@@ -203,17 +205,23 @@ fn images_that_are_not_read_say_why() {
         (packed, "zstd -d"),
         (vec![7; 100_000], "neither"),
     ] {
-        let error = Media::of_image(&image).err().unwrap();
+        let error = Media::of_image(&image, &mut Memory::default()).err().unwrap();
         assert!(error.to_string().contains(said), "{error}");
     }
     let files = vec![("user-data", WORKER.as_bytes())];
     let stick = disk::stick("cidata", &[("user-data", WORKER)]);
     for whole in [iso9660::write(&Volume::new("cidata", files).unwrap()), stick] {
         let cut_off = whole[..whole.len() - 1].to_vec();
-        assert!(matches!(Media::of_image(&cut_off).err(), Some(ReadError::CutOff { .. })));
+        assert!(matches!(
+            Media::of_image(&cut_off, &mut Memory::default()).err(),
+            Some(ReadError::CutOff { .. })
+        ));
         let padded = [whole, vec![0; 4096]].concat();
         assert_eq!(of_image(&padded).outcome(), Outcome::Boots);
     }
     let cut_off = disk::talos("talos.platform=metal", &[], b"")[..600_000].to_vec();
-    assert!(matches!(Media::of_image(&cut_off).err(), Some(ReadError::Unknown | ReadError::Short(_))));
+    assert!(matches!(
+        Media::of_image(&cut_off, &mut Memory::default()).err(),
+        Some(ReadError::Unknown | ReadError::Short(_))
+    ));
 }

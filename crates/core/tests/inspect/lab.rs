@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ichor_core::inspect::{Inspection, Media, Outcome};
+use ichor_core::oci::Memory;
 use tempfile::TempDir;
 
 use crate::disk;
@@ -97,8 +98,9 @@ fn cds_and_sticks_of_others_that_are_cut_off_are_refused() {
         run(bench.path(), make);
         let whole = fs::read(bench.path().join("image")).unwrap();
 
-        assert!(Media::of_image(&whole).is_ok(), "{make}");
-        let error = Media::of_image(&whole[..whole.len() - 2048].to_vec()).err().unwrap();
+        assert!(Media::of_image(&whole, &mut Memory::default()).is_ok(), "{make}");
+        let error =
+            Media::of_image(&whole[..whole.len() - 2048].to_vec(), &mut Memory::default()).err().unwrap();
         assert!(error.to_string().contains("is some of the image missing?"), "{make}: {error}");
     }
 }
@@ -144,7 +146,7 @@ fn images_of_qemu_that_do_not_stand_alone_are_refused() {
 
     for (name, said) in [("top", "backing file"), ("wide", "features")] {
         let image = fs::read(bench.path().join(name)).unwrap();
-        let error = Media::of_image(&image).err().unwrap().to_string();
+        let error = Media::of_image(&image, &mut Memory::default()).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ichor_core::inspect::{Carrier, Media, inspect};
 use ichor_core::media::{Volume, fat};
+use ichor_core::oci::Memory;
 use ichor_core::rules;
 use ichor_core::talos::meta::{self, Value};
 use ichor_core::talos::schematic::Schematic;
@@ -30,7 +31,7 @@ fn schematic(text: &str) -> Media {
 
 /// Media, and all the rules that they trip.
 fn cases() -> Vec<(Media, Vec<&'static str>)> {
-    let image = |image: &Vec<u8>| Media::of_image(image).unwrap();
+    let image = |image: &Vec<u8>| Media::of_image(image, &mut Memory::default()).unwrap();
     let config = ("user-data", WORKER);
     let network = (
         "network-config",
@@ -120,7 +121,7 @@ fn media_without_mistakes_trip_nothing() {
 #[test]
 fn what_talos_looks_for_is_not_in_an_empty_volume() {
     let empty = fat::write(&Volume::new("cidata", vec![]).unwrap());
-    let media = Media::of_image(&empty).unwrap();
+    let media = Media::of_image(&empty, &mut Memory::default()).unwrap();
 
     let error = inspect(&media, &machine("v1.13.9")).unwrap_err();
 

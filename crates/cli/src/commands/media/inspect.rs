@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ichor_core::cluster::value::{Mac, TalosVersion};
-use ichor_core::inspect::{self, Machine, Media};
+use ichor_core::inspect::{self, Machine, Media, Release};
 use ichor_core::talos::nocloud::Link;
 use ichor_core::talos::schematic::Schematic;
 
@@ -16,16 +16,18 @@ use crate::commands::talos::known_release;
 
 /// Say what Talos makes of boot media, and what a machine will do with them
 ///
-/// X is an ISO, a disk image (raw or qcow2) or a kernel image; a folder with the files of a nocloud volume (meta-data,
-/// network-config, user-data) or of metal (config.yaml, meta-10.yaml); a kernel command line; a schematic, or the address of what an
-/// Image Factory makes. It is read the way the given release does: platform, network, hostname, each configuration in the order
-/// Talos asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
+/// X is an ISO, a disk image (raw or qcow2), a kernel image, an initramfs or the image of an installer (an OCI layout or archive); a folder
+/// with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml, meta-10.yaml), or with an
+/// initramfs and a command line for the network; a kernel command line; a schematic, or the address of what an Image Factory makes. It
+/// is read the way its release does: the release, its extensions, the platform, network, hostname, each configuration in the order Talos
+/// asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0 Talos takes it, 1 it does not or a mistake is an error, 2 it could not be read.\n\n\
     Examples:\n  \
     ichor media inspect solcp01.iso --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
-    ichor media inspect metal-amd64.qcow2 --talos 1.13 --json\n  \
+    ichor media inspect metal-amd64.qcow2 --json\n  \
+    ichor media inspect initramfs-amd64.xz\n  \
     ichor media inspect \"talos.platform=metal talos.config=https://a/c?mac=${mac}\" --talos 1.13\n  \
     ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml"
 )]
@@ -33,7 +35,7 @@ pub(super) struct Args {
     /// An image, a folder, a command line or a file with one, a schematic, an address, or - for standard input
     #[arg(value_name = "X")]
     what: String,
-    /// Talos release that is to boot; that of the address when left out
+    /// Talos release that is to boot; that of the image or the address when left out
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
     talos: Option<TalosVersion>,
     /// Schematic that what the address asks for is made from
@@ -92,7 +94,18 @@ fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<Talo
             bail!("--talos is {given}, and the address asks for Talos {}; leave --talos out", wanted.talos)
         }
         (_, Source::Factory(wanted)) => known_release(&wanted.talos.to_string()).map_err(anyhow::Error::msg),
+        (Some(given), Source::Media(media)) => match &media.release {
+            Some(Release { version, by }) if version.minor() != given.minor() => {
+                bail!("--talos is {given}, and {by} says Talos {version}; leave --talos out")
+            }
+            _ => Ok(given.clone()),
+        },
         (Some(given), _) => Ok(given.clone()),
+        (None, Source::Media(media)) if media.release.is_some() => {
+            let release =
+                media.release.as_ref().map(|release| release.version.to_string()).unwrap_or_default();
+            known_release(&release).map_err(anyhow::Error::msg)
+        }
         (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
     }
 }

@@ -2,6 +2,7 @@
 
 use ichor_core::cluster::value::TalosVersion;
 use ichor_core::inspect::{Addressing, Inspection, Source, Verdict};
+use ichor_core::talos::extension::Layer;
 use serde_json::{Value, json};
 
 pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
@@ -27,6 +28,9 @@ pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
     let sources = inspection.sources.iter().enumerate();
     json!({
         "talos": talos.to_string(),
+        "release": inspection.release.as_ref().map(|release| json!({"version": release.version.to_string(), "by": release.by})),
+        "extensions": inspection.extensions.as_ref().map(|layers| layers.iter().map(extension).collect::<Vec<_>>()),
+        "arguments": inspection.arguments,
         "platform": inspection.platform,
         "outcome": inspection.outcome().word(),
         "hostname": inspection.hostname(),
@@ -40,6 +44,11 @@ pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
         "config": inspection.shown(talos),
         "mistakes": mistakes.collect::<Vec<_>>(),
     })
+}
+
+fn extension(layer: &Layer) -> Value {
+    let metadata = &layer.metadata;
+    json!({"name": metadata.name, "version": metadata.version, "author": metadata.author, "image": layer.image})
 }
 
 fn source(source: &Source, taken: bool) -> Value {

@@ -1,6 +1,5 @@
 //! `media`: what machines boot from.
 
-mod image;
 mod inspect;
 mod json;
 mod source;

@@ -8,17 +8,21 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use ichor_core::inspect::{Carrier, Media};
-use ichor_core::media::Image;
+use ichor_core::oci::{self, LAYOUT};
 use ichor_core::talos::asset::Wanted;
 use ichor_core::talos::schematic::Schematic;
 
-use super::image::Opened;
+use crate::image::{Opened, unpacked};
+use crate::oci::{Disk, Place};
 
 /// No file that Talos reads from a volume is longer.
 const LONGEST: u64 = 16 << 20;
 
 /// The longest text: a command line is far shorter, a schematic with a configuration inside may be longer than one.
 const LONGEST_TEXT: u64 = 4 << 20;
+
+/// What an archive of tar has, and where.
+const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// What may be given.
 const WANTED: &str = "an image, a folder, a schematic, a kernel command line or a file with one, or the address of what an Image \
@@ -41,8 +45,11 @@ impl Source {
         if given.trim().is_empty() {
             bail!("nothing is given; want {WANTED}");
         }
+        if path.is_dir() && !path.join(LAYOUT).is_file() {
+            return Ok(Self::media(folder(path)?));
+        }
         if path.is_dir() {
-            return Ok(Self::media(Media::of_folder(folder(path)?)));
+            return installer(given).map(Self::media);
         }
         if given == "-" {
             let mut bytes = Vec::new();
@@ -79,14 +86,19 @@ impl Source {
         let mut file = File::open(path).with_context(failed)?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST_TEXT + 1).read_to_end(&mut bytes).with_context(failed)?;
+        let is_archive = bytes.get(TAR.0..).is_some_and(|rest| rest.starts_with(TAR.1));
         if let Some(source) = Self::of_text(bytes, given)? {
             return Ok(source);
         }
-        let image = Opened::new(file).with_context(failed)?;
-        if image.size() == 0 {
+        if is_archive {
+            return installer(given).map(Self::media);
+        }
+        let image = Opened::content(file).with_context(failed)?;
+        if image.is_empty() {
             bail!("{given} is empty");
         }
-        Ok(Self::media(Media::of_image(&image).with_context(|| format!("cannot inspect {given}"))?))
+        let media = Media::of_image(&unpacked(given, image)?, &mut Disk::new()?);
+        Ok(Self::media(media.with_context(|| format!("cannot inspect {given}"))?))
     }
 
     /// A schematic or a command line; none for what is no text.
@@ -127,18 +139,45 @@ fn is_address(given: &str) -> bool {
     is_url || given.contains("installer") && given.contains('/') && !given.contains(['=', ' '])
 }
 
-/// The files in the root of a folder; Talos looks no deeper.
-fn folder(path: &Path) -> anyhow::Result<Carrier> {
+/// What a folder has: files for a platform, and what is booted over the network, a kernel with its initramfs and its command line.
+fn folder(path: &Path) -> anyhow::Result<Media> {
     let failed = || format!("cannot read {}", path.display());
     let mut files = BTreeMap::new();
+    let (mut initramfs, mut line) = (None, None);
     for entry in path.read_dir().with_context(failed)? {
         let entry = entry.with_context(failed)?;
         let (Ok(name), true) = (entry.file_name().into_string(), entry.path().is_file()) else { continue };
         if Carrier::wants(&name) {
             files.insert(name, read(&entry.path())?);
+        } else if name.contains("initramfs") {
+            initramfs.get_or_insert((name, entry.path()));
+        } else if name.contains("cmdline") {
+            line.get_or_insert(entry.path());
         }
     }
-    Ok(Carrier::folder(files))
+    let mut media = Media::of_folder(Carrier::folder(files));
+    if let Some(line) = line {
+        media.add_command_line(&String::from_utf8_lossy(&read(&line)?));
+    }
+    if let Some((name, path)) = initramfs {
+        let image = Opened::new(File::open(path).with_context(failed)?).with_context(failed)?;
+        media.add_initramfs(&name, &image, &mut Disk::new()?);
+    }
+    Ok(media)
+}
+
+/// What is in the image of an installer.
+fn installer(given: &str) -> anyhow::Result<Media> {
+    let failed = || format!("cannot inspect {given}");
+    let mut spool = Disk::new()?;
+    let mut source = Place::parse(given)?.open(false).with_context(failed)?;
+    for image in oci::Image::all(&mut *source).with_context(failed)? {
+        let root = image.unpack(&mut *source, &mut spool, &|| {}).with_context(failed)?;
+        if let Some(kernel) = root.file(&format!("usr/install/{}/vmlinuz.efi", image.arch)) {
+            return Media::of_installer(kernel, &mut spool).with_context(failed);
+        }
+    }
+    bail!("{given} is a container image without usr/install/ARCH/vmlinuz.efi; want an installer")
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

@@ -12,13 +12,23 @@ const LONGEST_LINE: usize = 90;
 
 pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVersion) -> io::Result<()> {
     let bold = style::BOLD;
-    let platform = if inspection.platform.is_empty() { "none" } else { &inspection.platform };
+    let platform = match inspection.platform.as_str() {
+        "" if inspection.is_part => "not from here",
+        "" => "none",
+        platform => platform,
+    };
+    if let Some(release) = &inspection.release {
+        writeln!(out, "{bold}{:<10}{bold:#} {}, by {}", "talos", release.version, release.by)?;
+    }
     for (name, value) in [
         ("platform", platform.to_owned()),
         ("hostname", inspection.hostname().unwrap_or_else(|| "not from here".to_owned())),
         ("outcome", outcome(inspection.outcome()).to_owned()),
     ] {
         writeln!(out, "{bold}{name:<10}{bold:#} {value}")?;
+    }
+    if let Some(arguments) = &inspection.arguments {
+        writeln!(out, "{bold}{:<10}{bold:#} {}", "arguments", arguments.join(" "))?;
     }
     rows(out, &["FOUND", "BYTES", "WHAT IT IS"], &found(inspection))?;
     rows(out, &["LINK", "ADDRESS", "BY"], &addressing(inspection))?;
