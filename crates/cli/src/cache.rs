@@ -57,6 +57,18 @@ pub(crate) enum FetchError {
     Record(#[from] WriteError),
 }
 
+/// Nowhere to keep what is fetched.
+#[derive(Debug, thiserror::Error)]
+#[error("no home folder to keep images in; want --cache DIR")]
+pub(crate) struct NoHome;
+
+/// The user's own cache.
+pub(crate) fn user() -> Result<PathBuf, NoHome> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
+    Ok(cache.ok_or(NoHome)?.join("ichor"))
+}
+
 /// One asset on its way.
 pub(crate) struct Fetch<'f> {
     pub client: &'f Client,

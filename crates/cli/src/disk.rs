@@ -90,37 +90,51 @@ impl WriteError {
 
 /// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    put(path, contents, 0o644, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+    replace_by(path, |out| out.write_all(contents))
+}
+
+/// Replaces `path` as [`replace`] does, by what `fill` writes.
+pub(crate) fn replace_by(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), WriteError> {
+    put(path, fill, 0o644, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
 }
 
 /// Replaces `path` as [`replace`] does, for nobody else to read.
 pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    put(path, contents, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+    let fill = |out: &mut dyn Write| out.write_all(contents);
+    put(path, fill, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
 }
 
 /// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
 pub(crate) fn create_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    put(path, contents, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))
+    let fill = |out: &mut dyn Write| out.write_all(contents);
+    put(path, fill, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))
 }
 
 fn put(
     path: &Path,
-    contents: &[u8],
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     mode: u32,
     persist: impl FnOnce(NamedTempFile) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
     let attempt = || {
-        let temp = draft(path, contents, mode)?;
+        let temp = draft(path, fill, mode)?;
         temp.as_file().sync_all()?;
         persist(temp)
     };
     attempt().map_err(|error| WriteError::new(path, &error))
 }
 
-/// The contents beside `path`, under a name of their own.
-fn draft(path: &Path, contents: &[u8], mode: u32) -> std::io::Result<NamedTempFile> {
+/// What `fill` writes beside `path`, under a name of its own.
+fn draft(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    mode: u32,
+) -> std::io::Result<NamedTempFile> {
     let mut temp = NamedTempFile::new_in(folder_of(path))?;
-    temp.write_all(contents)?;
+    fill(temp.as_file_mut())?;
     temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     Ok(temp)
 }
@@ -138,7 +152,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets.yaml");
 
-        let failed = put(&path, b"secret", 0o600, |_| Err(std::io::Error::other("power lost")));
+        let failed =
+            put(&path, |out| out.write_all(b"secret"), 0o600, |_| Err(std::io::Error::other("power lost")));
 
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,17 +1,17 @@
 //! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system.
 
-use std::io::Read as _;
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::http::{Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::{Agent, Body};
+use ureq::{Agent, AsSendBody, Body, SendBody};
 
 /// How long a server may take to be reached and to start its answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long an answer may stand still.
+/// How long an answer, or what is sent, may stand still.
 const STALL: Duration = Duration::from_mins(1);
 
 /// The longest text that is read from a server.
@@ -23,6 +23,16 @@ const LONGEST_TEXT: u64 = 4 << 20;
 pub(crate) struct HttpError {
     url: String,
     source: Box<ureq::Error>,
+}
+
+/// What is sent with a request.
+pub(crate) enum Load<'l> {
+    /// Nothing, not even that it is empty.
+    None,
+    /// Bytes, of which there may be none.
+    Bytes(&'l [u8]),
+    /// What a reader gives, and how many bytes that are.
+    Stream(&'l mut dyn Read, u64),
 }
 
 /// Somebody who asks.
@@ -44,6 +54,7 @@ impl Client {
             // A factory that never made this image makes it while we wait.
             .timeout_recv_response(Some(PATIENCE * 10))
             .timeout_per_read(Some(STALL))
+            .timeout_per_write(Some(STALL))
             .build();
         Client { agent: config.new_agent() }
     }
@@ -56,22 +67,34 @@ impl Client {
         request.call().map_err(|source| failed(url, source))
     }
 
-    /// Any other request; a body that is empty is sent as one.
+    /// Any other request.
     pub(crate) fn send(
         &self,
         method: &Method,
         url: &str,
         headers: &[(&str, &str)],
-        body: Option<&[u8]>,
+        load: Load<'_>,
     ) -> Result<Response<Body>, HttpError> {
         let mut request = Request::builder().method(method).uri(url);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let ran = match body {
-            Some(body) => request.body(body).map_err(ureq::Error::from).and_then(|it| self.agent.run(it)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|it| self.agent.run(it)),
-        };
+        match load {
+            Load::None => self.run(url, request.body(())),
+            Load::Bytes(bytes) => self.run(url, request.body(bytes)),
+            Load::Stream(reader, length) => {
+                let request = request.header("content-length", length);
+                self.run(url, request.body(SendBody::from_reader(reader)))
+            }
+        }
+    }
+
+    fn run<B: AsSendBody>(
+        &self,
+        url: &str,
+        request: ureq::http::Result<Request<B>>,
+    ) -> Result<Response<Body>, HttpError> {
+        let ran = request.map_err(ureq::Error::from).and_then(|request| self.agent.run(request));
         ran.map_err(|source| failed(url, source))
     }
 
@@ -104,6 +127,11 @@ pub(crate) fn bytes(url: &str, response: &mut Response<Body>, most: u64) -> Resu
     let read = body.take(most.saturating_add(1)).read_to_end(&mut bytes);
     read.map_err(|error| failed(url, ureq::Error::from(error)))?;
     Ok(bytes)
+}
+
+/// An answer as it comes, however long it is.
+pub(crate) fn reader(response: Response<Body>) -> impl Read + 'static {
+    response.into_body().into_with_config().limit(u64::MAX).reader()
 }
 
 /// The first line of an error's text, if it is one for people to read in a terminal.

@@ -63,7 +63,9 @@ fn completions_and_manuals_name_the_commands() {
 #[test]
 fn clusters_in_the_documents_pass_check() {
     let mut found = 0;
-    for document in ["README.md", "docs/cluster-file.md", "docs/hypervisors.md", "docs/ARCHITECTURE.md"] {
+    for document in
+        ["README.md", "docs/cluster-file.md", "docs/hypervisors.md", "docs/image.md", "docs/ARCHITECTURE.md"]
+    {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         for block in
             text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block)
@@ -88,4 +90,20 @@ fn commands_in_the_readme_print_what_it_says() {
     let (command, printed) = block("```console\n$ ichor ").split_once('\n').unwrap();
 
     assert_eq!(ichor(folder.path(), command).stdout, printed);
+}
+
+#[test]
+fn commands_in_the_guide_to_images_are_understood() {
+    let text = std::fs::read_to_string(root().join("docs/image.md")).unwrap().replace("\\\n", " ");
+    let folder = folder(&[]);
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("ichor ")).collect();
+
+    for line in &lines {
+        let words = line.split('#').next().unwrap().strip_prefix("ichor ").unwrap();
+        // With a value in quotes there are as many words as without.
+        let words = words.replace("\"$(cat meta-10.yaml)\"", "x");
+        let run = ichor(folder.path(), &format!("{words} --help"));
+        assert_eq!(run.code, 0, "{line}: {}", run.stderr);
+    }
+    assert!(lines.len() >= 6, "only {} commands", lines.len());
 }

@@ -175,12 +175,13 @@ fn what_machine_loses_is_deleted_by_the_patch() {
 
     let there = steps(&sides(&cluster, &plan, Backend::Frr, Backend::Gobgp).unwrap());
 
-    // Talos 1.11 has modules of the kernel in `machine`, and gobgp needs none.
+    // Talos 1.11 has modules of the kernel in `machine`, and gobgp needs none. It is in another image than FRR.
+    let patch = there[0].patch();
     assert!(
-        there[0].patch().contains("machine:\n    kernel:\n        $patch: delete\n"),
-        "{}",
-        there[0].patch()
+        patch.contains("---\nmachine:\n") && patch.contains("    kernel:\n        $patch: delete\n"),
+        "{patch}"
     );
+    assert!(there[0].upgrade.is_some(), "{patch}");
 }
 
 #[test]

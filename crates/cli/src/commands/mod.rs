@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod completions;
 mod explain;
 mod extension;
+mod image;
 mod man;
 mod media;
 mod meta;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Meta(meta::Args),
     Media(media::Args),
     Extension(extension::Args),
+    Image(image::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
@@ -56,6 +58,7 @@ impl Command {
             Self::Meta(args) => meta::run(args, out),
             Self::Media(args) => media::run(args, out),
             Self::Extension(args) => extension::run(args, out),
+            Self::Image(args) => image::run(args, out),
             Self::Explain(args) => explain::run(args, out),
             Self::Schema(args) => schema::run(args, out),
             Self::Completions(args) => completions::run(args, out),

@@ -1,11 +1,12 @@
 //! What a plan is turned into: text and pictures, as bytes that depend on nothing else.
 //!
-//! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from,
+//! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from, [`base`] what ichor does,
 //! [`platform_network`] the network a machine has before it has a configuration, [`carrier`] what brings it its first one,
 //! [`routing`] what routing daemons read. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of
 //! them, [`hypervisor`] what makes their machines. Files of a build are [`artifact`]s.
 
 pub mod artifact;
+pub mod base;
 pub mod carrier;
 pub mod fabric;
 pub mod hypervisor;

@@ -7,7 +7,8 @@
 //!
 //! Not here: the schematic's text and id ([`talos::schematic`](crate::talos::schematic)).
 
-use crate::cluster::section::BootFrom;
+use crate::cluster::section::{Arch, BootFrom};
+use crate::cluster::value::TalosVersion;
 use crate::plan::NodePlan;
 use crate::rules;
 use crate::talos::kernel_args::Line;
@@ -121,16 +122,29 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
 /// The command line of images that are made from the schematic of a node. META values are on that of ISOs and of machines that
 /// boot from the network; disk images have them in a partition.
 pub fn command_line(node: &NodePlan, schematic: &Schematic) -> Line {
-    let mut line = Line::of(&node.talos.value, node.platform.value.word(), node.arch.value.word());
-    if node.has_secure_boot() {
-        line.add("lockdown=confidentiality");
-    }
     let values: Vec<_> =
         schematic.meta.iter().map(|(key, value)| meta::Value { key: *key, value: value.clone() }).collect();
-    if !values.is_empty() {
-        line.add(&format!("talos.environment={}={}", meta::VARIABLE, meta::encode(&values, true)));
+    let (talos, platform, arch) = (&node.talos.value, node.platform.value.word(), node.arch.value);
+    line(talos, platform, arch, node.has_secure_boot(), &values, &schematic.kernel_args)
+}
+
+/// The command line of an image: what its release and platform have, META where it is to be there, and more arguments.
+pub fn line(
+    talos: &TalosVersion,
+    platform: &str,
+    arch: Arch,
+    secure_boot: bool,
+    values: &[meta::Value],
+    args: &[String],
+) -> Line {
+    let mut line = Line::of(talos, platform, arch.word());
+    if secure_boot {
+        line.add("lockdown=confidentiality");
     }
-    line.customize(&schematic.kernel_args);
+    if !values.is_empty() {
+        line.add(&format!("talos.environment={}={}", meta::VARIABLE, meta::encode(values, true)));
+    }
+    line.customize(args);
     line
 }
 

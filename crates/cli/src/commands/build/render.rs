@@ -7,7 +7,7 @@ use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::fabric::containerlab;
 use ichor_core::render::machine::{Ground, RenderError, Renderer};
-use ichor_core::render::{carrier, fabric, hypervisor, manifests};
+use ichor_core::render::{base, carrier, fabric, hypervisor, manifests};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::Bundle;
@@ -56,12 +56,33 @@ pub(super) fn render(
         }
     }
     if args.only.is_empty() {
+        match images(&project.plan, notes) {
+            Ok(made) => artifacts.extend(made),
+            Err(error) => errors.push(error),
+        }
         match around(project, vault, notes) {
             Ok(mut made) => artifacts.append(&mut made),
             Err(mut found) => errors.append(&mut found),
         }
     }
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
+}
+
+/// The list of the images that have to be made for the nodes, where there are any.
+fn images(plan: &Plan, notes: &mut Vec<String>) -> Result<Option<Artifact>, RenderError> {
+    let wanted = base::bases(plan).map_err(|(node, error)| RenderError::of(node, &error))?;
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    notes.push(match wanted.as_slice() {
+        [one] => format!("the nodes boot {}: `ichor image build` makes it", one.base.stem()),
+        all => format!(
+            "the nodes boot {} base images, listed in {}: `ichor image build` makes them",
+            all.len(),
+            base::LIST
+        ),
+    });
+    Ok(Some(Artifact::public(base::LIST, base::list(&wanted))))
 }
 
 /// What is around the nodes: the other end of their sessions, what Kubernetes is told, and what makes their machines.

@@ -5,11 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::target::{Item, Target, Which};
-use crate::cache::{Fetch, FetchError, Fetched};
+use crate::cache::{self, Fetch, FetchError, Fetched};
 use crate::http::Client;
 use crate::style;
 
@@ -43,7 +42,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         anyhow::bail!("`{}` is not a file to keep; `ichor schematic url` says where it is", item.name());
     }
     let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
-    let root = args.cache.clone().map_or_else(user_cache, Ok)?;
+    let root = args.cache.clone().map_or_else(cache::user, Ok)?;
     let client = Client::new();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
@@ -111,10 +110,4 @@ fn object(target: &Target, item: Item, fetched: &Fetched) -> Value {
         "fetched": fetched.fresh,
         "checksum_published": fetched.published,
     })
-}
-
-fn user_cache() -> anyhow::Result<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
-    Ok(cache.context("no home folder to keep images in; want --cache DIR")?.join("ichor"))
 }

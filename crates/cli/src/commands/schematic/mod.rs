@@ -14,6 +14,7 @@ use anyhow::{Context, anyhow};
 use ichor_core::cluster::Files;
 use ichor_core::talos::schematic::{Schematic, SchematicError};
 
+pub(super) use self::target::known_platform;
 use crate::disk::Disk;
 use crate::style;
 
@@ -63,7 +64,7 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
 }
 
 /// The URL of a factory, which is asked over HTTP.
-fn web_url(text: &str) -> Result<String, String> {
+pub(super) fn web_url(text: &str) -> Result<String, String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let is_web = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     if is_web && !rest.is_empty() && !rest.starts_with('/') {

@@ -124,7 +124,7 @@ impl Target {
 }
 
 /// A platform that Talos has.
-fn known_platform(word: &str) -> Result<String, String> {
+pub(in crate::commands) fn known_platform(word: &str) -> Result<String, String> {
     let mut known = Platform::ALL.iter().map(|platform| platform.word());
     if known.any(|known| known == word) {
         return Ok(word.to_owned());

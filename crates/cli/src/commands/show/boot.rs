@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use ichor_core::plan::NodePlan;
+use ichor_core::render::base::Base;
 use ichor_core::render::carrier;
 use serde_json::{Value, json};
 
@@ -26,6 +27,15 @@ fn extensions(node: &NodePlan) -> Vec<&str> {
     node.boot.extensions.iter().map(|extension| extension.value.as_str()).collect()
 }
 
+/// What ichor makes for a node; what keeps it from being made is told by a build.
+fn base(node: &NodePlan) -> Option<Base> {
+    Base::of(node).ok().flatten()
+}
+
+fn image(node: &NodePlan) -> String {
+    lines([node.boot.image.value.to_string(), text(base(node).map(|base| base.stem()))])
+}
+
 fn row(node: &NodePlan) -> Vec<String> {
     let ports = node.ports.iter().map(|port| {
         format!("{} {}", port.name, text(port.mac.as_ref().map(|mac| mac.value))).trim_end().to_owned()
@@ -35,7 +45,7 @@ fn row(node: &NodePlan) -> Vec<String> {
         node.name.to_string(),
         node.talos.value.to_string(),
         format!("{} {}", node.platform.value, node.arch.value),
-        node.boot.image.value.to_string(),
+        image(node),
         lines([node.boot.from.value.to_string(), text(server), text(carrier::file(node))]),
         text(node.boot.disk.as_ref().map(|disk| &disk.value)),
         lines(ports),
@@ -49,6 +59,8 @@ fn object(node: &NodePlan) -> Value {
         "platform": node.platform.value.word(),
         "arch": node.arch.value.word(),
         "image": node.boot.image.value.to_string(),
+        "base": base(node).map(|base| base.stem()),
+        "installer": base(node).and_then(|base| base.installer()),
         "secure_boot": node.has_secure_boot(),
         "from": node.boot.from.value.word(),
         "file": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),

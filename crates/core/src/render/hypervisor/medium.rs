@@ -4,6 +4,7 @@ use super::guest::Guest;
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
 use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
+use crate::render::base::Base;
 use crate::render::machine::RenderError;
 use crate::render::{image, schematic};
 use crate::talos::asset::Asset;
@@ -26,8 +27,8 @@ pub enum Source {
     Url(String),
     /// It is this file of the build, from the folder of the cluster.
     Built(String),
-    /// Somebody puts it where ISO images are.
-    Brought,
+    /// `ichor image build` makes it.
+    Made,
     /// It is there already: the hypervisor's own name for it.
     There(String),
 }
@@ -38,7 +39,8 @@ pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String
     for (guest, medium) in guests.iter().flat_map(|guest| guest.media.iter().map(move |it| (guest, it))) {
         let from = match &medium.source {
             Source::Url(from) | Source::Built(from) => format!(" from {from}"),
-            Source::Brought | Source::There(_) => String::new(),
+            Source::Made => " made by `ichor image build`".to_owned(),
+            Source::There(_) => String::new(),
         };
         let line = format!("# {}{from}\n", named(guest, medium));
         if !lines.contains(&line) {
@@ -85,18 +87,19 @@ fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
                 if is_url(iso) { Source::Url(iso.to_owned()) } else { Source::There(iso.to_owned()) };
             medium(file_name(iso).to_owned(), source)
         }
-        ImagePlan::Made(ImageSource::Ichor) if node.boot.from.value == BootFrom::Embedded => {
-            medium(format!("{}-talos-{}.iso", node.name, node.talos.value), Source::Brought)
+        ImagePlan::Made(ImageSource::Ichor) => {
+            let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;
+            Ok(base.map(|base| Medium {
+                name: format!("{}.iso", base.stem()),
+                source: Source::Made,
+                boots: true,
+            }))
         }
-        ImagePlan::Made(by) => {
+        ImagePlan::Made(ImageSource::Factory) => {
             let id = schematic::of(node, None).map_err(|error| RenderError::of(node, &error))?.id();
             let order = image::order(node, &id);
             let name = format!("talos-{}-{}-{}", node.talos.value, &id[..12], order.file_name(&Asset::Iso));
-            let source = match by {
-                ImageSource::Factory => Source::Url(order.url(&image::factory(node), &Asset::Iso)),
-                ImageSource::Ichor => Source::Brought,
-            };
-            medium(name, source)
+            medium(name, Source::Url(order.url(&image::factory(node), &Asset::Iso)))
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{Draft, RenderError};
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
 use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan};
+use crate::render::base::Base;
 use crate::render::{image as images, schematic};
 use crate::talos::generate::contract::Trait;
 
@@ -62,8 +63,8 @@ fn image(node: &NodePlan) -> Result<Option<String>, RenderError> {
             }))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let registry = settings.and_then(|image| image.registry.get());
-            Ok(registry.map(|registry| format!("{registry}/installer:{}", node.talos.value)))
+            let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;
+            Ok(base.and_then(|base| base.installer()))
         }
         ImagePlan::Made(ImageSource::Factory) => {
             let schematic = schematic::of(node, None)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Draft, Ground, RenderError, duty};
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::plan::{NodePlan, RoutingPlan, Stage};
-use crate::render::routing::{self, Order, Refusal, Service, Template, native};
+use crate::render::routing::{self, Order, Refusal, Routers, Service, Template, native};
 use crate::routing::{Model, Protected};
 use crate::rules::attachment::Attachments;
 
@@ -24,8 +24,8 @@ pub fn service(
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
     let (version, options) = (routing.version.get(), routing::options(routing));
-    let order =
-        Order { backend, carrier: carrier(plan), model: &model, version, options: &options, template };
+    let (carrier, routers) = (carrier(plan), &Routers::new());
+    let order = Order { backend, carrier, model: &model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 

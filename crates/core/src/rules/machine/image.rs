@@ -51,8 +51,10 @@ const SECURE_BOOT_UNSIGNED: Rule = Rule {
     severity: Severity::Error,
     summary: "secure boot with an image that nobody signs, or a firmware that cannot check it",
     story: "The firmware refuses an image without the signature of an enrolled key, with a message on a screen in a rack \
-            somewhere. Only the Image Factory signs; BIOS machines have no secure boot at all.",
-    fix: "use `image.source: factory` with UEFI firmware, or leave `image.secure_boot` off",
+            somewhere. The Image Factory signs with its own key, `ichor image build` only with yours; BIOS machines have no \
+            secure boot at all.",
+    fix: "use `image.source: factory` with UEFI firmware, or leave `image.secure_boot` off; if you sign with `ichor image build \
+          --key`, silence this and say where the key is enrolled",
     look: secure_boot_unsigned,
 };
 
@@ -147,7 +149,9 @@ fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
         let mut say =
             |message: &str| rolls.say("image.secure_boot", Some(secure.place), message, &kind.nodes);
         match node.boot.image.value {
-            ImagePlan::Made(ImageSource::Ichor) => say("an image with ichor's extension is not signed"),
+            ImagePlan::Made(ImageSource::Ichor) => {
+                say("an image that ichor makes is signed by nobody but yourself");
+            }
             ImagePlan::Given => say("nobody here can sign images that are given"),
             ImagePlan::Made(ImageSource::Factory) => {}
         }

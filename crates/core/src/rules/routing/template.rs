@@ -2,7 +2,7 @@
 
 use super::session::alike;
 use crate::cluster::section::{Carrier, Rung};
-use crate::render::routing::{Order, TEMPLATE, Template, options, render};
+use crate::render::routing::{Order, Routers, TEMPLATE, Template, options, render};
 use crate::routing::{Model, Protected};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
@@ -37,6 +37,7 @@ fn broken(context: &Context<'_>, found: &mut Found) {
             version: routing.version.get(),
             options: &options(routing),
             template: Some(Template { path: path.value.as_str(), text }),
+            routers: &Routers::new(),
         };
         let refusals = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
         for refusal in refusals.into_iter().filter(|refusal| refusal.key == TEMPLATE) {

@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{built, label, literal, text};
 use crate::cluster::section::{Addressing, Arch, Platform, Role};
+use crate::image::Product;
 use crate::plan::{NodePlan, Origin, Plan};
+use crate::render::base::Base;
 use crate::render::machine::RenderError;
+use crate::render::schematic::NodeSchematicError;
 use crate::render::{image, schematic};
 use crate::talos::asset::Asset;
 
@@ -132,23 +135,32 @@ impl<'n> Images<'n> {
     fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<RenderError>> {
         let (mut images, mut errors) = (Self::default(), Vec::new());
         for node in nodes {
-            match schematic::of(node, None) {
-                Ok(schematic) => images.add(node, &schematic.id()),
-                Err(error) => errors.push(RenderError::of(node, &error)),
+            if let Err(error) = images.add(node) {
+                errors.push(RenderError::of(node, &error));
             }
         }
         if errors.is_empty() { Ok(images) } else { Err(errors) }
     }
 
-    fn add(&mut self, node: &'n NodePlan, id: &str) {
-        let order = image::order(node, id);
+    fn add(&mut self, node: &'n NodePlan) -> Result<(), NodeSchematicError> {
         // Names in this cloud have no dots.
-        let release = node.talos.value.to_string().replace('.', "-");
-        let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
+        let (name, from) = match Base::of(node)? {
+            Some(base) => {
+                let files = Product::Gcp.files(&base.stem()).join(", ");
+                (base.stem().replace('.', "-"), format!("{files}, made by `ichor image build`"))
+            }
+            None => {
+                let id = schematic::of(node, None)?.id();
+                let order = image::order(node, &id);
+                let release = node.talos.value.to_string().replace('.', "-");
+                let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
+                (name, order.url(&image::factory(node), &Asset::disk_of(order.platform)))
+            }
+        };
         let label = name.replace('-', "_");
         self.of_node.insert(node.name.as_str(), label.clone());
-        let url = || order.url(&image::factory(node), &Asset::disk_of(order.platform));
-        self.all.entry(label).or_insert_with(|| (name, url()));
+        self.all.entry(label).or_insert((name, from));
+        Ok(())
     }
 
     fn resources(&self) -> Value {

@@ -3,7 +3,7 @@
 set -eu
 
 # These CDs have to be there:
-# cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso
+# cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso made by `ichor image build`
 # cephfs:iso/solcp01-cidata.iso from nodes/solcp01/cidata.iso
 # cephfs:iso/solcp02-cidata.iso from nodes/solcp02/cidata.iso
 # cephfs:iso/solcp03-cidata.iso from nodes/solcp03/cidata.iso
@@ -19,7 +19,7 @@ pvesh create /nodes/localhost/qemu -vmid 311 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solcp01-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solcp01 \
@@ -39,7 +39,7 @@ pvesh create /nodes/localhost/qemu -vmid 312 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solcp02-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solcp02 \
@@ -59,7 +59,7 @@ pvesh create /nodes/localhost/qemu -vmid 313 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solcp03-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solcp03 \
@@ -79,7 +79,7 @@ pvesh create /nodes/localhost/qemu -vmid 321 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solwk01-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solwk01 \
@@ -99,7 +99,7 @@ pvesh create /nodes/localhost/qemu -vmid 322 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solwk02-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solwk02 \
@@ -119,7 +119,7 @@ pvesh create /nodes/localhost/qemu -vmid 323 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
     -ide0 cephfs:iso/solwk03-cidata.iso,media=cdrom \
-    -ide2 cephfs:iso/talos-v1.11.5-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
+    -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name solwk03 \

@@ -1,0 +1,466 @@
+//! `image build`: bootable media and installers, out of official parts and extensions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::section::Arch;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::image::extension::Extension;
+use ichor_core::image::{Heap, Part, Parts, Product};
+use ichor_core::oci::{Reference, Shipment};
+use ichor_core::talos::asset::{FACTORY, Factory};
+use serde_json::json;
+
+use super::answer::{self, Answer};
+use super::make::{Bench, Made};
+use super::recipe::{self, Recipe};
+use super::shelf::Shelf;
+use crate::commands::extension::{arch, created};
+use crate::commands::schematic::{known_platform, web_url};
+use crate::commands::talos::known_release;
+use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
+use crate::oci::Registry;
+use crate::progress::Progress;
+use crate::{cache, project, style, table};
+
+/// Make media and installers with extensions inside, out of what Talos publishes
+///
+/// With a cluster file, these are the base images of its nodes, where `image.source` is ichor: one for all nodes that are alike, under the names
+/// that `ichor build` wrote into images.json, installer references and machine definitions. With --talos or --platform it is one image by
+/// itself. Neither Docker nor Talos' imager is needed.
+///
+/// Parts come from --base: files of a release or of an Image Factory (vmlinuz-amd64, initramfs-amd64.xz, metal-amd64-uki.efi, metal-amd64.iso,
+/// metal-amd64.raw.zst), folders of them, their addresses, or images such as ghcr.io/siderolabs/imager:v1.13.9. Several complete each other, and
+/// all must be of one release. Without --base it is the official ISO, from the Image Factory. Extensions are OCI layouts, archives, references,
+/// unpacked folders, or official names such as siderolabs/gvisor, which are looked up in the catalogue of the release.
+///
+/// Everything is read and judged before the first byte is written: what is missing, what is of another release or for other machines, extensions that
+/// are in each other's way. Files appear when all are whole. Same input, same bytes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 made, 1 extensions are in each other's way, 2 could not be done; then nothing was written.\n\n\
+    Examples:\n  \
+    ichor image build --extension frr.tar --push\n  \
+    ichor image build sol/ichor.yaml --base ./v1.13.9 --extension frr.tar -o images\n  \
+    ichor image build --talos v1.13.9 --platform nocloud --base metal-amd64.iso --extension frr.tar --product iso,qcow2\n  \
+    ichor image build --talos v1.13.9 --base ghcr.io/siderolabs/imager:v1.13.9 --extension siderolabs/gvisor \\\n    \
+    --product installer --push ghcr.io/me/installer:v1.13.9\n  \
+    ichor image build --base ./v1.13.9 --meta 0xa=\"$(cat meta-10.yaml)\" --kernel-arg console=ttyS0 --dry-run"
+)]
+pub(crate) struct Args {
+    /// Cluster file; ichor.yaml when neither this nor --talos nor --platform is given
+    #[arg(value_name = "FILE", conflicts_with_all = ["talos", "platform", "arch", "kernel_arg", "meta", "embed", "name"])]
+    pub(super) file: Option<PathBuf>,
+    /// Talos release, which the parts must be of; theirs when left out
+    #[arg(long, value_name = "VERSION", value_parser = known_release)]
+    pub(super) talos: Option<TalosVersion>,
+    /// What the machines are, such as metal, nocloud or gcp; metal when left out
+    #[arg(long, value_name = "PLATFORM", value_parser = known_platform)]
+    pub(super) platform: Option<String>,
+    /// Architecture: amd64 or arm64; amd64 when left out
+    #[arg(long, value_name = "ARCH", value_parser = arch)]
+    pub(super) arch: Option<Arch>,
+    /// Where parts of the release are: a file, a folder, a URL or an image; may be given more than once
+    #[arg(long, value_name = "X")]
+    pub(super) base: Vec<String>,
+    /// Extension to put in: an OCI layout, an archive, a reference, a folder or an official name; may be given more than once
+    #[arg(long, value_name = "Y")]
+    pub(super) extension: Vec<String>,
+    /// Kernel argument to add; -NAME takes one away; may be given more than once
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub(super) kernel_arg: Vec<String>,
+    /// META value, such as 0xa=TEXT; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) meta: Vec<String>,
+    /// Configuration to put inside, from Talos 1.12 on
+    #[arg(long, value_name = "CONFIG")]
+    pub(super) embed: Option<PathBuf>,
+    /// What to make: netboot, uki, iso, disk, qcow2, gcp, installer; what the nodes need, or iso and installer, when left out
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = product)]
+    product: Vec<Product>,
+    /// What the files are called, without what they end in
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// Only the images of this node; may be given more than once
+    #[arg(long, value_name = "NODE")]
+    pub(super) only: Vec<String>,
+    /// Folder that `ichor build` wrote to, for configurations that go into images
+    #[arg(long, value_name = "DIR", default_value = "build")]
+    pub(super) build: PathBuf,
+    /// Folder to write to
+    #[arg(short, long, value_name = "DIR", default_value = "images")]
+    out: PathBuf,
+    /// Send the installer to a registry, under this reference; with a cluster file it is known, and left out
+    #[arg(long, value_name = "REF", num_args = 0..=1, default_missing_value = "")]
+    pub(super) push: Option<String>,
+    /// Image the installer is made of; ghcr.io/siderolabs/installer-base of the release when left out
+    #[arg(long, value_name = "IMAGE")]
+    installer_base: Option<String>,
+    /// Catalogue of official extensions; ghcr.io/siderolabs/extensions of the release when left out
+    #[arg(long, value_name = "IMAGE")]
+    catalogue: Option<String>,
+    /// URL of the Image Factory; the cluster file's, or the public one, when left out
+    #[arg(long, value_name = "URL", value_parser = web_url)]
+    factory: Option<String>,
+    /// Private key to sign with for secure boot, in PEM; needs sbsign
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// Certificate of that key, in PEM, which the machines have enrolled
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// Folder to keep in what is fetched; the user's cache when left out
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Talk to registries over HTTP; one on this machine is talked to so anyway
+    #[arg(long)]
+    insecure: bool,
+    /// Read and judge everything, say what would be made, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn product(word: &str) -> Result<Product, String> {
+    let known = Product::ALL.into_iter().find(|product| product.word() == word);
+    let words = || Product::ALL.map(Product::word).join(", ");
+    known.ok_or_else(|| format!("want one of {}", words()))
+}
+
+impl Args {
+    /// The machines of an image by itself.
+    pub(super) fn arch(&self) -> Arch {
+        self.arch.unwrap_or(Arch::Amd64)
+    }
+
+    /// Whether keys are there to sign with.
+    pub(super) fn signs(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// What to make where nothing else is said.
+    pub(super) fn products(&self, usual: &[Product]) -> Vec<Product> {
+        let mut products = if self.product.is_empty() { usual.to_vec() } else { self.product.clone() };
+        products.sort_unstable();
+        products.dedup();
+        products
+    }
+
+    fn is_alone(&self) -> bool {
+        self.file.is_none() && (self.talos.is_some() || self.platform.is_some())
+    }
+}
+
+/// The platforms that images are made for.
+const PLATFORMS: [&str; 3] = ["metal", "nocloud", "gcp"];
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    scratch::watch();
+    let cache = args.cache.clone().map_or_else(cache::user, Ok)?;
+    let larder = Larder { cache, insecure: args.insecure };
+    let signer = args.signer()?;
+    if signer.is_some() {
+        style::say(&format!("{}note:{} {LIMITS}", style::NOTE, style::NOTE.render_reset()));
+    }
+    let (recipes, grounds) = if args.is_alone() {
+        let heap = args.heap(&larder, args.arch(), args.talos.as_ref(), FACTORY)?;
+        let talos = heap.release(args.talos.as_ref())?;
+        let recipes = vec![recipe::alone(args, talos.clone())?];
+        check(&recipes, args)?;
+        let ground = ground(&heap, &talos, args.arch(), &recipes)?;
+        (recipes, BTreeMap::from([(key(&talos, args.arch()), ground)]))
+    } else {
+        let file = args.file.clone().unwrap_or_else(|| PathBuf::from("ichor.yaml"));
+        let project = match project::open(&file)? {
+            Ok(project) => project,
+            Err(refused) => return refused.report(&file, out),
+        };
+        let recipes = recipe::of_cluster(args, &project)?;
+        if recipes.is_empty() {
+            style::say("no node boots an image that ichor makes: `image.source` is something else");
+            return Ok(ExitCode::SUCCESS);
+        }
+        check(&recipes, args)?;
+        let grounds = grounds(args, &larder, &recipes, &factory_of(args, &project))?;
+        (recipes, grounds)
+    };
+    let shelf = Shelf::new(&larder, args.catalogue.as_deref());
+    let Some(sets) = extensions(args, shelf, &recipes, &grounds)? else { return Ok(ExitCode::FAILURE) };
+    if args.dry_run {
+        return tell_plan(args, &recipes, &sets, out);
+    }
+    let bench = Bench {
+        larder: &larder,
+        installer_base: args.installer_base.as_deref(),
+        signer: signer.as_ref(),
+        created: created()?,
+    };
+    make(args, &bench, &recipes, &grounds, &sets, out)
+}
+
+/// Which release and machines parts are of.
+type Key = (String, Arch);
+
+fn key(talos: &TalosVersion, arch: Arch) -> Key {
+    (talos.to_string(), arch)
+}
+
+/// Refuses what cannot be made, before anything is fetched.
+fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
+    for recipe in recipes {
+        let (stem, platform) = (&recipe.stem, recipe.profile.platform.as_str());
+        if !PLATFORMS.contains(&platform) {
+            bail!(
+                "{stem}: ichor makes images for {}; those for {platform} are made by the Image Factory and by Talos' imager",
+                PLATFORMS.join(", ")
+            );
+        }
+        if recipe.secure_boot && !args.signs() {
+            bail!(
+                "{stem} is for secure boot, and nobody but the owner of a key can sign it: give yours with --key and --certificate, or take \
+                 signed images of the Image Factory, with official extensions alone (`image.source: factory`)"
+            );
+        }
+        if recipe.products.contains(&Product::Gcp) && platform != "gcp" {
+            bail!(
+                "{stem}: --product gcp is for the platform gcp, and this is {platform}; give --platform gcp"
+            );
+        }
+        if recipe.profile.talos.patch().is_none() {
+            bail!("{stem}: Talos {} names no patch release; want one such as {0}.0", recipe.profile.talos);
+        }
+    }
+    let pushes = args.push.is_some();
+    let has_installer = |recipe: &&Recipe| recipe.products.contains(&Product::Installer);
+    if pushes && !recipes.iter().any(|recipe| has_installer(&recipe)) {
+        bail!("--push sends installers, and none is made; add --product installer");
+    }
+    if let Some(recipe) = recipes.iter().filter(has_installer).find(|it| pushes && it.installer.is_none()) {
+        bail!(
+            "where does the installer of {} go? name it after --push, or the registry in `image.registry`",
+            recipe.stem
+        );
+    }
+    if !args.is_alone() && args.push.as_ref().is_some_and(|reference| !reference.is_empty()) {
+        bail!(
+            "with a cluster file, `image.registry` says where installers go; leave out what is behind --push"
+        );
+    }
+    Ok(())
+}
+
+/// The Image Factory that official parts come from.
+fn factory_of(args: &Args, project: &project::Project) -> String {
+    let written = project.plan.nodes.iter().find_map(|node| node.settings.image.get()?.factory.get());
+    args.factory
+        .clone()
+        .or_else(|| written.map(|url| url.as_str().to_owned()))
+        .unwrap_or_else(|| FACTORY.to_owned())
+}
+
+impl Args {
+    fn signer(&self) -> anyhow::Result<Option<Signer>> {
+        let (Some(key), Some(certificate)) = (&self.key, &self.certificate) else { return Ok(None) };
+        Ok(Some(Signer::find(key, certificate)?))
+    }
+
+    /// What is found in --base, or the official ISO.
+    fn heap(
+        &self,
+        larder: &Larder,
+        arch: Arch,
+        talos: Option<&TalosVersion>,
+        factory: &str,
+    ) -> anyhow::Result<Heap> {
+        if !self.base.is_empty() {
+            return larder.gather(&self.base, arch);
+        }
+        let talos = talos.context(
+            "which Talos? want --talos VERSION, such as --talos v1.13.9, or --base with its parts",
+        )?;
+        let factory = Factory::new(self.factory.as_deref().unwrap_or(factory));
+        larder
+            .official(&factory, talos, arch)
+            .context("nothing is given with --base, and the official ISO cannot be had")
+    }
+}
+
+/// The parts for every release and architecture.
+fn grounds(
+    args: &Args,
+    larder: &Larder,
+    recipes: &[Recipe],
+    factory: &str,
+) -> anyhow::Result<BTreeMap<Key, Ground>> {
+    let mut grounds = BTreeMap::new();
+    for recipe in recipes {
+        let (talos, arch) = (&recipe.profile.talos, recipe.profile.arch);
+        if grounds.contains_key(&key(talos, arch)) {
+            continue;
+        }
+        let heap = args.heap(larder, arch, Some(talos), factory)?;
+        heap.release(Some(talos))?;
+        let mine: Vec<_> =
+            recipes.iter().filter(|it| key(&it.profile.talos, it.profile.arch) == key(talos, arch)).collect();
+        grounds.insert(key(talos, arch), ground(&heap, talos, arch, mine)?);
+    }
+    Ok(grounds)
+}
+
+/// The parts, if there are all that the products need.
+fn ground<'r>(
+    heap: &Heap,
+    talos: &TalosVersion,
+    arch: Arch,
+    recipes: impl IntoIterator<Item = &'r Recipe>,
+) -> anyhow::Result<Ground> {
+    let mut missing: BTreeMap<Part, Vec<&str>> = BTreeMap::new();
+    for product in recipes.into_iter().flat_map(|recipe| &recipe.products) {
+        for part in heap.missing(*product) {
+            let products = missing.entry(part).or_default();
+            if !products.contains(&product.word()) {
+                products.push(product.word());
+            }
+        }
+    }
+    if !missing.is_empty() {
+        let line = |(part, products): (&Part, &Vec<&str>)| {
+            format!(
+                "{} is missing for {}; it is in {}",
+                part.name(),
+                products.join(", "),
+                part.is_in(talos, arch)
+            )
+        };
+        bail!("{}", missing.iter().map(line).collect::<Vec<_>>().join("\n       "));
+    }
+    let parts = heap.parts().context("there is neither a kernel nor an initramfs")?;
+    Ground::open(parts, talos, arch)
+}
+
+/// The extensions of every recipe; none where some are in each other's way, which was said then.
+fn extensions(
+    args: &Args,
+    mut shelf: Shelf<'_>,
+    recipes: &[Recipe],
+    grounds: &BTreeMap<Key, Ground>,
+) -> anyhow::Result<Option<Vec<Vec<Extension>>>> {
+    let (mut used, mut sets, mut is_good) = (BTreeSet::new(), Vec::new(), true);
+    for recipe in recipes {
+        let profile = &recipe.profile;
+        let mut set = if args.is_alone() {
+            shelf.named(recipe)?
+        } else {
+            shelf.of_cluster(recipe, &args.extension, &mut used)?
+        };
+        if let Some(config) = &profile.embedded {
+            set.push(Extension::embedded(config, &profile.talos)?);
+        }
+        let ground = &grounds[&key(&profile.talos, profile.arch)];
+        for conflict in ground.conflicts(&set) {
+            let colour = style::ERROR;
+            style::say(&format!("{colour}error:{colour:#} {}: {conflict}", recipe.stem));
+            is_good = false;
+        }
+        sets.push(set);
+    }
+    if let Some(unused) = args.extension.iter().find(|word| !args.is_alone() && !used.contains(*word)) {
+        bail!("no node needs the extension {unused}; name it in `extensions` of those that do");
+    }
+    for (name, warning) in &shelf.warnings {
+        let colour = style::WARNING;
+        style::say(&format!("{colour}warning:{colour:#} {name}: {}: {}", warning.file, warning.message));
+    }
+    if !is_good {
+        style::say("nothing was written");
+    }
+    Ok(is_good.then_some(sets))
+}
+
+/// Says what would be made.
+fn tell_plan(
+    args: &Args,
+    recipes: &[Recipe],
+    sets: &[Vec<Extension>],
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let names = |set: &[Extension]| -> Vec<String> {
+        set.iter().map(|it| format!("{} {}", it.metadata.name, it.metadata.version)).collect()
+    };
+    let files = |recipe: &Recipe| -> Vec<String> {
+        recipe.products.iter().flat_map(|product| product.files(&recipe.stem)).collect()
+    };
+    if args.json {
+        let image = |(recipe, set): (&Recipe, &Vec<Extension>)| json!({"name": recipe.stem, "files": files(recipe), "extensions": names(set), "installer": recipe.installer, "nodes": recipe.nodes});
+        writeln!(out, "{:#}", json!({"images": recipes.iter().zip(sets).map(image).collect::<Vec<_>>()}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |(recipe, set): (&Recipe, &Vec<Extension>)| {
+        vec![
+            files(recipe).join("\n"),
+            names(set).join("\n"),
+            recipe.profile.line.to_string(),
+            table::names(recipe.nodes.iter().map(String::as_str)),
+        ]
+    };
+    let rows: Vec<_> = recipes.iter().zip(sets).map(row).collect();
+    table::print(out, &["FILES", "EXTENSIONS", "COMMAND LINE", "NODES"], &rows)?;
+    style::say("nothing was written");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes everything, gives it its names, and sends installers.
+fn make(
+    args: &Args,
+    bench: &Bench<'_>,
+    recipes: &[Recipe],
+    grounds: &BTreeMap<Key, Ground>,
+    sets: &[Vec<Extension>],
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let mut drafts = Drafts::new(&args.out);
+    let mut done = Vec::new();
+    for (recipe, set) in recipes.iter().zip(sets) {
+        let ground = &grounds[&key(&recipe.profile.talos, recipe.profile.arch)];
+        let initramfs = ground.with(set)?;
+        let parts = Parts { initramfs: initramfs.content.clone(), ..ground.parts.clone() };
+        let made = bench.make(recipe, &parts, &mut drafts)?;
+        done.push((recipe, initramfs, made));
+    }
+    scratch::uninterrupted(|| drafts.keep())?;
+    let mut answers = Vec::new();
+    for (recipe, initramfs, made) in &mut done {
+        let pushed = match (&args.push, &recipe.installer) {
+            (Some(_), Some(reference)) => push(args, reference, made)?,
+            _ => None,
+        };
+        answers.push(Answer { recipe, initramfs, made, pushed });
+    }
+    answers.iter().for_each(Answer::warn);
+    if args.json {
+        let images: Vec<_> = answers.iter().map(|answer| answer.json(&args.out)).collect();
+        writeln!(out, "{:#}", json!({"images": images}))?;
+    } else {
+        answer::print(out, &answers)?;
+        style::say(&format!("{}: everything is there", args.out.display()));
+        for pushed in answers.iter().filter_map(|answer| answer.pushed.as_ref()) {
+            style::say(&format!("sent {pushed}"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends the installer among the products, and says where it is.
+fn push(args: &Args, reference: &str, made: &mut [Made]) -> anyhow::Result<Option<String>> {
+    let Some(layout) = made.iter_mut().find_map(|made| made.layout.as_mut()) else { return Ok(None) };
+    let reference = Reference::parse(reference)?;
+    let shipment = Shipment::of(layout)?;
+    let mut registry = Registry::new(reference.clone(), args.insecure)?;
+    let _progress = Progress::start("sending the installer");
+    let pushed = registry.push(&shipment, layout).with_context(|| format!("cannot push to {reference}"))?;
+    Ok(Some(format!("{}/{}@{}", reference.host, reference.repository, pushed.digest)))
+}

@@ -1,0 +1,168 @@
+//! Extensions: where they are, and which of them go into an image.
+
+use std::collections::{BTreeSet, HashMap};
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::section::Arch;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::image::extension::Extension;
+use ichor_core::oci::{Archive, Image, LAYOUT, Root, Source};
+use ichor_core::talos::catalogue::{self, Catalogue};
+use ichor_core::talos::extension::Remark;
+
+use super::recipe::Recipe;
+use crate::image::{Larder, folder};
+use crate::oci::{Disk, Place, archive};
+use crate::progress::Progress;
+
+/// The longest catalogue that is read.
+const LONGEST_CATALOGUE: u64 = 4 << 20;
+
+/// Extensions that were asked for, each loaded once.
+pub(super) struct Shelf<'s> {
+    larder: &'s Larder,
+    /// Where another catalogue is than the official one.
+    catalogue: Option<&'s str>,
+    loaded: HashMap<(String, String, Arch), Extension>,
+    catalogues: HashMap<String, Catalogue>,
+    /// What Talos passes over without a word.
+    pub(super) warnings: Vec<(String, Remark)>,
+}
+
+impl<'s> Shelf<'s> {
+    pub(super) fn new(larder: &'s Larder, catalogue: Option<&'s str>) -> Self {
+        Self { larder, catalogue, loaded: HashMap::new(), catalogues: HashMap::new(), warnings: Vec::new() }
+    }
+
+    /// The extensions of an image by itself, in the order they are given.
+    pub(super) fn named(&mut self, recipe: &Recipe) -> anyhow::Result<Vec<Extension>> {
+        recipe.extensions.iter().map(|name| self.find(name, recipe)).collect()
+    }
+
+    /// The extensions of the image of a cluster. One of `given` takes the place of an official one of its name, and is the routing
+    /// extension where it has that service; those that were used are added to `used`.
+    pub(super) fn of_cluster(
+        &mut self,
+        recipe: &Recipe,
+        given: &[String],
+        used: &mut BTreeSet<String>,
+    ) -> anyhow::Result<Vec<Extension>> {
+        let mut mine = Vec::new();
+        for word in given {
+            mine.push((word, self.find(word, recipe)?));
+        }
+        let mut extensions = Vec::new();
+        for name in &recipe.extensions {
+            let short = name.strip_prefix("siderolabs/").unwrap_or(name);
+            match mine.iter().find(|(word, extension)| *word == name || extension.metadata.name == short) {
+                Some((word, extension)) => {
+                    used.insert((*word).clone());
+                    extensions.push(extension.clone());
+                }
+                None => extensions.push(self.find(name, recipe)?),
+            }
+        }
+        if let Some(service) =
+            recipe.routing.as_deref().filter(|service| !extensions.iter().any(|it| has(it, service)))
+        {
+            match mine.iter().find(|(_, extension)| has(extension, service)) {
+                Some((word, extension)) => {
+                    used.insert((*word).clone());
+                    extensions.push(extension.clone());
+                }
+                None => extensions.push(self.routing(service, recipe)?),
+            }
+        }
+        Ok(extensions)
+    }
+
+    /// The routing extension, from the registry of the cluster.
+    fn routing(&mut self, service: &str, recipe: &Recipe) -> anyhow::Result<Extension> {
+        let hint = || {
+            format!(
+                "{}: the nodes need the routing extension `{service}`; give it with --extension, as `ichor extension build` writes it",
+                recipe.stem
+            )
+        };
+        let registry = recipe.registry.as_deref().with_context(hint)?;
+        self.find(&format!("{registry}/{service}:latest"), recipe).with_context(hint)
+    }
+
+    /// An extension by its name or place, judged by the release of the image.
+    fn find(&mut self, name: &str, recipe: &Recipe) -> anyhow::Result<Extension> {
+        let (talos, arch) = (&recipe.profile.talos, recipe.profile.arch);
+        let key = (name.to_owned(), talos.to_string(), arch);
+        if let Some(known) = self.loaded.get(&key) {
+            return Ok(known.clone());
+        }
+        let failed = || format!("cannot use the extension {name}");
+        let root = if catalogue::is_official(name) {
+            let place = self.official(name, talos)?;
+            self.load(&place, arch).with_context(failed)?
+        } else {
+            self.load(&Place::parse(name)?, arch).with_context(failed)?
+        };
+        let (extension, warnings) = Extension::of(root, talos).with_context(failed)?;
+        self.warnings.extend(warnings.into_iter().map(|warning| (name.to_owned(), warning)));
+        self.loaded.insert(key, extension.clone());
+        Ok(extension)
+    }
+
+    /// Where an official extension is.
+    fn official(&mut self, name: &str, talos: &TalosVersion) -> anyhow::Result<Place> {
+        let catalogue = self.catalogue_of(talos).with_context(|| {
+            format!("which image has the official extension {name} says the catalogue of {talos}; give it with --extension, or another --catalogue")
+        })?;
+        match catalogue.find(name) {
+            Some(reference) => Ok(Place::Registry(reference.clone())),
+            None => bail!(
+                "Talos {talos} has no official extension {name}; it has {}",
+                catalogue.names().collect::<Vec<_>>().join(", ")
+            ),
+        }
+    }
+
+    fn catalogue_of(&mut self, talos: &TalosVersion) -> anyhow::Result<&Catalogue> {
+        let place = self.catalogue.map_or_else(|| catalogue::place(talos), str::to_owned);
+        if !self.catalogues.contains_key(&place) {
+            let read =
+                self.read_catalogue(&place).with_context(|| format!("cannot read the catalogue {place}"))?;
+            self.catalogues.insert(place.clone(), read);
+        }
+        Ok(&self.catalogues[&place])
+    }
+
+    fn read_catalogue(&self, place: &str) -> anyhow::Result<Catalogue> {
+        // It has the same text for all machines, and may be there for one of them alone.
+        let mut source = self.larder.open(&Place::parse(place)?)?;
+        let images = Image::all(&mut *source)?;
+        let image = images.first().context("there is no image in it")?;
+        let root = image.unpack(&mut *source, &mut Disk::new()?, &|| {})?;
+        let text = root.load(catalogue::FILE, LONGEST_CATALOGUE)?;
+        let text = text.with_context(|| format!("there is no file {} in it", catalogue::FILE))?;
+        Ok(Catalogue::read(&String::from_utf8_lossy(&text))?)
+    }
+
+    /// An extension, unpacked.
+    fn load(&self, place: &Place, arch: Arch) -> anyhow::Result<Root> {
+        match place {
+            Place::Folder(path) if !path.join(LAYOUT).is_file() => folder::root(path),
+            Place::File(path) => match archive(path)? {
+                Archive::Extension(root) => Ok(root),
+                Archive::Layout(mut unpacked) => unpack(&mut unpacked, arch),
+            },
+            place => unpack(&mut *self.larder.open(place)?, arch),
+        }
+    }
+}
+
+/// Whether an extension has a service, or is called like it.
+fn has(extension: &Extension, service: &str) -> bool {
+    extension.metadata.name == service || extension.services.iter().any(|(name, _)| name == service)
+}
+
+fn unpack(source: &mut dyn Source, arch: Arch) -> anyhow::Result<Root> {
+    let image = Image::find(source, arch)?;
+    let progress = Progress::count("reading extensions", image.layers());
+    Ok(image.unpack(source, &mut Disk::new()?, &|| progress.step())?)
+}

@@ -1,0 +1,50 @@
+//! What a disk needs for machines with a BIOS: GRUB, and a partition that it and Talos read.
+
+use std::io;
+
+use ichor_core::image::disk::{BOOT_LABEL, BOOT_LENGTH, Bios, CORE_SECTOR, boot_tree};
+use ichor_core::image::{Parts, Profile};
+
+use super::grub::{Grub, GrubError};
+use super::program::{Absent, ProgramError};
+use super::scratch::Scratch;
+use super::xfs::Xfs;
+
+/// The programs that make it, which are all installed here.
+pub(crate) struct Tools {
+    grub: Grub,
+    xfs: Xfs,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BiosError {
+    #[error("cannot make a folder for what is only for a moment")]
+    Folder(#[source] io::Error),
+    #[error("cannot make GRUB's boot code and core image")]
+    Grub(#[from] GrubError),
+    #[error("cannot make the partition that GRUB reads")]
+    Xfs(#[from] ProgramError),
+}
+
+impl Tools {
+    /// The programs, or which of them are missing.
+    pub(crate) fn find() -> Result<Self, Absent> {
+        match (Grub::find(), Xfs::find()) {
+            (Ok(grub), Ok(xfs)) => Ok(Self { grub, xfs }),
+            (grub, xfs) => {
+                let missing: Vec<&str> = grub.err().into_iter().flatten().chain(xfs.err()).collect();
+                Err(Absent(format!("a BIOS needs what is not installed here: {}", missing.join(", "))))
+            }
+        }
+    }
+
+    /// What goes into the first sector and two partitions of a profile's disk.
+    pub(crate) fn make(&self, profile: &Profile, parts: &Parts) -> Result<Bios, BiosError> {
+        // For the owner alone: a configuration may be in the initramfs.
+        let folder = Scratch::new().map_err(BiosError::Folder)?;
+        let loader = self.grub.make(CORE_SECTOR, folder.path())?;
+        let boot = self.xfs.make(&boot_tree(profile, parts), BOOT_LENGTH, BOOT_LABEL, folder.path())?;
+        Ok(Bios { loader, boot })
+    }
+}

@@ -1,0 +1,70 @@
+//! The list of all modules of an image, which depmod of this machine writes.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ichor_core::image::extension::Extension;
+use ichor_core::image::modules::{Item, Modules};
+use ichor_core::media::Content;
+
+use super::program::{self, Absent};
+use super::scratch::Scratch;
+
+/// Which of two modules of one name is taken: as Talos' imager says it, one that is not Talos' own.
+const ORDER: &str = "search extras built-in\n";
+
+/// The program, or what to do without it; asked before anything is written.
+pub(crate) fn find(extension: &Extension) -> Result<PathBuf, Absent> {
+    program::find(&["depmod"]).ok_or_else(|| {
+        Absent(format!(
+            "{} has kernel modules, and depmod, which lists the modules of an image, is not on this machine; install it, with `apt-get \
+             install kmod`, or give an image of the Image Factory as --base that has the extension",
+            extension.metadata.name
+        ))
+    })
+}
+
+/// The extension that lists all modules.
+pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> anyhow::Result<Extension> {
+    let folder = Scratch::new().context("cannot make a folder for modules")?;
+    unpack(modules, folder.path())?;
+    let order = folder.path().join("order.conf");
+    fs::write(&order, ORDER).context("cannot write the order of modules")?;
+    program::run(depmod, folder.path(), |command| {
+        // depmod of Debian 12 dies of a relative path to its configuration.
+        command.args(["--all", "--basedir", "usr", "--config"]).arg(&order).arg(&modules.kernel);
+    })?;
+    gather(&folder.path().join("usr/lib/modules").join(&modules.kernel), &modules.kernel)
+}
+
+fn unpack(modules: &Modules<'_>, folder: &Path) -> anyhow::Result<()> {
+    modules.unpack(&mut |path, item| {
+        let at = folder.join(path);
+        match item {
+            Item::Folder => Ok(fs::create_dir_all(&at)?),
+            Item::File(write) => {
+                let mut out = BufWriter::new(File::create(&at)?);
+                write(&mut out)?;
+                Ok(out.flush()?)
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// What lists modules, beside them.
+fn gather(folder: &Path, kernel: &str) -> anyhow::Result<Extension> {
+    let failed = || format!("cannot read what depmod wrote to {}", folder.display());
+    let mut files = Vec::new();
+    for entry in folder.read_dir().with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if name.starts_with("modules.") && entry.path().is_file() {
+            files.push((name, Content::from(fs::read(entry.path()).with_context(failed)?)));
+        }
+    }
+    files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(Extension::modules(kernel, &files))
+}

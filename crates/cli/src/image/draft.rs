@@ -1,0 +1,232 @@
+//! Files on their way to disk: without a name until all of them are whole.
+//!
+//! A file without a name is gone with the process, however that ends: by an error, by Ctrl-C, by a power cut.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use ichor_core::media::{Content, Image as _};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::unistd::linkat;
+use tempfile::TempPath;
+
+use crate::progress::Progress;
+
+/// How much is copied at once.
+const BUFFER: usize = 1 << 20;
+
+/// Who may read an image: everybody, or nobody but its owner where a configuration is inside.
+const PUBLIC: u32 = 0o644;
+const PRIVATE: u32 = 0o600;
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", path.display())]
+pub(crate) struct DraftError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Files of one folder that appear together.
+pub(crate) struct Drafts {
+    folder: PathBuf,
+    files: Vec<Draft>,
+}
+
+struct Draft {
+    path: PathBuf,
+    file: File,
+    /// The name it has already, where the file system has no files without one.
+    named: Option<TempPath>,
+}
+
+impl Drafts {
+    /// Files that will be in a folder, which is made when they are whole.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), files: Vec::new() }
+    }
+
+    /// Writes what `fill` writes, under a name.
+    pub(crate) fn fill<T, E: From<DraftError>>(
+        &mut self,
+        name: &str,
+        private: bool,
+        fill: impl FnOnce(&mut File) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let path = self.folder.join(name);
+        let mut draft = Draft::new(path.clone(), if private { PRIVATE } else { PUBLIC })
+            .map_err(|source| DraftError { path, source })?;
+        let filled = fill(&mut draft.file)?;
+        self.files.push(draft);
+        Ok(filled)
+    }
+
+    /// Writes a content under a name, with holes where nothing is.
+    pub(crate) fn write(&mut self, name: &str, private: bool, content: &Content) -> Result<(), DraftError> {
+        let path = self.folder.join(name);
+        let progress = Progress::bytes(name, content.len());
+        self.fill(name, private, |file| {
+            pour(content, file, &progress).map_err(|source| DraftError { path, source })
+        })
+    }
+
+    /// Gives all files their names.
+    pub(crate) fn keep(self) -> Result<Vec<PathBuf>, DraftError> {
+        for draft in &self.files {
+            draft.file.sync_all().map_err(|source| DraftError { path: draft.path.clone(), source })?;
+        }
+        let keep = |draft: Draft| {
+            let path = draft.path.clone();
+            draft.keep().map_err(|source| DraftError { path: path.clone(), source })?;
+            Ok(path)
+        };
+        self.files.into_iter().map(keep).collect()
+    }
+}
+
+impl Draft {
+    fn new(path: PathBuf, mode: u32) -> io::Result<Self> {
+        let folder = standing(&path);
+        let unnamed = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(OFlag::O_TMPFILE.bits())
+            .mode(mode)
+            .open(folder);
+        let (file, named) = match unnamed {
+            Ok(file) => (file, None),
+            // Network file systems and some others have no files without a name.
+            Err(error) if matches!(error.raw_os_error(), Some(code) if is_unsupported(code)) => {
+                let (file, named) =
+                    tempfile::Builder::new().prefix(".ichor-").tempfile_in(folder)?.into_parts();
+                (file, Some(named))
+            }
+            Err(error) => return Err(error),
+        };
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        Ok(Self { path, file, named })
+    }
+
+    /// Takes the place of what has its name, in one step.
+    fn keep(self) -> io::Result<()> {
+        fs::create_dir_all(self.path.parent().unwrap_or(Path::new(".")))?;
+        if let Some(named) = self.named {
+            return named.persist(&self.path).map_err(|error| error.error);
+        }
+        let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let link = |to: &Path| linkat(AT_FDCWD, unnamed.as_str(), AT_FDCWD, to, AtFlags::AT_SYMLINK_FOLLOW);
+        match link(&self.path) {
+            Ok(()) => return Ok(()),
+            Err(nix::Error::EEXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(format!(".{}", std::process::id()));
+        let beside = PathBuf::from(beside);
+        link(&beside)?;
+        fs::rename(&beside, &self.path).inspect_err(|_| {
+            let _ = fs::remove_file(&beside);
+        })
+    }
+}
+
+/// The folder that a file will be in, or else the nearest above it that is there.
+fn standing(path: &Path) -> &Path {
+    let folders = path.ancestors().skip(1).map(|it| if it == Path::new("") { Path::new(".") } else { it });
+    folders.into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("."))
+}
+
+/// Whether an error says that there are no files without a name here.
+fn is_unsupported(code: i32) -> bool {
+    [nix::Error::EOPNOTSUPP, nix::Error::EISDIR, nix::Error::EINVAL].iter().any(|known| *known as i32 == code)
+}
+
+/// Copies what is there, and leaves holes where nothing is.
+fn pour(content: &Content, file: &File, progress: &Progress) -> io::Result<()> {
+    file.set_len(content.len())?;
+    let mut buffer = vec![0; BUFFER];
+    for stretch in content.stretches() {
+        if stretch.is_hole {
+            progress.steps(stretch.length);
+            continue;
+        }
+        let (mut at, end) = (stretch.start, stretch.start + stretch.length);
+        while at < end {
+            let length = usize::try_from(end - at).unwrap_or(BUFFER).min(BUFFER);
+            content.read_at(at, &mut buffer[..length])?;
+            file.write_all_at(&buffer[..length], at)?;
+            at += length as u64;
+            progress.steps(length as u64);
+        }
+    }
+    (&*file).flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn nothing_is_there_before_everything_is() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "old").unwrap();
+        let mut drafts = Drafts::new(folder.path());
+
+        drafts.write("a", false, &Content::from(b"new")).unwrap();
+        drafts.write("b", true, &Content::from(b"secret")).unwrap();
+
+        assert_eq!(names(folder.path()), ["a"]);
+        assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"old");
+        assert_eq!(drafts.keep().unwrap(), [folder.path().join("a"), folder.path().join("b")]);
+        assert_eq!(names(folder.path()), ["a", "b"]);
+        assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"new");
+        assert_eq!(fs::metadata(folder.path().join("a")).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(fs::metadata(folder.path().join("b")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_given_up_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut drafts = Drafts::new(folder.path());
+        drafts.write("a", false, &Content::from(b"new")).unwrap();
+
+        let broken: Result<(), DraftError> = drafts.fill("b", false, |_| {
+            Err(DraftError { path: PathBuf::from("b"), source: io::Error::other("the disk is full") })
+        });
+        drop(drafts);
+
+        assert!(broken.is_err());
+        assert_eq!(names(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    fn holes_take_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("new/images");
+        let mut content = Content::from(b"start");
+        content.pad_to(64 << 20);
+        content.push(b"end");
+        let mut drafts = Drafts::new(&new);
+
+        drafts.write("disk", false, &content).unwrap();
+        assert!(!new.exists());
+        drafts.keep().unwrap();
+
+        let file = fs::metadata(new.join("disk")).unwrap();
+        assert_eq!(file.len(), (64 << 20) + 3);
+        assert!(file.blocks() * 512 < 1 << 20, "{} blocks", file.blocks());
+        assert!(fs::read(new.join("disk")).unwrap().ends_with(b"\0end"));
+    }
+}

@@ -1,0 +1,85 @@
+//! A folder on disk as a tree. Files are opened when they are read; no link is followed out of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use ichor_core::media::{Content, Image};
+use ichor_core::oci::{Entry, Kind, Root};
+
+/// More than any extension has.
+const MOST_ENTRIES: usize = 250_000;
+
+/// Everything below a folder.
+pub(crate) fn root(top: &Path) -> anyhow::Result<Root> {
+    let mut root = Root::default();
+    let mut folders = vec![(top.to_owned(), String::new())];
+    while let Some((folder, inside)) = folders.pop() {
+        let failed = || format!("cannot read {}", folder.display());
+        for entry in folder.read_dir().with_context(failed)? {
+            let entry = entry.with_context(failed)?;
+            let on_disk = entry.path();
+            let name = entry.file_name();
+            let name = name
+                .to_str()
+                .with_context(|| format!("{} has a name that is not UTF-8", on_disk.display()))?;
+            let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+            let entry = read(&on_disk).with_context(|| format!("cannot read {}", on_disk.display()))?;
+            if entry.kind == Kind::Folder {
+                folders.push((on_disk, path.clone()));
+            }
+            root.put(&path, entry);
+            if root.len() > MOST_ENTRIES {
+                bail!(
+                    "{} has more than {MOST_ENTRIES} files and folders, which is no extension",
+                    top.display()
+                );
+            }
+        }
+    }
+    Ok(root)
+}
+
+fn read(path: &Path) -> io::Result<Entry> {
+    let meta = fs::symlink_metadata(path)?;
+    let (kind, mode) = (meta.file_type(), meta.permissions().mode() & 0o7777);
+    if kind.is_dir() {
+        return Ok(Entry { mode, ..Entry::folder() });
+    }
+    if kind.is_symlink() {
+        let target = fs::read_link(path)?;
+        let target = target.to_str().ok_or_else(|| io::Error::other("a link to a name that is not UTF-8"))?;
+        return Ok(Entry::link(target));
+    }
+    if kind.is_file() {
+        let file = OnDisk { path: path.to_owned(), size: meta.len() };
+        return Ok(Entry::file(mode, Content::of(Arc::new(file))));
+    }
+    let what = if kind.is_fifo() {
+        "pipe"
+    } else if kind.is_socket() {
+        "socket"
+    } else {
+        "device"
+    };
+    Ok(Entry { mode, kind: Kind::Special(what), ..Entry::folder() })
+}
+
+/// A file that is opened each time it is read: there may be more of them than can be open at once.
+struct OnDisk {
+    path: PathBuf,
+    size: u64,
+}
+
+impl Image for OnDisk {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        File::open(&self.path)?.read_exact_at(buffer, offset)
+    }
+}

@@ -1,0 +1,59 @@
+//! GRUB's boot code and core image, for machines with a BIOS.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichor_core::image::grub::{Loader, LoaderError, MODULES, PREFIX};
+
+use super::program::{self, ProgramError};
+
+/// Where distributions have GRUB's files.
+const FOLDERS: [&str; 3] = ["/usr/lib/grub/i386-pc", "/usr/lib/grub2/i386-pc", "/usr/share/grub2/i386-pc"];
+
+/// GRUB, as it is installed here.
+pub(super) struct Grub {
+    pub(super) program: PathBuf,
+    pub(super) folder: &'static Path,
+}
+
+/// Why there is no loader.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrubError {
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Loader(#[from] LoaderError),
+}
+
+impl Grub {
+    /// GRUB, or what of it is not installed.
+    pub(super) fn find() -> Result<Self, Vec<&'static str>> {
+        let program = program::find(&["grub-mkimage", "grub2-mkimage"]);
+        let folder = FOLDERS.into_iter().map(Path::new).find(|folder| folder.join("boot.img").is_file());
+        match (program, folder) {
+            (Some(program), Some(folder)) => Ok(Self { program, folder }),
+            (program, folder) => {
+                let program = program.is_none().then_some("grub-mkimage of grub-common");
+                let folder = folder.is_none().then_some("GRUB's files for i386-pc of grub-pc-bin");
+                Err(program.into_iter().chain(folder).collect())
+            }
+        }
+    }
+
+    /// The loader of a disk whose core image starts at a sector. `folder` is for what is only for a moment.
+    pub(super) fn make(&self, sector: u64, folder: &Path) -> Result<Loader, GrubError> {
+        let core = folder.join("core.img");
+        program::run(&self.program, folder, |command| {
+            command.args(["--format", "i386-pc", "--prefix", PREFIX, "--directory"]).arg(self.folder);
+            command.arg("--output").arg(&core).args(MODULES);
+        })?;
+        let read = |path: &Path| {
+            fs::read(path).map_err(|source| ProgramError::File {
+                what: path.display().to_string(),
+                program: "grub-mkimage",
+                source,
+            })
+        };
+        Ok(Loader::at(sector, read(&self.folder.join("boot.img"))?, read(&core)?)?)
+    }
+}

@@ -1,0 +1,78 @@
+//! GRUB for a CD, made by the GRUB of this machine, for when no official ISO is at hand.
+
+use std::fs;
+use std::path::Path;
+
+use ichor_core::image;
+use ichor_core::oci::Root;
+
+use super::grub::Grub;
+use super::program::{self, Absent, ProgramError};
+use super::scratch::Scratch;
+
+/// The boot record of a disk that is a CD.
+const RECORD: &str = "boot_hybrid.img";
+
+/// Where GRUB looks for its menu, on what it was booted from.
+const PREFIX: &str = "/boot/grub";
+
+/// Everything that the menu of an ISO needs, so that no modules have to be on the CD; and what helps people at GRUB's own prompt.
+const MODULES: [&str; 18] = [
+    "biosdisk",
+    "iso9660",
+    "part_gpt",
+    "part_msdos",
+    "normal",
+    "configfile",
+    "linux",
+    "boot",
+    "all_video",
+    "gzio",
+    "xzio",
+    "ls",
+    "cat",
+    "echo",
+    "test",
+    "help",
+    "reboot",
+    "halt",
+];
+
+/// GRUB of this machine, which can make one for a CD.
+pub(crate) struct Maker(Grub);
+
+impl Maker {
+    /// The programs, or what of them is missing.
+    pub(crate) fn find() -> Result<Self, Absent> {
+        let missing = |missing: Vec<&str>| {
+            Absent(format!(
+                "GRUB for a BIOS is on an official ISO, and to make it here is missing: {}",
+                missing.join(", ")
+            ))
+        };
+        Grub::find().map(Self).map_err(missing)
+    }
+
+    /// GRUB for a CD. The same GRUB makes the same bytes.
+    pub(crate) fn make(&self) -> Result<image::Grub, ProgramError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |source| ProgramError::File { what, program: "grub-mkimage", source }
+        };
+        let folder = Scratch::new().map_err(failed("GRUB for a CD"))?;
+        let made = folder.path().join("image");
+        program::run(&self.0.program, folder.path(), |command| {
+            command
+                .args(["--format", "i386-pc-eltorito", "--prefix", PREFIX, "--directory"])
+                .arg(self.0.folder);
+            command.arg("--output").arg(&made).args(MODULES);
+        })?;
+        let read = |path: &Path| fs::read(path).map_err(failed(&path.display().to_string()));
+        let record = self.0.folder.join(RECORD);
+        Ok(image::Grub {
+            image: read(&made)?.into(),
+            record: Some(read(&record)?.into()),
+            files: Root::default(),
+        })
+    }
+}

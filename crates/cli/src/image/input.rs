@@ -1,0 +1,257 @@
+//! Where the parts of a release come from: files and folders, addresses, container images.
+//!
+//! What is fetched stays in the cache, verified, and is fetched once.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use ichor_core::cluster::section::Arch;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::image::{Heap, packed_disk};
+use ichor_core::media::Content;
+use ichor_core::oci::{Image, LAYOUT, Source};
+use ichor_core::talos::asset::{Asset, Factory, Order};
+use ichor_core::talos::digest::sha256;
+use ichor_core::talos::schematic::Schematic;
+
+use super::Opened;
+use crate::cache::Fetch;
+use crate::http::{self, Client};
+use crate::oci::{Cached, Disk, Place};
+use crate::progress::Progress;
+
+/// How much of a disk is looked at when it is unpacked: what has only zeros takes no room.
+const BLOCK: usize = 64 << 10;
+
+/// No disk image is larger; a packed one may promise anything.
+const LARGEST_DISK: u64 = 16 << 30;
+
+/// Files that a folder may have, the cheapest to look into first, by how they begin or end.
+const NAMES: [&str; 9] =
+    ["vmlinuz", "kernel-", "initramfs", "systemd-", "-uki.efi", ".iso", ".raw", ".raw.zst", ".raw.xz"];
+
+/// What a word on the command line means.
+enum Input {
+    Folder(PathBuf),
+    File(PathBuf),
+    Url(String),
+    Image(Place),
+}
+
+impl Input {
+    /// What is on disk comes first.
+    fn parse(word: &str) -> anyhow::Result<Self> {
+        if word.starts_with("https://") || word.starts_with("http://") {
+            return Ok(Self::Url(word.to_owned()));
+        }
+        let place = Place::parse(word)?;
+        Ok(match place {
+            Place::Folder(path) if !path.join(LAYOUT).is_file() => Self::Folder(path),
+            Place::File(path) if !is_tar(&path)? => Self::File(path),
+            place => Self::Image(place),
+        })
+    }
+}
+
+/// Whether a file is a tar archive.
+fn is_tar(path: &Path) -> anyhow::Result<bool> {
+    let failed = || format!("cannot read {}", path.display());
+    if !fs::metadata(path).with_context(failed)?.is_file() {
+        bail!("{} is not a regular file", path.display());
+    }
+    let mut mark = [0; 5];
+    let read = File::open(path).with_context(failed)?.read_at(&mut mark, 257);
+    Ok(read.with_context(failed)? == mark.len() && &mark == b"ustar")
+}
+
+/// Where what is fetched is kept, and how registries are talked to.
+pub(crate) struct Larder {
+    pub cache: PathBuf,
+    pub insecure: bool,
+}
+
+impl Larder {
+    /// Everything that is found in `words`, for machines of an architecture.
+    pub(crate) fn gather(&self, words: &[String], arch: Arch) -> anyhow::Result<Heap> {
+        let mut heap = Heap::new(arch);
+        for word in words {
+            self.add(&mut heap, word, arch)?;
+        }
+        Ok(heap)
+    }
+
+    fn add(&self, heap: &mut Heap, word: &str, arch: Arch) -> anyhow::Result<()> {
+        match Input::parse(word)? {
+            Input::Folder(path) => add_folder(heap, &path, arch),
+            Input::File(path) => add_file(heap, &path),
+            Input::Url(url) => add_file(heap, &self.fetch(&url)?),
+            Input::Image(place) => self.add_image(heap, word, &place, arch),
+        }
+    }
+
+    /// The official CD of a release, which has everything, from an Image Factory.
+    pub(crate) fn official(
+        &self,
+        factory: &Factory,
+        talos: &TalosVersion,
+        arch: Arch,
+    ) -> anyhow::Result<Heap> {
+        let id = Schematic::default().id();
+        let order = Order { id: &id, talos, platform: "metal", arch: arch.word(), secure_boot: false };
+        let path: PathBuf = [id.as_str(), &talos.to_string(), &order.file_name(&Asset::Iso)].iter().collect();
+        let url = order.url(factory, &Asset::Iso);
+        let (client, path) = (Client::new(), self.cache.join(path));
+        let fetched = Fetch { client: &client, url: &url, asset: &Asset::Iso, path }.run()?;
+        let mut heap = Heap::new(arch);
+        add_file(&mut heap, &fetched.path)?;
+        Ok(heap)
+    }
+
+    /// A file from elsewhere, kept by its address.
+    fn fetch(&self, url: &str) -> anyhow::Result<PathBuf> {
+        let path = url.split(['?', '#']).next().unwrap_or(url);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let asset = asset(name).with_context(|| {
+            format!("{}: want the address of a kernel, an initramfs, an ISO, a UKI or a disk image, by its official name", http::shown(url))
+        })?;
+        let place = self.cache.join("url").join(&sha256(url.as_bytes())[..16]).join(name);
+        let client = Client::new();
+        Ok(Fetch { client: &client, url, asset: &asset, path: place }.run()?.path)
+    }
+
+    /// An image of a place, whose layers are kept where they come from a registry.
+    pub(crate) fn open(&self, place: &Place) -> anyhow::Result<Box<dyn Source>> {
+        let source = place.open(self.insecure)?;
+        Ok(match place {
+            Place::Registry(_) => Box::new(Cached::new(source, self.cache.join("oci"))),
+            Place::Folder(_) | Place::File(_) => source,
+        })
+    }
+
+    fn add_image(&self, heap: &mut Heap, word: &str, place: &Place, arch: Arch) -> anyhow::Result<()> {
+        let mut source = self.open(place)?;
+        let failed = || format!("cannot read the image {word}");
+        let image = Image::find(&mut *source, arch).with_context(failed)?;
+        let progress = Progress::count("reading layers", image.layers());
+        let root = image.unpack(&mut *source, &mut Disk::new()?, &|| progress.step()).with_context(failed)?;
+        heap.add_root(word, &root)?;
+        Ok(())
+    }
+}
+
+/// What a file of an official name is.
+fn asset(name: &str) -> Option<Asset> {
+    let starts = |prefix: &str| name.starts_with(prefix);
+    let ends = |suffix: &str| name.ends_with(suffix);
+    if starts("vmlinuz") || starts("kernel-") {
+        Some(Asset::Kernel)
+    } else if starts("initramfs") {
+        Some(Asset::Initramfs)
+    } else if ends(".iso") {
+        Some(Asset::Iso)
+    } else if ends(".efi") {
+        Some(Asset::Uki)
+    } else {
+        Asset::disk(name.split_once('.')?.1).ok()
+    }
+}
+
+/// What a folder has of a release. Files for other machines and all others are passed over.
+fn add_folder(heap: &mut Heap, folder: &Path, arch: Arch) -> anyhow::Result<()> {
+    let failed = || format!("cannot read {}", folder.display());
+    let mut found = Vec::new();
+    for entry in folder.read_dir().with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let is_other = Arch::ALL.iter().any(|other| *other != arch && name.contains(other.word()));
+        let rank = NAMES.iter().position(|known| name.starts_with(known) || name.ends_with(known));
+        if let Some(rank) = rank.filter(|_| !is_other && path.is_file()) {
+            found.push((rank, path));
+        }
+    }
+    if found.is_empty() {
+        bail!(
+            "there is nothing of Talos for {arch} in {}; want files such as vmlinuz-{arch}, initramfs-{arch}.xz or metal-{arch}.iso",
+            folder.display()
+        );
+    }
+    found.sort();
+    for (_, path) in found {
+        if !heap.is_complete() {
+            add_file(heap, &path)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_file(heap: &mut Heap, path: &Path) -> anyhow::Result<()> {
+    let name = path.display().to_string();
+    let content = open(path)?;
+    Ok(heap.add(&name, &unpacked(&name, content)?)?)
+}
+
+/// What is in a packed disk, and else what is given.
+pub(crate) fn unpacked(name: &str, content: Content) -> anyhow::Result<Content> {
+    match packed_disk(&content, &mut |packed| unpack(packed)) {
+        Some(disk) => disk.with_context(|| format!("cannot unpack {name}")),
+        None => Ok(content),
+    }
+}
+
+/// A file as a content, of which nothing is read yet.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Content> {
+    let failed = || format!("cannot read {}", path.display());
+    // A pipe would be waited for.
+    if !fs::metadata(path).with_context(failed)?.is_file() {
+        bail!("{} is not a regular file", path.display());
+    }
+    File::open(path).and_then(Opened::content).with_context(failed)
+}
+
+/// Unpacks a disk into a file without a name. What has only zeros takes no room.
+fn unpack(packed: &mut dyn Read) -> io::Result<Content> {
+    let _progress = Progress::start("unpacking the disk image");
+    let file = tempfile::tempfile()?;
+    let (mut block, zeros) = (vec![0; BLOCK], vec![0; BLOCK]);
+    let mut length = 0;
+    loop {
+        let filled = fill(packed, &mut block)?;
+        if filled == 0 {
+            break;
+        }
+        if block[..filled] != zeros[..filled] {
+            file.write_all_at(&block[..filled], length)?;
+        }
+        length += filled as u64;
+        if length > LARGEST_DISK {
+            return Err(io::Error::other(format!(
+                "it is larger than {} GiB, and no disk image of Talos is",
+                LARGEST_DISK >> 30
+            )));
+        }
+    }
+    file.set_len(length)?;
+    Opened::content(file)
+}
+
+/// Reads until the buffer is full, or there is no more.
+fn fill(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// The reference of the installer without a kernel, which installers are made of.
+pub(crate) fn installer_base(talos: &TalosVersion) -> String {
+    format!("ghcr.io/siderolabs/installer-base:{talos}")
+}

@@ -1,0 +1,128 @@
+//! What programs of this machine make, and machines that boot from it. Needs `scripts/tools disk efi openssl`, `scripts/lab-vm` and
+//! `scripts/lab-efi`.
+
+mod machines;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ichor_core::cluster::section::Arch;
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::image::disk::{BOOT_LENGTH, disk};
+use ichor_core::image::uki::{Offer, uki};
+use ichor_core::image::{Parts, Profile, iso};
+use ichor_core::media::uki::Uki;
+use ichor_core::talos::kernel_args::Line;
+
+use super::{Drafts, Signer, bios, grub_cd};
+use machines::firmware::{Drive, Firmware, boot, initramfs, kernel, systemd};
+
+fn parts() -> Parts {
+    Parts {
+        kernel: kernel().into(),
+        initramfs: initramfs().into(),
+        stub: Some(systemd("linuxx64.efi.stub").into()),
+        loader: Some(systemd("systemd-bootx64.efi").into()),
+        grub: None,
+    }
+}
+
+fn profile() -> Profile {
+    let mut line = Line::default();
+    // GRUB must not take any of it for its own.
+    for argument in ["console=ttyS0", "quiet", "panic=-1", "no_timer_check", "ichor.test=${a}&{b};<c>|d"] {
+        line.add(argument);
+    }
+    let talos = TalosVersion::parse("v1.13.9").unwrap();
+    Profile { talos, arch: Arch::Amd64, platform: "metal".to_owned(), line, meta: Vec::new(), embedded: None }
+}
+
+fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(folder).output();
+    let output = output
+        .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk openssl"));
+    let said = machines::lab::said(&output);
+    assert!(output.status.success(), "{program} {arguments:?}: {}\n{said}", output.status);
+    said
+}
+
+#[test]
+fn a_disk_for_both_boots_under_bios_and_under_uefi() {
+    let (profile, parts) = (profile(), parts());
+    let bios = bios::Tools::find().unwrap().make(&profile, &parts).unwrap();
+    let image = uki(&profile, &parts, &profile.line.to_string(), Offer::Maintenance, 0).unwrap();
+    let disk = disk(&profile, &parts, &image, Some(&bios)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut drafts = Drafts::new(folder.path());
+    drafts.write("disk.raw", false, &disk).unwrap();
+    drafts.write("boot", false, &bios.boot).unwrap();
+    drafts.keep().unwrap();
+
+    told(folder.path(), "xfs_repair", &["-n", "-f", "boot"]);
+    let path = folder.path().join("disk.raw");
+    let under_bios = boot(Firmware::Bios, &path, Drive::Disk("raw"));
+    let under_uefi = boot(Firmware::Uefi, &path, Drive::Disk("raw"));
+
+    assert_eq!(bios.boot.len(), BOOT_LENGTH);
+    assert_eq!(under_bios, format!("BOOT_IMAGE=/A/vmlinuz {}", profile.line));
+    assert_eq!(under_uefi, profile.line.to_string());
+    let there = disk.stretches().into_iter().filter(|one| !one.is_hole).map(|one| one.length).sum::<u64>();
+    assert!(there < 2 * (image.len() + 10_000_000), "{there}");
+}
+
+#[test]
+fn grub_for_a_cd_is_the_same_every_time_and_boots_as_a_cd_and_as_a_stick() {
+    let make = || grub_cd::Maker::find().unwrap().make().unwrap();
+    let grub = make();
+    assert_eq!(grub.image, make().image);
+    let (profile, parts) = (profile(), Parts { grub: Some(grub), ..parts() });
+    let line = iso::line(&profile).to_string();
+    let image = uki(&profile, &parts, &line, Offer::Reset, 0).unwrap();
+
+    let iso = iso::iso(&profile, &parts, &image).unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut drafts = Drafts::new(folder.path());
+    drafts.write("ours.iso", false, &iso.content).unwrap();
+    drafts.keep().unwrap();
+    for drive in [Drive::Cd, Drive::Stick] {
+        let booted = boot(Firmware::Bios, &folder.path().join("ours.iso"), drive);
+        assert_eq!(booted, format!("BOOT_IMAGE=/boot/vmlinuz {line}"), "{drive:?}");
+    }
+}
+
+#[test]
+fn what_is_signed_is_verified_by_the_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ichor", "-days", "1"];
+    told(folder.path(), "openssl", &[&request[..], &["-keyout", "key.pem", "-out", "cert.pem"]].concat());
+    let signer = Signer::find(&folder.path().join("key.pem"), &folder.path().join("cert.pem")).unwrap();
+    let parts = parts();
+    let image = uki(&profile(), &parts, "a=b", Offer::Reset, 0).unwrap();
+
+    for (name, unsigned) in [("loader.efi", parts.loader.as_ref().unwrap()), ("image.efi", &image)] {
+        let signed = signer.sign(unsigned).unwrap();
+
+        fs::write(folder.path().join(name), signed.read().unwrap()).unwrap();
+        let said = told(folder.path(), "sbverify", &["--cert", "cert.pem", name]);
+        assert!(said.contains("Signature verification OK"), "{said}");
+        if let Some(found) = Uki::find_in(&signed).unwrap() {
+            // A stub that is taken out is one without the signature.
+            assert_eq!(found.stub().unwrap(), Uki::find_in(&image).unwrap().unwrap().stub().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_key_that_does_not_fit_is_an_error_in_the_words_of_sbsign() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["key.pem", "cert.pem"] {
+        fs::write(folder.path().join(name), "none").unwrap();
+    }
+    let signer = Signer::find(&folder.path().join("key.pem"), &folder.path().join("cert.pem")).unwrap();
+
+    let error = signer.sign(parts().loader.as_ref().unwrap()).unwrap_err().to_string();
+
+    assert!(error.contains("sbsign failed: ") && error.contains("key.pem"), "{error}");
+}

@@ -1,0 +1,84 @@
+//! Programs of this machine that make what ichor cannot.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Where programs are that belong to root, which others may run too.
+const ALSO: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// What is not installed here, and what that is for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Absent(pub(crate) String);
+
+/// A program did not do what it was to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProgramError {
+    /// It could not be started.
+    #[error("cannot run {}", program.display())]
+    Run {
+        /// Where it is.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("{} failed: {said}", program.display())]
+    Failed {
+        /// Where it is.
+        program: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// What it reads or writes could not be handled.
+    #[error("cannot write {what} for {program}")]
+    File {
+        /// What it is.
+        what: String,
+        /// Who would have read it.
+        program: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Where the first of these programs is that is installed.
+pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path).chain(ALSO.map(PathBuf::from)).collect();
+    let paths = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    paths.into_iter().find(|path| path.is_file())
+}
+
+/// What a program says that is asked for nothing.
+pub(super) fn said(program: &Path) -> Result<String, ProgramError> {
+    let output = Command::new(program).env("LC_ALL", "C").stdin(Stdio::null()).output();
+    let output = output.map_err(|source| ProgramError::Run { program: program.to_owned(), source })?;
+    Ok(words(&output))
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stderr[..], &output.stdout].concat()).into_owned()
+}
+
+/// Runs a program in a folder, which has to work.
+pub(super) fn run(
+    program: &Path,
+    folder: &Path,
+    configure: impl FnOnce(&mut Command),
+) -> Result<(), ProgramError> {
+    let mut command = Command::new(program);
+    command.current_dir(folder).env("LC_ALL", "C").stdin(Stdio::null());
+    configure(&mut command);
+    let output =
+        command.output().map_err(|source| ProgramError::Run { program: program.to_owned(), source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = words(&output);
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+    Err(ProgramError::Failed { program: program.to_owned(), said })
+}

@@ -1,0 +1,132 @@
+//! XFS file systems, made by mkfs.xfs.
+//!
+//! That of xfsprogs 6.1 writes the time of day and random numbers into every inode, so that no two are alike. It is told a time and a seed
+//! all the same, for releases that heed them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use ichor_core::media::{Content, Guid};
+use ichor_core::oci::{Entry, Kind, Root};
+
+use super::Opened;
+use super::program::{self, ProgramError};
+
+/// What newer file systems have and GRUB may not read, with the option that is asked for it.
+const LEFT_OUT: [(&str, &str); 4] =
+    [("-i", "nrext64=0"), ("-i", "exchange=0"), ("-n", "parent=0"), ("-m", "metadir=0")];
+
+/// mkfs.xfs, as it is installed here.
+pub(super) struct Xfs {
+    program: PathBuf,
+}
+
+impl Xfs {
+    /// mkfs.xfs, or what of it is not installed.
+    pub(super) fn find() -> Result<Self, &'static str> {
+        program::find(&["mkfs.xfs"]).map(|program| Self { program }).ok_or("mkfs.xfs of xfsprogs")
+    }
+
+    /// Those of the features to be left out that it knows.
+    fn left_out(&self) -> Result<Vec<&'static str>, ProgramError> {
+        // Asked for nothing, it lists its options, each as `name=0|1`, and fails.
+        let usage = program::said(&self.program)?;
+        let known = LEFT_OUT.into_iter().filter(|(_, option)| usage.contains(&format!("{option}|1")));
+        Ok(known.flat_map(|(flag, option)| [flag, option]).collect())
+    }
+
+    /// A file system of so many bytes with a tree in it, of plain names. `folder` is for what is only for a moment.
+    pub(super) fn make(
+        &self,
+        tree: &Root,
+        length: u64,
+        label: &str,
+        folder: &Path,
+    ) -> Result<Content, ProgramError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |source| ProgramError::File { what, program: "mkfs.xfs", source }
+        };
+        let mut list = Prototype::new();
+        for (nth, (path, entry)) in tree.iter().enumerate() {
+            let name = format!("file-{nth}");
+            if let Kind::File(content) = &entry.kind {
+                let copy = || content.copy_to(&mut File::create(folder.join(&name))?);
+                copy().map_err(failed(path))?;
+            }
+            list.add(path, entry, &name);
+        }
+        fs::write(folder.join("list"), list.finish()).map_err(failed("a list of files"))?;
+        let image = folder.join("image");
+        let sparse = || File::create(&image)?.set_len(length);
+        sparse().map_err(failed("a file system"))?;
+        let left_out = self.left_out()?;
+        program::run(&self.program, folder, |command| {
+            command.args(["-q", "-n", "ftype=1", "-L", label]).args(left_out);
+            command.args(["-m", &format!("uuid={}", Guid::of(label))]).args(["-p", "list", "image"]);
+            command.env("SOURCE_DATE_EPOCH", "0").env("DETERMINISTIC_SEED", "1");
+        })?;
+        let read = || Opened::content(File::open(&image)?);
+        read().map_err(failed("a file system"))
+    }
+}
+
+/// What mkfs.xfs is told of a tree: its folders one in the other, each with an end.
+struct Prototype {
+    lines: Vec<String>,
+    /// The folders that are open.
+    open: Vec<String>,
+}
+
+impl Prototype {
+    fn new() -> Self {
+        // Nothing to boot, no size: what stood here in the days of Unix.
+        Self { lines: vec!["/".to_owned(), "0 0".to_owned(), "d--755 0 0".to_owned()], open: Vec::new() }
+    }
+
+    fn add(&mut self, path: &str, entry: &Entry, file: &str) {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        while self.open.last().is_some_and(|open| open != above) {
+            self.close();
+        }
+        let mode = entry.mode & 0o777;
+        if entry.kind == Kind::Folder {
+            self.lines.push(format!("{name} d--{mode:03o} 0 0"));
+            self.open.push(path.to_owned());
+        } else {
+            self.lines.push(format!("{name} ---{mode:03o} 0 0 {file}"));
+        }
+    }
+
+    fn close(&mut self) {
+        self.open.pop();
+        self.lines.push("$".to_owned());
+    }
+
+    fn finish(mut self) -> String {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.lines.push("$\n".to_owned());
+        self.lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_end_where_the_next_begins() {
+        let mut root = Root::default();
+        for path in ["A/b/kernel", "A/c/kernel", "D/e"] {
+            root.put(path, Entry::file(0o644, b""));
+        }
+        let mut list = Prototype::new();
+
+        root.iter().for_each(|(path, entry)| list.add(path, entry, "file"));
+
+        let files = "d--755 0 0\nA d--755 0 0\nb d--755 0 0\nkernel ---644 0 0 file\n$\nc d--755 0 0\nkernel ---644 0 0 file\n$\n$\n";
+        assert_eq!(list.finish(), format!("/\n0 0\n{files}D d--755 0 0\ne ---644 0 0 file\n$\n$\n"));
+    }
+}

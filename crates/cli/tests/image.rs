@@ -1,0 +1,446 @@
+//! `ichor image build`, as a user runs it, on a release of Talos in small. That what is made boots is shown elsewhere, on a real kernel.
+
+mod common;
+#[path = "extension_build/registry.rs"]
+mod registry;
+#[path = "image/release.rs"]
+mod release;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::{Run, command, folder, ichor};
+use ichor_core::cluster::section::Arch;
+use registry::Registry;
+use tempfile::TempDir;
+
+const TALOS: &str = "v1.13.9";
+const ALL: &str = "netboot,uki,iso,disk,qcow2,installer";
+
+/// A folder with a release, an extension and what installers are made of.
+fn desk() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    release::files(&at("release"), TALOS);
+    fs::write(at("metal-amd64-uki.efi"), release::kernel_image(Arch::Amd64, TALOS)).unwrap();
+    release::imager(&at("imager.tar"), TALOS);
+    release::installer_base(&at("installer-base.tar"));
+    release::extension(&at("frr.tar"), "frr", "etc/frr");
+    folder
+}
+
+/// Builds with everything that is there but what `words` say otherwise.
+fn build(folder: &Path, words: &str) -> Run {
+    let words = format!("image build --installer-base installer-base.tar --cache cache {words}");
+    ichor(folder, &words)
+}
+
+/// The files of a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
+    let file =
+        |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+    entries.map(|entry| file(entry.unwrap())).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_product_is_made_and_always_the_same() {
+    let folder = desk();
+    let words =
+        format!("--talos {TALOS} --platform nocloud --base imager.tar --extension frr.tar --product {ALL}");
+
+    let first = build(folder.path(), &format!("{words} -o one"));
+    let second = build(folder.path(), &format!("{words} -o two --json"));
+
+    assert_eq!((first.code, second.code), (0, 0), "{}{}", first.all(), second.all());
+    let stem = "talos-v1.13.9-nocloud-amd64";
+    let endings = [".cmdline", ".efi", ".initramfs.xz", ".iso", ".qcow2", ".raw", ".vmlinuz"];
+    let mut want: Vec<_> = endings.iter().map(|ending| format!("{stem}{ending}")).collect();
+    want.push(format!("{stem}-installer.tar"));
+    want.sort();
+    assert_eq!(names(&folder.path().join("one")), want);
+    // Where GRUB and XFS are at hand, a disk has what mkfs.xfs makes of the time of day.
+    let is_disk = |name: &str| [".raw", ".qcow2"].iter().any(|end| name.ends_with(end));
+    for name in want.iter().filter(|name| !is_disk(name)) {
+        let read = |run: &str| fs::read(folder.path().join(run).join(name)).unwrap();
+        assert!(read("one") == read("two"), "{name}");
+    }
+    assert_eq!(
+        first.stderr.contains("other bytes each time"),
+        !first.stderr.contains("the disk boots under UEFI alone")
+    );
+    let json = second.json();
+    let image = &json["images"][0];
+    assert_eq!(image["extensions"][0]["name"], "frr");
+    assert_eq!(image["products"].as_array().unwrap().len(), 6);
+    assert!(image["command_line"].as_str().unwrap().starts_with("talos.platform=nocloud console=tty1"));
+}
+
+#[test]
+fn a_disk_for_uefi_alone_is_always_the_same() {
+    let folder = desk();
+    let arm64 = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes).unwrap();
+    arm64("uki.efi", release::kernel_image(Arch::Arm64, TALOS));
+    arm64("loader.efi", release::program(Arch::Arm64, "systemd-boot"));
+    let build = |out: &str| {
+        let words =
+            format!("--talos {TALOS} --arch arm64 --base uki.efi --base loader.efi --product qcow2 -o {out}");
+        let run = build(folder.path(), &words);
+        assert_eq!(run.code, 0, "{}", run.all());
+        fs::read(folder.path().join(out).join("talos-v1.13.9-metal-arm64.qcow2")).unwrap()
+    };
+
+    assert!(build("one") == build("two"));
+}
+
+#[test]
+fn what_is_made_is_read_back() {
+    let folder = desk();
+    let words = format!(
+        "--talos {TALOS} --base imager.tar --extension frr.tar --kernel-arg quiet --meta 0xc=x --product {ALL}"
+    );
+    let run = build(folder.path(), &words);
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    let stem = "talos-v1.13.9-metal-amd64";
+    let products = [
+        (".iso", ".osrel of EFI/Linux/Talos-v1.13.9.efi"),
+        (".raw", ".osrel of EFI/Linux/Talos-v1.13.9.efi"),
+        (".qcow2", ".osrel of EFI/Linux/Talos-v1.13.9.efi"),
+        (".efi", ".osrel of the kernel image"),
+        ("-installer.tar", ".osrel of the kernel image"),
+        (".initramfs.xz", "rootfs.sqsh of the initramfs"),
+    ];
+    for (ending, by) in products {
+        let seen = ichor(folder.path(), &format!("media inspect images/{stem}{ending} --json"));
+        let json = seen.json();
+        assert_eq!(seen.code, 0, "{ending}: {}", seen.all());
+        assert_eq!(json["release"], serde_json::json!({"version": TALOS, "by": by}), "{ending}");
+        let extension =
+            serde_json::json!([{"name": "frr", "version": "1.2.3", "author": "somebody", "image": "0.sqsh"}]);
+        assert_eq!(json["extensions"], extension, "{ending}");
+        if ending == ".initramfs.xz" {
+            assert_eq!((&json["platform"], &json["outcome"]), (&"".into(), &"depends".into()));
+            continue;
+        }
+        assert_eq!(json["platform"], "metal", "{ending}");
+        let arguments = json["arguments"].as_array().unwrap();
+        assert_eq!(arguments.last().unwrap(), "quiet", "{ending}");
+    }
+    let folder_of_all = ichor(folder.path(), "media inspect images");
+    assert!(folder_of_all.stdout.contains("frr 1.2.3"), "{}", folder_of_all.all());
+    assert!(folder_of_all.stdout.contains("talos.environment=***"), "{}", folder_of_all.all());
+    let other = ichor(folder.path(), &format!("media inspect images/{stem}.efi --talos 1.12"));
+    assert_eq!(other.code, 2, "{}", other.all());
+    assert!(other.stderr.contains("says Talos v1.13.9; leave --talos out"), "{}", other.all());
+    let line = fs::read_to_string(folder.path().join("images/talos-v1.13.9-metal-amd64.cmdline")).unwrap();
+    assert!(
+        line.contains("talos.environment=INSTALLER_META_BASE64=") && line.ends_with(" quiet\n"),
+        "{line}"
+    );
+}
+
+#[test]
+fn the_archive_for_googles_cloud_is_read_as_the_disk_inside() {
+    let folder = desk();
+    let run = build(
+        folder.path(),
+        &format!("--talos {TALOS} --platform gcp --base imager.tar --extension frr.tar --product gcp"),
+    );
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    let archive = "images/talos-v1.13.9-gcp-amd64.raw.tar.gz";
+    let seen = ichor(folder.path(), &format!("media inspect {archive} --json"));
+
+    assert_eq!(seen.code, 0, "{}", seen.all());
+    let json = seen.json();
+    assert_eq!((&json["platform"], &json["extensions"][0]["name"]), (&"gcp".into(), &"frr".into()));
+    let again = build(folder.path(), &format!("--platform gcp --base {archive} --product netboot -o again"));
+    assert_eq!(again.code, 0, "{}", again.all());
+}
+
+#[test]
+fn parts_are_found_in_anything_official() {
+    let folder = desk();
+    let netboot = |base: &str, more: &str| {
+        build(folder.path(), &format!("--platform metal {base} --product netboot {more}"))
+    };
+
+    // Nothing but the kernel image and what has an os-release says which release it is.
+    for base in ["--base metal-amd64-uki.efi", "--base metal-amd64-uki.efi --base release"] {
+        let run = netboot(base, "-o out");
+        assert_eq!(run.code, 0, "{base}: {}", run.all());
+    }
+    let iso = build(
+        folder.path(),
+        &format!("--talos {TALOS} --base imager.tar --product iso,disk --name metal-amd64 -o official"),
+    );
+    assert_eq!(iso.code, 0, "{}", iso.all());
+    for base in ["official/metal-amd64.iso", "official/metal-amd64.raw", "official"] {
+        let run = build(
+            folder.path(),
+            &format!("--talos {TALOS} --base {base} --product iso,disk,installer -o out"),
+        );
+        assert_eq!(run.code, 0, "{base}: {}", run.all());
+    }
+    assert_eq!(netboot(&format!("--talos {TALOS} --base release"), "-o two").code, 0);
+    let same = |name: &str| {
+        let want =
+            if name.ends_with("vmlinuz") { "release/vmlinuz-amd64" } else { "release/initramfs-amd64.xz" };
+        fs::read(folder.path().join("two").join(name)).unwrap() == fs::read(folder.path().join(want)).unwrap()
+    };
+    assert!(same("talos-v1.13.9-metal-amd64.vmlinuz") && same("talos-v1.13.9-metal-amd64.initramfs.xz"));
+}
+
+#[test]
+fn what_is_missing_is_said_before_anything_starts() {
+    let folder = desk();
+
+    let run = build(folder.path(), &format!("--talos {TALOS} --base release --product iso,netboot"));
+
+    assert_eq!((run.code, names(&folder.path().join("images")).len()), (2, 0));
+    assert!(run.stderr.contains("systemd-stub is missing for iso; it is in metal-amd64-uki.efi, metal-amd64.iso or ghcr.io/siderolabs/imager:v1.13.9"), "{}", run.stderr);
+    assert!(run.stderr.contains("systemd-boot is missing for iso"), "{}", run.stderr);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let folder = desk();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("vmlinuz-other"), release::kernel("6.12.1-talos")).unwrap();
+    fs::write(at("arm64.efi"), release::kernel_image(Arch::Arm64, TALOS)).unwrap();
+    fs::write(at("initramfs-arm64"), release::initramfs(Arch::Arm64, TALOS, release::KERNEL)).unwrap();
+    release::extension(&at("again.tar"), "frr", "etc/other");
+    release::extension(&at("clash.tar"), "clash", "etc/frr");
+    fs::write(at("text"), "no image").unwrap();
+    for (words, code, said) in [
+        (
+            "--base vmlinuz-other --base release",
+            2,
+            "the kernel is 6.12.1-talos, and the initramfs has modules for 6.18.5-talos",
+        ),
+        ("--talos v1.13.8 --base metal-amd64-uki.efi", 2, "is of Talos v1.13.9, and v1.13.8 is wanted"),
+        ("--talos v1.13.8 --base release", 2, "the initramfs is of Talos v1.13.9, and v1.13.8 is wanted"),
+        ("--base arm64.efi", 2, "arm64.efi is for arm64, and amd64 is wanted"),
+        (
+            "--base release/vmlinuz-amd64 --base initramfs-arm64",
+            2,
+            "the initramfs is for arm64, and amd64 is wanted",
+        ),
+        ("--base text", 2, "text is nothing that Talos publishes"),
+        ("--base nowhere/", 2, "nowhere/"),
+        ("--base release --extension frr.tar --extension again.tar", 1, "the extension frr is given twice"),
+        (
+            "--base release --extension frr.tar --extension clash.tar",
+            1,
+            "frr and clash both have /usr/local/etc/frr",
+        ),
+        ("--base release --extension text", 2, "cannot use the extension text"),
+        ("--base release --platform aws", 2, "ichor makes images for metal, nocloud, gcp"),
+        ("--base release --meta x", 2, "cannot use --meta"),
+        ("--base release --push ghcr.io/me/installer", 2, "--push sends installers, and none is made"),
+    ] {
+        let talos = if words.contains("--talos") { String::new() } else { format!("--talos {TALOS}") };
+        let run = build(folder.path(), &format!("{talos} {words} --product netboot"));
+
+        assert_eq!(run.code, code, "{words}: {}", run.all());
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert_eq!(names(&at("images")), [""; 0], "{words}");
+    }
+}
+
+/// A server that has one file, and counts who asks for it.
+fn serve(name: &'static str, bytes: Vec<u8>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; 4096];
+            let length = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..length]).into_owned();
+            let is_it = head.split(' ').nth(1).is_some_and(|path| path.ends_with(name));
+            let (status, body) = if is_it { ("200 OK", &bytes[..]) } else { ("404 Not Found", &[][..]) };
+            count.fetch_add(usize::from(is_it), Ordering::SeqCst);
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(&[head.as_bytes(), body].concat());
+        }
+    });
+    (host, asked)
+}
+
+#[test]
+fn without_parts_the_official_iso_is_fetched_once() {
+    let folder = desk();
+    let words = format!("--talos {TALOS} --base imager.tar --product iso --name metal-amd64 -o official");
+    assert_eq!(build(folder.path(), &words).code, 0);
+    let iso = fs::read(folder.path().join("official/metal-amd64.iso")).unwrap();
+    let (host, asked) = serve("/v1.13.9/metal-amd64.iso", iso);
+
+    for words in [
+        format!("--talos {TALOS} --factory http://{host}"),
+        format!("--talos {TALOS} --factory http://{host} --extension frr.tar"),
+    ] {
+        let run = build(folder.path(), &format!("{words} --product iso,uki"));
+        assert_eq!(run.code, 0, "{}", run.all());
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+    let run = build(
+        folder.path(),
+        &format!("--platform metal --base http://{host}/x/v1.13.9/metal-amd64.iso --product uki"),
+    );
+    assert_eq!(run.code, 0, "{}", run.all());
+    let run = build(folder.path(), &format!("--platform metal --base http://{host}/what --product uki"));
+    assert!(run.code == 2 && run.stderr.contains("by its official name"), "{}", run.all());
+}
+
+#[test]
+fn what_has_a_configuration_inside_is_for_its_owner() {
+    let folder = desk();
+    fs::write(folder.path().join("boot.yaml"), "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n")
+        .unwrap();
+
+    let run = build(
+        folder.path(),
+        &format!("--talos {TALOS} --base imager.tar --embed boot.yaml --product iso,uki --json"),
+    );
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert_eq!(run.json()["images"][0]["extensions"][0]["name"], "embedded-config");
+    for name in ["talos-v1.13.9-metal-amd64.iso", "talos-v1.13.9-metal-amd64.efi"] {
+        let mode = fs::metadata(folder.path().join("images").join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let old = build(folder.path(), "--talos v1.11.6 --base imager.tar --embed boot.yaml");
+    assert_eq!(old.code, 2);
+}
+
+#[test]
+fn a_dry_run_judges_everything_and_writes_nothing() {
+    let folder = desk();
+
+    let run =
+        build(folder.path(), &format!("--talos {TALOS} --base imager.tar --extension frr.tar --dry-run"));
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(
+        run.stdout.contains("talos-v1.13.9-metal-amd64.iso") && run.stdout.contains("frr 1.2.3"),
+        "{}",
+        run.stdout
+    );
+    assert!(!folder.path().join("images").exists());
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let folder = desk();
+    let words = format!(
+        "image build --installer-base installer-base.tar --cache cache --talos {TALOS} --base imager.tar --extension frr.tar --product {ALL} -o out"
+    );
+    let mut interrupted = 0;
+    for wait in [1, 10, 30, 60, 100, 200, 400] {
+        let mut child =
+            command(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
+        if child.wait().unwrap().success() {
+            break;
+        }
+        interrupted += 1;
+        assert_eq!(names(&folder.path().join("out")), [""; 0], "after {wait} ms");
+        let beside = names(folder.path()).into_iter().filter(|name| name.starts_with('.')).count();
+        assert_eq!(beside, 0, "after {wait} ms");
+    }
+    assert!(interrupted > 0);
+}
+
+#[test]
+fn secure_boot_is_refused_before_it_starts() {
+    let folder =
+        folder(&[("ichor.yaml", &CLUSTER.replace("source: ichor", "source: ichor, secure_boot: true"))]);
+
+    let run = ichor(folder.path(), "image build --base nowhere");
+
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("nobody but the owner of a key can sign it")
+            && run.stderr.contains("image.source: factory"),
+        "{}",
+        run.stderr
+    );
+}
+
+const CLUSTER: &str = "\
+cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
+network: {api: {vip: 10.101.0.10}}
+image: {source: ichor, registry: REGISTRY}
+defaults: {platform: nocloud, install: {disk: /dev/sda}, extensions: [siderolabs/frr]}
+nodes:
+  - {name: solcp01, role: controlplane, index: 11, macs: [bc:24:11:00:00:11]}
+  - {name: solcp02, role: controlplane, index: 12, macs: [bc:24:11:00:00:12]}
+  - {name: solcp03, role: controlplane, index: 13, macs: [bc:24:11:00:00:13], kernel: {args: [quiet]}}
+";
+
+#[test]
+fn the_images_of_a_cluster_have_the_names_that_its_nodes_are_told() {
+    let folder = desk();
+    fs::write(folder.path().join("ichor.yaml"), CLUSTER.replace("REGISTRY", "ghcr.io/me")).unwrap();
+    let boot = ichor(folder.path(), "show boot --json").json();
+
+    let run = build(folder.path(), "--base imager.tar --extension frr.tar --json");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let made = files(&folder.path().join("images"));
+    assert_eq!(made.len(), 4, "{:?}", made.keys());
+    let json = run.json();
+    for (nth, node) in boot.as_array().unwrap().iter().enumerate() {
+        let name = node["base"].as_str().unwrap();
+        assert!(made.contains_key(&format!("{name}.iso")), "{name}");
+        let image = json["images"].as_array().unwrap().iter().find(|image| image["name"] == name).unwrap();
+        assert_eq!(image["installer"], node["installer"]);
+        assert_eq!(image["nodes"].as_array().unwrap().len(), if nth == 2 { 1 } else { 2 });
+    }
+    assert_eq!(boot[0]["base"], boot[1]["base"]);
+    assert_ne!(boot[0]["installer"], boot[2]["installer"]);
+    let unused = build(folder.path(), "--base imager.tar --extension frr.tar --extension imager.tar");
+    assert_eq!(unused.code, 2);
+}
+
+#[test]
+fn an_installer_is_sent_where_nodes_look_for_it() {
+    let folder = desk();
+    let registry = Registry::start(None);
+    let reference = format!("{}/me/bird:v1.13.9", registry.host);
+
+    let run = build(
+        folder.path(),
+        &format!(
+            "--talos {TALOS} --base imager.tar --extension frr.tar --product installer --push {reference} --json"
+        ),
+    );
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let pushed = run.json()["images"][0]["pushed"].as_str().unwrap().to_owned();
+    assert!(pushed.starts_with(&format!("{}/me/bird@sha256:", registry.host)), "{pushed}");
+    // What was sent is an installer that others can be made of, and that has all parts.
+    let again = build(folder.path(), &format!("--talos {TALOS} --base {pushed} --product uki -o again"));
+    assert_eq!(again.code, 0, "{}", again.all());
+}
