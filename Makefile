@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo agent test check bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo agent simulator test check bench install fuzz fuzz-build fuzz-lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,14 +24,22 @@ agent: ## Build the agent of a node, one static program
 	cargo rustc --release --locked --package ichor-agent --bin ichor-agent -- \
 		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 
+# The stand-in for Talos, which tests boot; nothing of it is shipped.
+simulator:
+	@scripts/tools cc
+	cargo rustc --locked --package ichor-simulator --bin ichor-simulator -- \
+		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
+
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci
+	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci squashfs
 	@scripts/lab-root
 	@scripts/lab-vm
+	@scripts/lab-simulator
+	@scripts/lab-efi
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
 	cargo nextest run --workspace --locked
-	@$(MAKE) --no-print-directory agent
+	@$(MAKE) --no-print-directory agent simulator
 	cargo nextest run --workspace --locked --profile lab
 
 check: ## Look quickly: format, lints, docs, licences, house rules
@@ -43,9 +51,10 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	cargo deny --locked check licenses bans sources
 	scripts/house
 
-bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso and real FRR
-	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso
+bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso, mksquashfs and real FRR
+	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso squashfs
 	@scripts/lab-root
+	@scripts/lab-vm
 	cargo build --release --locked --package ichor
 	$(PYTHON) scripts/bench --out $(TARGET)/bench.json
 	$(PYTHON) scripts/bench-build --out $(TARGET)/bench-build.json
@@ -53,6 +62,7 @@ bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoima
 	$(TARGET)/bench-tools/bin/pip install --quiet jinja2-cli==1.0.0 pyyaml==6.0.3
 	$(PYTHON) scripts/bench-seed --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-seed.json
 	$(PYTHON) scripts/bench-media --out $(TARGET)/bench-media.json
+	$(PYTHON) scripts/bench-image --out $(TARGET)/bench-image.json
 	$(PYTHON) scripts/bench-agent --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-agent.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 

@@ -63,6 +63,26 @@ fn refused(run: &Run, folder: &TempDir, code: i32, why: &str) {
 }
 
 #[test]
+fn the_images_that_have_to_be_made_are_listed_and_nodes_are_installed_from_them() {
+    let folder =
+        cluster(&[("ichor.yaml", &format!("{CLUSTER}image: {{source: ichor, registry: ghcr.io/me}}\n"))]);
+
+    let run = ichor(folder.path(), "build");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!(run.stderr.contains("`ichor image build` makes it"), "{}", run.stderr);
+    let built = files(&folder.path().join("build/sol"));
+    let list: serde_json::Value = serde_json::from_slice(&built["images.json"]).unwrap();
+    let image = &list["images"][0];
+    assert_eq!(image["nodes"], serde_json::json!(["solcp01", "solwk01"]));
+    assert_eq!(image["products"], serde_json::json!(["iso", "installer"]));
+    let installer = image["installer"].as_str().unwrap();
+    assert!(installer.starts_with("ghcr.io/me/installer:v1.13.9-nocloud-amd64-"), "{installer}");
+    let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
+    assert!(machine.contains(installer), "{machine}");
+}
+
+#[test]
 fn every_node_has_its_files_and_only_its_owner_reads_them() {
     let folder = cluster(&[]);
 

@@ -1,8 +1,9 @@
 //! The real binary in a fresh folder.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -59,8 +60,22 @@ pub fn command(folder: &Path, words: &str) -> Command {
     command
 }
 
+/// The folder that cargo builds in.
+pub fn target() -> PathBuf {
+    // TARGET/debug/deps/this program
+    env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
+}
+
+/// The agent as it is on nodes, which `make agent` builds.
+pub fn agent() -> PathBuf {
+    let usual = || target().join("release/ichor-agent");
+    let path = env::var_os("ICHOR_AGENT").map_or_else(usual, PathBuf::from);
+    assert!(path.exists(), "{}: not there; make it with `make agent`", path.display());
+    path
+}
+
 /// The root of the repository.
-pub fn root() -> std::path::PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

@@ -1,18 +1,18 @@
 //! A node with the extension, and a leaf with real FRR, on one cable.
 
-use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::section::Arch;
-use ichor_core::oci::{Archive, Image, Root};
+use ichor_core::oci::{Archive, Image, Kind, Memory, Root};
 use ichor_core::talos::document;
+use ichor_simulator::{Service, listen};
 use serde_json::{Value, json};
 
-use crate::common::{folder, ichor};
+use crate::common::{agent, folder, ichor};
 use crate::machines::frr::Frr;
 use crate::machines::lab::{self, Machine, wait_for};
-use crate::talos::Service;
 
 /// The node's address.
 const ADDRESS: &str = "10.12.10.1";
@@ -27,11 +27,11 @@ cluster: {name: lab, id: 12, talos: v1.13.9}
 secrets: secrets.yaml
 network: {node: null, loopback: {v4: 10.12.10.0/24}}
 routing:
-  backend: frr
+  backend: BACKEND
   asn: 4200000991
   router_id: loopback
   agent: {log: LEVEL}
-  neighbors: [{link: eth0, bfd: false}]
+  neighbors: [NEIGHBOR]
 image: {registry: ghcr.io/example/talos}
 defaults: {install: {disk: /dev/sda}}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
@@ -53,32 +53,45 @@ router bgp 65100
 exit
 ";
 
-/// The agent as it is on nodes, which `make agent` builds.
-fn agent() -> PathBuf {
-    let usual = || {
-        // TARGET/debug/deps/this program
-        let target = env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
-        target.join("release/ichor-agent")
-    };
-    let path = env::var_os("ICHOR_AGENT").map_or_else(usual, PathBuf::from);
-    assert!(path.exists(), "{}: not there; make it with `make agent`", path.display());
-    path
-}
+/// The leaf of a node that knows it by its address.
+const GATEWAY: &str = "frr defaults datacenter
+hostname leaf
+ip route 198.51.100.0/24 blackhole
+router bgp 65100
+ bgp router-id 10.0.0.100
+ neighbor 10.12.0.1 remote-as external
+ neighbor 10.12.0.1 timers connect 1
+ address-family ipv4 unicast
+  redistribute static
+ exit-address-family
+exit
+";
 
-/// The extension with the FRR of a Debian.
-fn extension(suite: &str) -> Root {
+/// The extension with the daemon of a Debian.
+fn extension(backend: &str, suite: &str) -> Root {
     let folder = folder(&[]);
-    let words = format!("extension build --debian {suite} --agent {} -o frr.tar", agent().display());
+    let agent = agent();
+    let words = format!(
+        "extension build --backend {backend} --debian {suite} --agent {} -o frr.tar",
+        agent.display()
+    );
     let run = ichor(folder.path(), &words);
     assert_eq!(run.code, 0, "{}", run.all());
-    let mut archive = Archive::open(&fs::read(folder.path().join("frr.tar")).unwrap()).unwrap();
-    let image = Image::find(&mut archive, Arch::Amd64).unwrap();
-    image.unpack(&mut archive, &|| {}).unwrap()
+    let file = fs::File::open(folder.path().join("frr.tar")).unwrap();
+    let mut layout = Archive::open(file, &mut Memory::default()).unwrap().layout().unwrap();
+    let image = Image::find(&mut layout, Arch::Amd64).unwrap();
+    image.unpack(&mut layout, &mut Memory::default(), &|| {}).unwrap()
 }
 
-/// The document of the node in what `ichor build` writes, with this much in the agent's log.
+/// The document of a node with FRR in what `ichor build` writes, with this much in the agent's log.
 fn built(level: &str) -> Value {
-    let folder = folder(&[("ichor.yaml", &CLUSTER.replace("LEVEL", level)), ("talosctl.yaml", SECRETS)]);
+    built_for("frr", "{link: eth0, bfd: false}", level)
+}
+
+/// The same with another daemon and neighbour.
+fn built_for(backend: &str, neighbor: &str, level: &str) -> Value {
+    let cluster = CLUSTER.replace("BACKEND", backend).replace("NEIGHBOR", neighbor).replace("LEVEL", level);
+    let folder = folder(&[("ichor.yaml", &cluster), ("talosctl.yaml", SECRETS)]);
     for words in ["secrets import talosctl.yaml --plain -o secrets.yaml", "build -o out"] {
         let run = ichor(folder.path(), words);
         assert_eq!(run.code, 0, "{words}: {}", run.all());
@@ -91,6 +104,34 @@ fn built(level: &str) -> Value {
 /// A document with nothing but variables.
 fn told(variables: &[&str]) -> Value {
     json!({"apiVersion": "v1alpha1", "kind": "ExtensionServiceConfig", "name": "frr", "environment": variables})
+}
+
+/// Where the unpacked extension lies on the node.
+const EXTENSION: &str = "/tmp/extension";
+
+/// Installs an extension on a node, and returns its service.
+fn install<'n>(node: &'n Machine, extension: &Root, name: &str) -> Service<'n> {
+    put(extension, &node.path(EXTENSION));
+    let definition = extension.read(&format!("rootfs/usr/local/etc/containers/{name}.yaml")).unwrap();
+    let definition = document::read(str::from_utf8(definition).unwrap()).unwrap().remove(0);
+    Service::new(node, definition, format!("{EXTENSION}/rootfs/usr/local/lib/containers/{name}"))
+}
+
+/// Puts an unpacked image on disk.
+fn put(root: &Root, folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    for (path, entry) in root.iter() {
+        let path: PathBuf = folder.join(path);
+        match &entry.kind {
+            Kind::Folder => fs::create_dir_all(&path).unwrap(),
+            Kind::Link(target) => symlink(target, &path).unwrap(),
+            Kind::File(content) => fs::write(&path, content.read().unwrap()).unwrap(),
+            Kind::Special(name) => panic!("a {name} at {}", path.display()),
+        }
+        if !matches!(entry.kind, Kind::Link(_)) {
+            fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
+        }
+    }
 }
 
 /// A node on which nothing runs yet, and its leaf.
@@ -140,7 +181,8 @@ impl Pair {
 fn runs(suite: &str, first: &Value, second: &Value, holds: impl Fn(&Pair)) {
     let pair = Pair::new();
     let before = pair.untouched();
-    let mut service = Service::install(&pair.node, &extension(suite), "frr");
+    let _machined = listen(&pair.node);
+    let mut service = install(&pair.node, &extension("frr", suite), "frr");
 
     service.start(first);
     pair.wait_for_routes(&service);
@@ -190,4 +232,41 @@ fn a_node_that_is_told_by_variables_routes_and_shows_the_namespace_of_its_speake
         assert!(links.contains("veth"), "{links}");
         assert_eq!(namespace.get_or_init(|| number.clone()), &number, "the namespace is another one now");
     });
+}
+
+#[test]
+fn a_node_of_a_build_routes_with_bird() {
+    for suite in ["bookworm", "trixie"] {
+        let pair = Pair::new();
+        let _machined = listen(&pair.node);
+        let mut service = install(&pair.node, &extension("bird", suite), "bird");
+
+        service.start(&built_for("bird", "{link: eth0, bfd: false}", "debug"));
+
+        pair.wait_for_routes(&service);
+        let status = service.ask("/usr/bin/ichor-agent", "status");
+        assert!(status.contains("Established"), "{status}");
+        service.stop();
+        assert_eq!(service.written(), "", "written to the root");
+    }
+}
+
+/// GoBGP 3 tells no leaf that it knows by its port how to reach it.
+#[test]
+fn a_node_of_a_build_routes_with_gobgp() {
+    let pair = Pair::new();
+    pair.node.ask("ip address add 10.12.0.1/24 dev eth0");
+    pair.leaf.ask("ip address add 10.12.0.254/24 dev eth0; vtysh -c 'configure terminal' -c 'no router bgp'");
+    let loaded = Frr::load(&pair.leaf, GATEWAY);
+    assert!(loaded.status.success(), "{loaded:?}");
+    let _machined = listen(&pair.node);
+    let mut service = install(&pair.node, &extension("gobgp", "trixie"), "gobgp");
+
+    service.start(&built_for("gobgp", "{address: 10.12.0.254, asn: 65100, bfd: false}", "debug"));
+
+    pair.wait_for_routes(&service);
+    let status = service.ask("/usr/bin/ichor-agent", "status");
+    assert!(status.contains("Established"), "{status}");
+    service.stop();
+    assert_eq!(service.written(), "", "written to the root");
 }

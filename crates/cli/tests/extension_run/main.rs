@@ -4,4 +4,3 @@
 mod common;
 mod lab;
 mod machines;
-mod talos;

@@ -1,23 +1,23 @@
-//! A simulator of how Talos runs an extension service: of machined's part in it, of containerd's and of runc's.
+//! How Talos runs an extension service: machined's part in it, containerd's and runc's.
 //!
-//! A [`Service`] is started in a machine that stands for the node, out of an unpacked extension and with an
-//! ExtensionServiceConfig, by what its definition says; then it is stopped as Talos stops it. It has a mount, PID and UTS
-//! namespace of its own and the node's network; a root that cannot be written to; the mounts of the definition with their
-//! propagation; every capability but two; no way to gain privileges. Cgroups, devices and SELinux are left out.
-//!
-//! The node's `/system` is its `/tmp/system`: the root of a lab machine cannot have another folder.
+//! A [`Service`] is started on a [`Node`], out of a root file system of its own and with an ExtensionServiceConfig, by what its
+//! definition says; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
+//! root that cannot be written to; the mounts of the definition with their propagation; every capability but two; no way to
+//! gain privileges. Cgroups, devices and SELinux are left out.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use ichor_core::oci::{Kind, Root};
-use ichor_core::talos::document;
 use serde_json::Value;
 
-use crate::machines::lab::{Machine, said, wait_for};
+use crate::node::{Node, said};
+
+/// Tenths of a second that a service has to start.
+const PATIENCE: u32 = 1200;
 
 /// What runc does with a definition that masks nothing itself.
 const MASKED: [&str; 9] = [
@@ -34,9 +34,6 @@ const MASKED: [&str; 9] = [
 
 /// What is read-only where the definition does not say it.
 const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
-
-/// Where the unpacked extension lies on the node.
-const EXTENSION: &str = "/tmp/extension";
 
 /// What is ready before the mounts of the definition are made. `/tmp` is where the root is mounted: like runc, nothing that is done
 /// to the root may be seen by the node.
@@ -71,35 +68,46 @@ mount --move . /
 exec env -i "$@"
 "#;
 
+/// Takes calls in the name of machined, and says nothing.
+pub fn listen(node: &dyn Node) -> UnixListener {
+    let folder = format!("{}/run/machined", node.system());
+    node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
+    UnixListener::bind(node.path(&format!("{folder}/machine.sock"))).unwrap()
+}
+
 /// A service of an extension on a node.
 pub struct Service<'n> {
-    node: &'n Machine,
+    node: &'n dyn Node,
     definition: Value,
-    name: String,
-    _machined: UnixListener,
+    root: String,
     running: Option<Child>,
 }
 
 impl<'n> Service<'n> {
-    /// Installs an extension on a node. The node has a machined that takes calls and says nothing.
-    pub fn install(node: &'n Machine, extension: &Root, name: &str) -> Self {
-        put(extension, &node.path(EXTENSION));
-        let path = format!("rootfs/usr/local/etc/containers/{name}.yaml");
-        let text = String::from_utf8(extension.read(&path).unwrap().to_vec()).unwrap();
-        let definition = document::read(&text).unwrap().remove(0);
-        node.ask("mount --make-rshared / && mkdir -p /tmp/system/run/machined");
-        let machined = UnixListener::bind(node.path("/tmp/system/run/machined/machine.sock")).unwrap();
-        Self { node, definition, name: name.to_owned(), _machined: machined, running: None }
+    /// What a definition says, with the root file system that is at `root` on the node. Nothing runs yet.
+    pub fn new(node: &'n dyn Node, definition: Value, root: String) -> Self {
+        Self { node, definition, root, running: None }
     }
 
-    /// Starts it with a document. Talos has waited for what the definition depends on.
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        self.definition["name"].as_str().expect("a definition has a name")
+    }
+
+    /// What it still waits for, if it does, with this document or without one.
+    pub fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
+        let is_missing = |depends: &&Value| match depends["path"].as_str() {
+            Some(path) => !self.node.path(&self.on_node(path)).exists(),
+            None => depends["configuration"] == true && document.is_none(),
+        };
+        list(&self.definition["depends"]).find(is_missing)
+    }
+
+    /// Starts it with a document, or null. Talos has waited for what the definition depends on.
     pub fn start(&mut self, document: &Value) {
-        assert_eq!(document["kind"], "ExtensionServiceConfig");
-        assert_eq!(document["name"], self.name.as_str());
-        for depends in list(&self.definition["depends"]) {
-            let path = depends["path"].as_str().map(on_node);
-            assert!(path.is_none_or(|path| self.node.path(&path).exists()), "waits for {depends}");
-        }
+        let document = Some(document).filter(|document| !document.is_null());
+        assert_eq!(self.waits_for(document), None);
+        let document = document.unwrap_or(&Value::Null);
         let container = &self.definition["container"];
         let mut script = self.head();
         for mount in list(&container["mounts"]) {
@@ -122,16 +130,13 @@ impl<'n> Service<'n> {
         let propagation = security["rootfsPropagation"].as_str().unwrap_or("rslave");
         let sysfs = if security["writeableSysfs"] == true { "rw" } else { "ro" };
         assert_ne!(security["writeableRootfs"], true);
-        format!(
-            "lower={EXTENSION}/rootfs/usr/local/lib/containers/{}; sysfs={sysfs}\nmount --make-{propagation} /\n{BEGIN}",
-            self.name
-        )
+        format!("lower={}; sysfs={sysfs}\nmount --make-{propagation} /\n{BEGIN}", self.root)
     }
 
     /// A mount of the definition. Talos makes a folder where there is no source.
     fn mount(&self, mount: &Value) -> String {
         assert_eq!(mount["type"], "bind", "{mount}");
-        let source = on_node(mount["source"].as_str().unwrap());
+        let source = self.on_node(mount["source"].as_str().unwrap());
         self.node.ask(&format!("[ -e {source} ] || (umask 077; mkdir -p {source})"));
         let options: Vec<_> = list(&mount["options"]).map(|option| option.as_str().unwrap()).collect();
         bind(&source, mount["destination"].as_str().unwrap(), &options)
@@ -140,11 +145,12 @@ impl<'n> Service<'n> {
     /// A file of the document, which Talos writes and mounts read-only.
     fn config_file(&self, file: &Value) -> String {
         let target = file["mountPath"].as_str().unwrap();
-        let folder = format!("/tmp/system/overlays/extensions/{}", self.name);
+        let folder = format!("{}/overlays/extensions/{}", self.node.system(), self.name());
         let path = format!("{folder}/{}", target.trim_start_matches('/').replace('/', "-"));
         self.node.ask(&format!("mkdir -p {folder}"));
-        self.node.write(&path, file["content"].as_str().unwrap());
-        self.node.ask(&format!("chmod 0644 {path}"));
+        let there = self.node.path(&path);
+        fs::write(&there, file["content"].as_str().unwrap()).unwrap();
+        fs::set_permissions(&there, fs::Permissions::from_mode(0o644)).unwrap();
         bind(&path, target, &["rbind", "ro"])
     }
 
@@ -171,6 +177,14 @@ impl<'n> Service<'n> {
         script
     }
 
+    /// Where a path of the node is on the machine that stands for it.
+    fn on_node(&self, path: &str) -> String {
+        match path.strip_prefix("/system/") {
+            Some(rest) => format!("{}/{rest}", self.node.system()),
+            None => path.to_owned(),
+        }
+    }
+
     /// Environment, program and arguments. Of a variable that is there twice, the later one counts.
     fn words(&self, document: &Value) -> Vec<String> {
         let container = &self.definition["container"];
@@ -193,7 +207,11 @@ impl<'n> Service<'n> {
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.running = Some(command.spawn().unwrap());
         let pid = self.node.path("/tmp/service.pid");
-        wait_for("the start of the service", || pid.exists(), || self.log());
+        let started = (0..PATIENCE).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            pid.exists()
+        });
+        assert!(started, "the service does not start: {}", self.log());
     }
 
     /// Stops it: every process is told to end, and after ten seconds made to.
@@ -249,11 +267,6 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Where a path of the node is on the machine that stands for it.
-fn on_node(path: &str) -> String {
-    if path.starts_with("/system/") { format!("/tmp{path}") } else { path.to_owned() }
-}
-
 /// The lines that make a bind mount as runc does: first the mount, then what it may do, then whom it is shared with.
 fn bind(source: &str, target: &str, options: &[&str]) -> String {
     let mut script = format!("place {source} {target}; mount --rbind {source} .{target}\n");
@@ -265,21 +278,4 @@ fn bind(source: &str, target: &str, options: &[&str]) -> String {
         script += &format!("mount --make-{option} .{target}\n");
     }
     script
-}
-
-/// Puts an unpacked image on disk.
-fn put(root: &Root, folder: &Path) {
-    fs::create_dir(folder).unwrap();
-    for (path, entry) in root.iter() {
-        let path: PathBuf = folder.join(path);
-        match &entry.kind {
-            Kind::Folder => fs::create_dir_all(&path).unwrap(),
-            Kind::Link(target) => std::os::unix::fs::symlink(target, &path).unwrap(),
-            Kind::File(content) => fs::write(&path, content.read().unwrap()).unwrap(),
-            Kind::Special(name) => panic!("a {name} at {}", path.display()),
-        }
-        if !matches!(entry.kind, Kind::Link(_)) {
-            fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
-        }
-    }
 }

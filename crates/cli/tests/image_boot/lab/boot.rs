@@ -1,0 +1,63 @@
+//! Every product boots, with the extension running and a session with the leaf.
+
+use std::fs;
+
+use super::built::Built;
+use super::imager;
+use super::parts::Parts;
+use super::rack::{Firmware, Rack, extension, netboot};
+
+/// What Talos' imager tells the kernel of machines of nocloud, with [`ARGUMENTS`](super::built::ARGUMENTS).
+const LINE: &str = "talos.platform=nocloud console=tty1 console=ttyS0 net.ifnames=0 slab_nomerge consoleblank=0 \
+    nvme_core.io_timeout=4294967295 printk.devkmsg=on selinux=1 module.sig_enforce=1 proc_mem.force_override=never \
+    mitigations=off no_timer_check";
+
+/// Boots a machine, waits for its routes, and gives back what extensions brought to it: their layers and the tree of their files.
+fn boots(rack: &Rack, words: &[String]) -> Vec<String> {
+    let mut guest = rack.boot(words);
+    guest.routes();
+    let said = guest.said();
+    for line in ["platform nocloud", "hostname n1", "service ext-frr running"] {
+        assert!(said.iter().any(|said| said == line), "{line}: {said:#?}");
+    }
+    let of_extensions = |line: &String| line.starts_with("extension ") || line.starts_with("tree ");
+    let brought: Vec<String> = said.into_iter().filter(of_extensions).collect();
+    assert!(brought[0].starts_with("extension frr 8.4"), "{brought:#?}");
+    brought
+}
+
+#[test]
+fn a_node_has_the_same_whether_ichor_or_talos_imager_made_what_it_boots() {
+    let (parts, rack) = (Parts::made(), Rack::new());
+    let folder = tempfile::tempdir().unwrap();
+    let [initramfs, iso] = ["initramfs.xz", "nocloud.iso"].map(|name| folder.path().join(name));
+    imager::initramfs(&parts, &extension(), &initramfs);
+    imager::iso(&parts, &initramfs, LINE, &iso);
+    let built = Built::new(&parts, ".", "nocloud", "netboot");
+    let line = fs::read_to_string(built.path(".cmdline")).unwrap();
+
+    let by_imager = boots(&rack, &Firmware::Uefi.cd(&iso));
+    let by_ichor = boots(&rack, &netboot(&built.path(".vmlinuz"), &built.path(".initramfs.xz"), line.trim()));
+
+    assert_eq!(line.trim(), LINE);
+    assert_eq!(by_ichor, by_imager);
+}
+
+#[test]
+fn a_cd_boots_under_bios_and_uefi() {
+    let (parts, rack) = (Parts::made(), Rack::new());
+    let built = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
+
+    for firmware in Firmware::ALL {
+        boots(&rack, &firmware.cd(&built.path(".iso")));
+    }
+}
+
+#[test]
+fn a_disk_boots_under_bios_and_uefi() {
+    let (parts, rack) = (Parts::made(), Rack::new());
+    let built = Built::new(&parts, ".", "nocloud", "disk,qcow2");
+
+    boots(&rack, &Firmware::Bios.disk(&built.path(".raw"), "raw"));
+    boots(&rack, &Firmware::Uefi.disk(&built.path(".qcow2"), "qcow2"));
+}

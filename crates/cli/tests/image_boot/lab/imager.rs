@@ -1,0 +1,115 @@
+//! Images as Talos' own imager makes them: by the programs that it runs, with the words it gives them.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::done;
+use super::parts::{Parts, TALOS};
+
+/// Puts an extension's layer and its entry in the list behind a first file system.
+pub fn initramfs(parts: &Parts, archive: &Path, out: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(archive, folder.path());
+    let manifest = fs::read_to_string(folder.path().join("bundle/rootfs/manifest.yaml")).unwrap();
+    let metadata = manifest.split_once("metadata:\n").unwrap().1.replace("    ", "        ");
+    fs::create_dir(folder.path().join("tail")).unwrap();
+    let list = format!("layers:\n    - image: 0.sqsh\n      metadata:\n{metadata}");
+    fs::write(folder.path().join("tail/extensions.yaml"), list).unwrap();
+    let line = "mksquashfs bundle/rootfs/rootfs tail/0.sqsh -all-root -noappend -no-progress -quiet -no-xattrs \
+        -comp zstd -Xcompression-level 18 && \
+        cd tail && printf '0.sqsh\\nextensions.yaml\\n' | cpio --quiet -H newc --create --reproducible -R +0:+0 | \
+        zstd -q -c -T0 -18 >../tail.zst";
+    done(folder.path(), "sh", &["-ec", line]);
+    let base = fs::read(parts.path("initramfs-amd64.xz")).unwrap();
+    let tail = fs::read(folder.path().join("tail.zst")).unwrap();
+    fs::write(out, [base, tail].concat()).unwrap();
+}
+
+/// Unpacks an extension into `bundle/rootfs`.
+pub fn unpack(archive: &Path, folder: &Path) {
+    fs::create_dir(folder.join("layout")).unwrap();
+    done(folder, "tar", &["-C", "layout", "-xf", archive.to_str().unwrap()]);
+    let index = fs::read_to_string(folder.join("layout/index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    let tag = index.pointer("/manifests/0/annotations/org.opencontainers.image.ref.name").unwrap().as_str();
+    let image = format!("layout:{}", tag.unwrap());
+    done(folder, "umoci", &["unpack", "--rootless", "--image", &image, "bundle"]);
+}
+
+/// A unified kernel image. Talos writes its sections itself; here objcopy does, as systemd's manual has it.
+pub fn uki(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let release = format!("NAME=\"Talos\"\nID=talos\nVERSION_ID={TALOS}\nPRETTY_NAME=\"Talos ({TALOS})\"\n");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).unwrap();
+        name.to_owned()
+    };
+    let path = |path: &Path| path.display().to_string();
+    let sections = [
+        (".osrel", write("osrel", &release)),
+        (".cmdline", write("cmdline", line)),
+        (".linux", path(&parts.path("vmlinuz-amd64"))),
+        (".initrd", path(initramfs)),
+        (".profile", write("profile", "ID=main\n")),
+    ];
+    let stub = path(&parts.path("systemd-stub.efi"));
+    let mut at = done(folder.path(), "sh", &["-ec", END, "end", &stub]).trim().parse::<u64>().unwrap();
+    let mut words = Vec::new();
+    for (name, file) in sections {
+        words.extend([format!("--add-section={name}={file}"), format!("--change-section-vma={name}={at}")]);
+        at += fs::metadata(folder.path().join(&file)).unwrap().len().next_multiple_of(4096);
+    }
+    words.extend([stub, path(out)]);
+    done(folder.path(), "objcopy", &words.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// Where the sections of a stub end in memory.
+const END: &str = r#"objdump -h "$1" | while read -r nth _ size vma _ _ _; do
+    case $nth in [0-9]*) echo $(((0x$size + 0x$vma + 4095) / 4096 * 4096)) ;; esac
+done | sort -n | tail -n 1"#;
+
+/// A CD that boots under BIOS and UEFI.
+pub fn iso(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
+    let line = line.replacen(" slab_nomerge", " talos.halt_if_installed=1 slab_nomerge", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tree(parts, initramfs, &line, &folder);
+    let (tree, out) = (tree.to_str().unwrap(), format!("--output={}", out.display()));
+    let image = format!("{tree}/efiboot.img");
+    let volume = format!("TALOS_{}", TALOS.to_uppercase().replace('.', "_"));
+    let before = ["--compress=xz", &out, "--directory=/usr/lib/grub/i386-pc", "-m", "efiboot.img"];
+    let after =
+        ["-iso-level", "3", tree, "-eltorito-alt-boot", "-e", "--interval:appended_partition_2:all::"];
+    let partition = ["-append_partition", "2", "0xef", &image, "-appended_part_as_gpt"];
+    let form = ["-partition_cyl_align", "all", "-partition_offset", "16", "-iso_mbr_part_type", "0x83"];
+    let end = ["-no-emul-boot", "--", "-volid", &volume, "-volset-id", &format!("Talos-{TALOS}")];
+    let words = [&before[..], &after, &partition, &form, &end].concat();
+    done(folder.path(), "grub-mkrescue", &words);
+}
+
+/// The files of a CD, with an image of a FAT volume that has those of UEFI once more.
+fn tree(parts: &Parts, initramfs: &Path, line: &str, folder: &TempDir) -> std::path::PathBuf {
+    let tree = folder.path().join("tree");
+    for folder in ["boot/grub", "EFI/BOOT", "EFI/Linux", "loader"] {
+        fs::create_dir_all(tree.join(folder)).unwrap();
+    }
+    fs::copy(parts.path("vmlinuz-amd64"), tree.join("boot/vmlinuz")).unwrap();
+    fs::copy(initramfs, tree.join("boot/initramfs.xz")).unwrap();
+    let menu =
+        "set default=0\nset timeout=3\ninsmod all_video\nterminal_input console\nterminal_output console\n";
+    let entry = format!("linux /boot/vmlinuz {line}\n\tinitrd /boot/initramfs.xz");
+    fs::write(tree.join("boot/grub/grub.cfg"), format!("{menu}menuentry \"Talos ISO\" {{\n\t{entry}\n}}\n"))
+        .unwrap();
+    fs::copy(parts.path("systemd-boot.efi"), tree.join("EFI/BOOT/BOOTX64.EFI")).unwrap();
+    let kernel = tree.join(format!("EFI/Linux/Talos-{TALOS}.efi"));
+    uki(parts, initramfs, line, &kernel);
+    fs::write(tree.join("loader/loader.conf"), "timeout 10\nsecure-boot-enroll off\n").unwrap();
+    let megabytes = 11 + fs::metadata(&kernel).unwrap().len() / (1 << 20) + 2;
+    let line = format!(
+        "truncate -s {megabytes}M efiboot.img && mkfs.fat -F 32 -n EFI efiboot.img >/dev/null && \
+        mcopy -s -p -Q -m -i efiboot.img EFI loader ::"
+    );
+    done(&tree, "sh", &["-ec", &line]);
+    tree
+}

@@ -1,0 +1,7 @@
+//! Images with extensions in them: `ichor image build`, and machines that boot what it makes.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod lab;
+#[path = "../extension_run/machines.rs"]
+mod machines;
