@@ -8,6 +8,23 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+/// The leaf of a node that it knows by its port, for FRR.
+pub const LEAF: &str = "frr defaults datacenter
+hostname leaf
+interface eth0
+ no ipv6 nd suppress-ra
+ ipv6 nd ra-interval 1
+exit
+ip route 198.51.100.0/24 blackhole
+router bgp 65100
+ bgp router-id 10.0.0.100
+ neighbor eth0 interface v6only remote-as external
+ address-family ipv4 unicast
+  redistribute static
+ exit-address-family
+exit
+";
+
 /// What a run gave.
 pub struct Run {
     pub code: i32,

@@ -10,7 +10,7 @@ use ichor_core::talos::document;
 use ichor_simulator::{Service, listen};
 use serde_json::{Value, json};
 
-use crate::common::{agent, folder, ichor};
+use crate::common::{LEAF, agent, folder, ichor};
 use crate::machines::frr::Frr;
 use crate::machines::lab::{self, Machine, wait_for};
 
@@ -36,22 +36,6 @@ image: {registry: ghcr.io/example/talos}
 defaults: {install: {disk: /dev/sda}}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;
-
-const LEAF: &str = "frr defaults datacenter
-hostname leaf
-interface eth0
- no ipv6 nd suppress-ra
- ipv6 nd ra-interval 1
-exit
-ip route 198.51.100.0/24 blackhole
-router bgp 65100
- bgp router-id 10.0.0.100
- neighbor eth0 interface v6only remote-as external
- address-family ipv4 unicast
-  redistribute static
- exit-address-family
-exit
-";
 
 /// The leaf of a node that knows it by its address.
 const GATEWAY: &str = "frr defaults datacenter

@@ -3,12 +3,12 @@
 use std::io::Read;
 
 use super::descriptor::Descriptor;
-use super::error::Failure;
+use super::error::{Failure, LayerError};
 use super::layout::LIST;
 use super::root::Root;
 use super::source::{LARGEST_DOCUMENT, Source};
 use super::spool::Spool;
-use super::unpack::{LayerError, Unpack};
+use super::unpack::Unpack;
 
 /// What an extension says of itself.
 const MANIFEST: &str = "manifest.yaml";

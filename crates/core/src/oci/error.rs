@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io;
 
+use super::budget::{MOST_ENTRIES, MOST_UNPACKED};
 use super::digest::Digest;
-use super::unpack::LayerError;
 
 /// What a source of blobs says when it has none.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -88,4 +88,54 @@ impl ReadError {
     pub(super) fn json(what: &str, reason: impl Into<String>) -> Self {
         Self::Json { what: what.to_owned(), reason: reason.into() }
     }
+}
+
+/// A layer that cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// It is not an archive, or ends too soon.
+    #[error("not a whole tar archive")]
+    Broken(#[from] io::Error),
+    /// There is no room for what it holds.
+    #[error("cannot keep `{name}`")]
+    Keep {
+        /// The file.
+        name: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A name that leads out of the root file system.
+    #[error("`{0}` leads out of the root file system; such an archive is not unpacked")]
+    Outside(String),
+    /// A name that is not text.
+    #[error("`{0}` is not UTF-8; such an archive is not unpacked")]
+    Name(String),
+    /// A hard link to nothing.
+    #[error("`{name}` is a hard link to `{target}`, which is no file of it")]
+    HardLink {
+        /// The link.
+        name: String,
+        /// Where it should lead.
+        target: String,
+    },
+    /// A link that leads to no name.
+    #[error("`{0}` is a link to no name")]
+    Target(String),
+    /// An entry of a type that is not known.
+    #[error("`{0}` is neither a file, a folder, a link nor a device")]
+    Type(String),
+    /// A path through something that is no folder.
+    #[error("`{0}` goes through something that is no folder")]
+    Through(String),
+    /// More than any image has.
+    #[error("more than {} GiB when unpacked, or more than {MOST_ENTRIES} entries: no image is that large", MOST_UNPACKED >> 30)]
+    Bomb,
+    /// Its contents are not those its image names.
+    #[error("its unpacked SHA-256 is {got}, and its image says {want}")]
+    DiffId {
+        /// The sum it has.
+        got: Digest,
+        /// The sum it should have.
+        want: Digest,
+    },
 }

@@ -6,13 +6,13 @@ use super::config::Config;
 use super::descriptor::Descriptor;
 use super::digest::Digest;
 use super::document::{Document, Manifest, index};
-use super::error::ReadError;
+use super::error::{LayerError, ReadError};
 use super::layer::Layer;
 use super::layout::Packed;
 use super::root::Root;
 use super::source::{self, Source};
 use super::spool::Spool;
-use super::unpack::{LayerError, Unpack};
+use super::unpack::Unpack;
 use crate::cluster::section::Arch;
 use crate::moment::Moment;
 

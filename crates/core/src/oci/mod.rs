@@ -10,6 +10,7 @@
 
 mod archive;
 mod blob;
+mod budget;
 mod compression;
 mod config;
 mod descriptor;
@@ -27,10 +28,11 @@ mod unpack;
 
 pub use archive::{Archive, ArchiveError, Unpacked};
 pub use blob::Blob;
+pub use budget::MOST_UNPACKED;
 pub use descriptor::{ACCEPTED, Descriptor};
 pub use digest::Digest;
 pub use document::{Document, Manifest};
-pub use error::{Failure, ReadError};
+pub use error::{Failure, LayerError, ReadError};
 pub use image::{Image, Shipment};
 pub(crate) use layer::pack;
 pub use layer::{Layer, layer};
@@ -40,4 +42,4 @@ pub use root::{Entry, Kind, Root};
 pub use source::{LARGEST_DOCUMENT, LARGEST_LAYER, Source, blob};
 pub(crate) use spool::Lengths;
 pub use spool::{Fill, Memory, Spool};
-pub use unpack::{LayerError, MOST_UNPACKED, Unpack};
+pub use unpack::Unpack;

@@ -5,30 +5,21 @@
 //! ones are kept in a [`Spool`], and nothing is written under a name of an archive, so that none leads out of the root file
 //! system; what cannot be meant well is refused all the same. [`layer`](super::layer()) is the way back.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
-use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
+use super::budget::{Budget, Counted, MOST_ENTRIES, MOST_UNPACKED};
 use super::compression::plain;
 use super::digest::Digest;
+use super::error::LayerError;
 use super::root::{Entry, Kind, Root};
 use super::spool::Spool;
 use crate::media::Content;
 
-/// No root file system is larger unpacked, whatever its layers promise. Talos' imager has a gigabyte and a half.
-pub const MOST_UNPACKED: u64 = 4 << 30;
-
-/// More files and folders than any image has.
-const MOST_ENTRIES: usize = 1_000_000;
-
 /// All names, links and labels together are shorter.
 const MOST_NAMES: usize = 256 << 20;
-
-/// What an archive says of one entry is shorter: its names, its attributes, where its holes are.
-const LONGEST_HEADER: u64 = 1 << 20;
 
 /// Files up to this length stay in memory: manifests and definitions are among them.
 const SHORT: u64 = 1 << 20;
@@ -44,56 +35,6 @@ const WHITEOUT: &str = ".wh.";
 
 /// A name that takes away everything that lower layers have in its folder.
 const OPAQUE: &str = ".wh..wh..opq";
-
-/// A layer that cannot be unpacked.
-#[derive(Debug, thiserror::Error)]
-pub enum LayerError {
-    /// It is not an archive, or ends too soon.
-    #[error("not a whole tar archive")]
-    Broken(#[from] io::Error),
-    /// There is no room for what it holds.
-    #[error("cannot keep `{name}`")]
-    Keep {
-        /// The file.
-        name: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A name that leads out of the root file system.
-    #[error("`{0}` leads out of the root file system; such an archive is not unpacked")]
-    Outside(String),
-    /// A name that is not text.
-    #[error("`{0}` is not UTF-8; such an archive is not unpacked")]
-    Name(String),
-    /// A hard link to nothing.
-    #[error("`{name}` is a hard link to `{target}`, which is no file of it")]
-    HardLink {
-        /// The link.
-        name: String,
-        /// Where it should lead.
-        target: String,
-    },
-    /// A link that leads to no name.
-    #[error("`{0}` is a link to no name")]
-    Target(String),
-    /// An entry of a type that is not known.
-    #[error("`{0}` is neither a file, a folder, a link nor a device")]
-    Type(String),
-    /// A path through something that is no folder.
-    #[error("`{0}` goes through something that is no folder")]
-    Through(String),
-    /// More than any image has.
-    #[error("more than {} GiB when unpacked, or more than {MOST_ENTRIES} entries: no image is that large", MOST_UNPACKED >> 30)]
-    Bomb,
-    /// Its contents are not those its image names.
-    #[error("its unpacked SHA-256 is {got}, and its image says {want}")]
-    DiffId {
-        /// The sum it has.
-        got: Digest,
-        /// The sum it should have.
-        want: Digest,
-    },
-}
 
 /// Layers on their way to a root file system.
 pub struct Unpack<'s> {
@@ -113,47 +54,6 @@ enum Rules {
     Layers,
     /// Packages of Debian: nothing takes away, and a link to a folder is as good as a folder.
     Packages,
-}
-
-/// How much more an archive may have, of all and of what it says of one entry.
-struct Budget {
-    all: Cell<u64>,
-    header: Cell<u64>,
-    is_spent: Cell<bool>,
-}
-
-impl Budget {
-    /// From now on what is read are contents, which are counted elsewhere.
-    fn contents(&self) {
-        self.header.set(u64::MAX);
-    }
-
-    fn spend(&self, length: usize) -> io::Result<()> {
-        let left = |budget: &Cell<u64>| budget.get().checked_sub(length as u64);
-        let Some((all, header)) = left(&self.all).zip(left(&self.header)) else {
-            self.is_spent.set(true);
-            return Err(io::Error::other(LayerError::Bomb));
-        };
-        self.all.set(all);
-        self.header.set(header);
-        Ok(())
-    }
-}
-
-/// Counts and sums up what is read.
-struct Counted<'b, R> {
-    inner: R,
-    sum: Sha256,
-    budget: &'b Budget,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.sum.update(&buffer[..read]);
-        self.budget.spend(read)?;
-        Ok(read)
-    }
 }
 
 /// Tells apart who failed: who is read, or who keeps what is read.
@@ -203,13 +103,9 @@ impl<'s> Unpack<'s> {
         stored: impl Read,
         diff_id: Option<&Digest>,
     ) -> Result<BTreeSet<String>, LayerError> {
-        let budget = Budget {
-            all: Cell::new(MOST_UNPACKED),
-            header: Cell::new(LONGEST_HEADER),
-            is_spent: Cell::new(false),
-        };
+        let budget = Budget::whole();
         let unpacked = self.archive(stored, diff_id, &budget);
-        if budget.is_spent.get() { Err(LayerError::Bomb) } else { unpacked }
+        if budget.is_spent() { Err(LayerError::Bomb) } else { unpacked }
     }
 
     fn archive(
@@ -218,7 +114,7 @@ impl<'s> Unpack<'s> {
         diff_id: Option<&Digest>,
         budget: &Budget,
     ) -> Result<BTreeSet<String>, LayerError> {
-        let mut counted = Counted { inner: plain(stored)?, sum: Sha256::new(), budget };
+        let mut counted = Counted::new(plain(stored)?, budget);
         let mut archive = Archive::new(&mut counted);
         let mut fresh = BTreeSet::new();
         for entry in archive.entries()? {
@@ -229,11 +125,11 @@ impl<'s> Unpack<'s> {
             if entry.header().entry_type() != EntryType::GNUSparse {
                 io::copy(&mut entry, &mut io::sink())?;
             }
-            budget.header.set(LONGEST_HEADER);
+            budget.next_header();
         }
         budget.contents();
         io::copy(&mut counted, &mut io::sink())?;
-        let got = Digest::end(counted.sum);
+        let got = counted.end();
         match diff_id {
             Some(want) if *want != got => Err(LayerError::DiffId { got, want: want.clone() }),
             _ => Ok(fresh),

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ichor_core::image::Parts;
+
 use super::lab::{made_by, said};
 
 /// Seconds after which there is no hope.
@@ -129,4 +131,15 @@ pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
     let (_, line) = line
         .unwrap_or_else(|| panic!("{firmware:?}, {drive:?}: it did not boot: {}\n{console}", output.status));
     line.trim_end().to_owned()
+}
+
+/// The parts of a release that they are.
+pub fn parts() -> Parts {
+    Parts {
+        kernel: kernel().into(),
+        initramfs: initramfs().into(),
+        stub: Some(systemd("linuxx64.efi.stub").into()),
+        loader: Some(systemd("systemd-bootx64.efi").into()),
+        grub: None,
+    }
 }

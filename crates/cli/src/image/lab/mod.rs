@@ -16,17 +16,7 @@ use ichor_core::media::uki::Uki;
 use ichor_core::talos::kernel_args::Line;
 
 use super::{Drafts, Signer, bios, grub_cd};
-use machines::firmware::{Drive, Firmware, boot, initramfs, kernel, systemd};
-
-fn parts() -> Parts {
-    Parts {
-        kernel: kernel().into(),
-        initramfs: initramfs().into(),
-        stub: Some(systemd("linuxx64.efi.stub").into()),
-        loader: Some(systemd("systemd-bootx64.efi").into()),
-        grub: None,
-    }
-}
+use machines::firmware::{Drive, Firmware, boot, parts};
 
 fn profile() -> Profile {
     let mut line = Line::default();

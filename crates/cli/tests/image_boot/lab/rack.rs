@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::kept;
-use crate::common::{agent, folder, ichor};
+use crate::common::{LEAF, agent, folder, ichor};
 use crate::machines::frr::Frr;
 use crate::machines::lab::{Machine, wait_for};
 
@@ -38,22 +38,6 @@ image: {registry: ghcr.io/example/talos}
 defaults: {platform: nocloud, boot: {from: cidata}, install: {disk: /dev/sda}}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;
-
-const LEAF: &str = "frr defaults datacenter
-hostname leaf
-interface eth0
- no ipv6 nd suppress-ra
- ipv6 nd ra-interval 1
-exit
-ip route 198.51.100.0/24 blackhole
-router bgp 65100
- bgp router-id 10.0.0.100
- neighbor eth0 interface v6only remote-as external
- address-family ipv4 unicast
-  redistribute static
- exit-address-family
-exit
-";
 
 /// The archive of the extension with Debian's FRR, and the real agent in it.
 pub fn extension() -> PathBuf {

@@ -10,18 +10,8 @@ use ichor_core::media::uki::Uki;
 use ichor_core::media::{Content, qcow2};
 use ichor_core::talos::kernel_args::Line;
 
-use crate::common::firmware::{Drive, Firmware, boot, initramfs, kernel, systemd};
+use crate::common::firmware::{Drive, Firmware, boot, parts};
 use crate::samples;
-
-pub fn parts() -> Parts {
-    Parts {
-        kernel: kernel().into(),
-        initramfs: initramfs().into(),
-        stub: Some(systemd("linuxx64.efi.stub").into()),
-        loader: Some(systemd("systemd-bootx64.efi").into()),
-        grub: None,
-    }
-}
 
 fn profile() -> Profile {
     let mut line = Line::default();

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use ichor_core::image::{Grub, Parts};
 use ichor_core::media::Content;
 
-use super::boots::parts;
 use super::programs::told;
-use crate::common::firmware::systemd;
+use crate::common::firmware::{parts, systemd};
 
 const LOADER: &str = "systemd-bootx64.efi";
 
