@@ -5,13 +5,14 @@
 //! of it, [`render`] turns it all into bytes, [`migrate`] compares two of them, and [`reload`] makes running daemons
 //! follow. [`agent`] is what the agent on a node decides. [`talos`] holds what is known of Talos itself, [`media`] writes and
 //! reads the volumes that it boots with, and [`inspect`] says what it makes of them. [`extension`] makes system extensions, and
-//! [`oci`] writes and reads the images they travel in.
+//! [`oci`] writes and reads the images they travel in. [`lab`] is the same fabric on one machine, of real daemons.
 
 pub mod agent;
 pub mod cluster;
 pub mod extension;
 pub mod image;
 pub mod inspect;
+pub mod lab;
 mod links;
 pub mod media;
 pub mod migrate;

@@ -1,0 +1,157 @@
+//! What is built: machines with their ports, links and files, and the cables they are plugged into.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::section::Backend;
+use crate::cluster::value::Mac;
+
+/// A fabric, ready to be built.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Scene {
+    /// The cluster's name.
+    pub cluster: String,
+    /// Every machine: routers, nodes, and at last the one outside.
+    pub machines: Vec<Machine>,
+    /// What they are plugged into.
+    pub cables: Vec<Cable>,
+    /// The sessions that shall come up, those with speakers too.
+    pub sessions: Vec<Session>,
+    /// What is other here than the file says, and why: for people.
+    pub differs: Vec<String>,
+}
+
+/// A machine with a network of its own.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub part: Part,
+    /// VRFs that are there before anything runs: name and table.
+    pub vrfs: Vec<(String, u32)>,
+    /// Links that stand for themselves, as Talos makes them: a name, an MTU.
+    pub dummies: Vec<(String, Option<u32>)>,
+    /// Addresses of `lo` and of the links above: link and address.
+    pub addresses: Vec<(String, IpNet)>,
+    /// Its ports, in the order of its MAC addresses.
+    pub ports: Vec<Port>,
+    /// Routes that are there before anything runs.
+    pub gateways: Vec<IpAddr>,
+}
+
+/// What a machine is.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// A router: FRR with these files.
+    Router {
+        /// `frr.conf`, which may hold passwords.
+        conf: String,
+        /// `daemons`.
+        daemons: String,
+        /// The VRF of its sessions.
+        vrf: Option<String>,
+    },
+    /// A node: the agent with its daemon.
+    Node {
+        /// The daemon.
+        backend: Backend,
+        /// `agent.json`.
+        agent: String,
+        /// A URL of this machine that must answer before anycast addresses are announced.
+        health: Option<String>,
+        /// Who announces service addresses there.
+        speaker: Option<Speaker>,
+        /// Addresses from which it speaks with others: its loopbacks.
+        sources: Vec<IpAddr>,
+    },
+    /// The host outside, which asks. It is on one network with every router.
+    Outside {
+        /// Ways in.
+        doors: Vec<Door>,
+    },
+}
+
+/// A way into the fabric: packets of these sources go to this router first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Door {
+    /// Name of the router.
+    pub router: String,
+    /// Its addresses on the network outside, one of each family.
+    pub through: Vec<IpAddr>,
+    /// The outside's addresses, several of each family: packets of each take ways of their own.
+    pub sources: Vec<IpAddr>,
+}
+
+/// A real speaker of BGP in the place of MetalLB or Cilium, and the addresses it announces. The node answers on them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Speaker {
+    /// What it stands for.
+    pub name: String,
+    /// `gobgpd.toml`.
+    pub conf: String,
+    /// Addresses it announces; those of the same pool are announced by several nodes.
+    pub announces: Vec<IpNet>,
+    /// What it must not get through: the node's filter refuses it.
+    pub refused: Vec<IpNet>,
+}
+
+/// A port of a machine.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Port {
+    /// The kernel's name.
+    pub name: String,
+    /// What the cluster file calls it, where that is another name.
+    pub alias: Option<String>,
+    /// MAC address; any where there is none.
+    pub mac: Option<Mac>,
+    /// MTU.
+    pub mtu: Option<u32>,
+    /// The VRF it belongs to.
+    pub vrf: Option<String>,
+    /// Addresses.
+    pub addresses: Vec<IpNet>,
+}
+
+/// What ports are plugged into: two of them, or a network of several.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Cable {
+    /// Its name: that of its first end, as `cp1:fab0`, or of the network.
+    pub name: String,
+    /// Its ends.
+    pub ends: Vec<Plug>,
+}
+
+/// An end of a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Plug {
+    /// Which machine.
+    pub machine: usize,
+    /// Which of its ports.
+    pub port: usize,
+}
+
+/// A session that shall come up.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Session {
+    /// One end: a node, or the first of two routers.
+    pub one: SessionEnd,
+    /// The other: a router, or the speaker on the same node.
+    pub other: SessionEnd,
+    /// Whether BFD watches it.
+    pub bfd: bool,
+    /// Why it will not come up, as the proof says; none where it shall.
+    pub fault: Option<String>,
+}
+
+/// An end of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SessionEnd {
+    /// Name of the machine; of a speaker, `cp1:metallb`.
+    pub name: String,
+    /// What this end's daemon calls its neighbour: a port by the kernel's name, or an address.
+    pub peer: String,
+}
