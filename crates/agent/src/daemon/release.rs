@@ -10,8 +10,8 @@ use ichor_core::extension::RELEASE;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long a program may take to say it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to say it; on an emulated processor that is long.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Nobody says which release it is.
 #[derive(Debug, thiserror::Error)]

@@ -284,6 +284,10 @@ fn leafs_keep_routes_through_a_planned_restart_and_forget_a_node_that_leaves() {
         let gobgp = routed(scene, place, &service).await;
         scene.leafs[1].ask("ip monitor route >/tmp/monitor 2>&1 & sleep 0.2");
 
+        // Talos tells all processes of a service to end, the agent and its daemon.
+        kill(Pid::from_raw(gobgp.pid().unwrap().cast_signed()), Signal::SIGTERM).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(!gobgp.alive().await, "{kind:?}: gobgpd is to end when it is told to");
         gobgp.stop(Stop::Planned).await;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let gobgp = routed(scene, place, &service).await;

@@ -246,11 +246,23 @@ fn a_node_of_a_build_routes_with_gobgp() {
     let _machined = listen(&pair.node);
     let mut service = install(&pair.node, &extension("gobgp", "trixie"), "gobgp");
 
-    service.start(&built_for("gobgp", "{address: 10.12.0.254, asn: 65100, bfd: false}", "debug"));
+    let document = |level| built_for("gobgp", "{address: 10.12.0.254, asn: 65100, bfd: false}", level);
+    service.start(&document("debug"));
 
     pair.wait_for_routes(&service);
     let status = service.ask("/usr/bin/ichor-agent", "status");
     assert!(status.contains("Established"), "{status}");
+
+    // Talos tells the agent and gobgpd to end, and starts the service with its edited document.
+    let sessions = || pair.leaf.ask("vtysh -c 'show bgp neighbors 10.12.0.1 json' | grep connectionsEst");
+    let before = sessions();
+    pair.leaf.ask("ip -o monitor route >/tmp/changes 2>&1 &");
+    service.stop();
+    service.start(&document("info"));
+    wait_for("another session", || sessions() != before && pair.is_routed(), || service.log());
+    let changes = pair.leaf.ask("cat /tmp/changes");
+    assert!(!changes.contains(&format!("Deleted {ADDRESS}")), "{changes}\n{}", service.log());
+
     service.stop();
     assert_eq!(service.written(), "", "written to the root");
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Stop;
 use super::place::{CheckError, Place, WriteError, options};
-use super::process::{Program, StartError, leftover};
+use super::process::{Program, StartError, ToldToEnd, leftover};
 use super::solo::Solo;
 use crate::say;
 use control::{Control, ControlError};
@@ -114,7 +114,12 @@ impl Bird {
         arguments.extend(["-s".to_owned(), text(self.socket())]);
         arguments.extend(["-P".to_owned(), text(self.place.run("bird.pid"))]);
         arguments.extend(options(&self.service, "bird"));
-        Program { name: "bird".to_owned(), path: self.place.program.clone(), arguments, deaf: true }
+        Program {
+            name: "bird".to_owned(),
+            path: self.place.program.clone(),
+            arguments,
+            told_to_end: ToldToEnd::Deaf,
+        }
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.

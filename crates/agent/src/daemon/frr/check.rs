@@ -16,7 +16,8 @@ use super::place::Install;
 use crate::daemon::account;
 use crate::daemon::place::fresh;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to read a file; on an emulated processor that is long.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]

@@ -33,7 +33,7 @@ pub use place::{Install, Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
 use super::Stop;
-use super::process::{Kept, Program, StartError, leftover};
+use super::process::{Kept, Program, StartError, ToldToEnd, leftover};
 use crate::say;
 use load::{Intent, load};
 use watch::{Silence, Watch};
@@ -124,7 +124,8 @@ impl Member {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
         let path = place.install().program(run.daemon);
-        let program = Program { name: run.daemon.to_string(), path, arguments, deaf: false };
+        let program =
+            Program { name: run.daemon.to_string(), path, arguments, told_to_end: ToldToEnd::Heeds };
         Self { run, kept: Kept::new(program), watch: None, told: false, why: None }
     }
 

@@ -176,7 +176,16 @@ impl Api {
         if self.dialect == Dialect::Three {
             return Err(ApiError::Call { call: "StopBgp", said: "GoBGP 3 says good-bye".to_owned() });
         }
-        let request = StopBgpRequest { allow_graceful_restart: true };
+        self.stop(true).await
+    }
+
+    /// Ends all sessions, and says good-bye.
+    pub async fn close(&mut self) -> Result<(), ApiError> {
+        self.stop(false).await
+    }
+
+    async fn stop(&mut self, allow_graceful_restart: bool) -> Result<(), ApiError> {
+        let request = StopBgpRequest { allow_graceful_restart };
         self.call::<_, Nothing>("StopBgp", request).await.map(drop)
     }
 

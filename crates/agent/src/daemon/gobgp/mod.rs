@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::place::{CheckError, Place, WriteError, options};
-use super::process::{Program, StartError, leftover};
+use super::process::{Program, StartError, ToldToEnd, leftover};
 use super::solo::Solo;
 use crate::say;
 use api::{Api, ApiError, Changes};
@@ -122,7 +122,8 @@ impl Gobgp {
         arguments.extend(options(&self.service, "gobgpd"));
         // The last one counts: the socket is where this agent has its own.
         arguments.extend(["--api-hosts".to_owned(), self.listens()]);
-        Program { name: "gobgpd".to_owned(), path: self.place.program.clone(), arguments, deaf: false }
+        let (name, path) = ("gobgpd".to_owned(), self.place.program.clone());
+        Program { name, path, arguments, told_to_end: ToldToEnd::Silent }
     }
 
     /// What of the file it does not have.
@@ -223,15 +224,21 @@ impl Gobgp {
         match why {
             Stop::Planned => self.pause().await,
             Stop::Leaving => {
-                if let Some(mut kept) = self.solo.take() {
-                    kept.stop(ENDING).await;
+                if let Err(error) = self.farewell().await {
+                    say::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));
                 }
+                self.pause().await;
                 self.place.leave();
             }
         }
     }
 
-    /// Ends the process so that it says good-bye to nobody: asked to end, it would.
+    /// Lets it close its sessions, so that neighbours forget the node's routes at once.
+    async fn farewell(&self) -> Result<(), ApiError> {
+        Api::connect(&self.socket()).await?.close().await
+    }
+
+    /// Ends the process without a word to anybody.
     async fn pause(&mut self) {
         if let Some(mut kept) = self.solo.take() {
             kept.cut().await;

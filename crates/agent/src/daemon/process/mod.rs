@@ -10,6 +10,7 @@ mod backoff;
 pub mod leftover;
 pub mod orphan;
 mod output;
+mod silent;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -42,9 +43,20 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments. No secret is among them: everybody on the machine can read them.
     pub arguments: Vec<String>,
-    /// Whether SIGTERM does not reach it: whoever ends a container tells all its processes at once, and one that would then say
-    /// good-bye to its neighbours is to be told by the agent instead.
-    pub deaf: bool,
+    /// What it does when all processes of the container are told to end.
+    pub told_to_end: ToldToEnd,
+}
+
+/// What a program does on SIGTERM, which whoever ends a container sends to all its processes at once. One that would then say
+/// good-bye to its neighbours is to be told by the agent instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToldToEnd {
+    /// Whatever it is made for.
+    Heeds,
+    /// Nothing: it does not hear of it.
+    Deaf,
+    /// It ends without a word to anybody.
+    Silent,
 }
 
 /// A program could not be started.
@@ -70,6 +82,7 @@ struct Running {
     child: Child,
     pid: Pid,
     since: Instant,
+    _starter: Option<silent::Starter>,
 }
 
 impl Drop for Running {
@@ -99,7 +112,7 @@ impl Kept {
         if self.running.is_some() {
             return Ok(());
         }
-        let Program { name, path, arguments, deaf } = &self.program;
+        let Program { name, path, arguments, told_to_end } = &self.program;
         let failed = |source| StartError { name: name.clone(), path: path.clone(), source };
         let mut command = Command::new(path);
         // A group of its own: what is typed at a terminal is meant for the agent.
@@ -107,11 +120,15 @@ impl Kept {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Held while the process is made, so that nobody takes it for an orphan.
         let running = awaited(|pids| {
-            let child = if *deaf { spawn_deaf(&mut command)? } else { command.spawn()? };
+            let (child, starter) = match told_to_end {
+                ToldToEnd::Heeds => (command.spawn()?, None),
+                ToldToEnd::Deaf => (spawn_deaf(&mut command)?, None),
+                ToldToEnd::Silent => silent::spawn(command).map(|(child, starter)| (child, Some(starter)))?,
+            };
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.ok_or_else(|| io::Error::other("it has no process id"))?;
             pids.insert(pid);
-            Ok(Running { child, pid: Pid::from_raw(pid), since: Instant::now() })
+            Ok(Running { child, pid: Pid::from_raw(pid), since: Instant::now(), _starter: starter })
         });
         let mut running = running.map_err(|error| {
             self.due = Instant::now() + self.backoff.after(Duration::ZERO);
@@ -198,7 +215,12 @@ mod tests {
 
     fn shell(script: &str) -> Kept {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        Kept::new(Program { name: "test".to_owned(), path: "/bin/sh".into(), arguments, deaf: false })
+        Kept::new(Program {
+            name: "test".to_owned(),
+            path: "/bin/sh".into(),
+            arguments,
+            told_to_end: ToldToEnd::Heeds,
+        })
     }
 
     #[tokio::test]
@@ -232,7 +254,8 @@ mod tests {
     async fn who_is_deaf_does_not_end_when_all_are_told_to() {
         // A shell would take its signal mask off.
         let (name, arguments) = ("test".to_owned(), vec!["60".to_owned()]);
-        let mut kept = Kept::new(Program { name, path: "/bin/sleep".into(), arguments, deaf: true });
+        let mut kept =
+            Kept::new(Program { name, path: "/bin/sleep".into(), arguments, told_to_end: ToldToEnd::Deaf });
         kept.start().unwrap();
 
         kept.signal(Signal::SIGTERM);
@@ -243,10 +266,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_is_silent_ends_without_a_word_and_heeds_other_signals() {
+        for (signal, ends) in [(Signal::SIGTERM, "signal: 15"), (Signal::SIGHUP, "exit status: 7")] {
+            let folder = tempfile::tempdir().unwrap();
+            let ready = folder.path().join("ready");
+            let script =
+                format!("trap 'exit 7' TERM HUP; touch {}; while :; do sleep 0.01; done", ready.display());
+            let mut kept = shell(&script);
+            kept.program.told_to_end = ToldToEnd::Silent;
+            kept.start().unwrap();
+            while !ready.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+
+            kept.signal(signal);
+
+            assert!(kept.ended().await.starts_with(ends), "{signal}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
         let path = PathBuf::from("/nowhere/bgpd");
-        let mut kept =
-            Kept::new(Program { name: "bgpd".to_owned(), path, arguments: Vec::new(), deaf: false });
+        let mut kept = Kept::new(Program {
+            name: "bgpd".to_owned(),
+            path,
+            arguments: Vec::new(),
+            told_to_end: ToldToEnd::Heeds,
+        });
 
         assert_eq!(kept.start().unwrap_err().to_string(), "cannot start bgpd (/nowhere/bgpd)");
     }

@@ -78,16 +78,15 @@ fn a_restart_by_talos_loses_no_route_on_bird_2_17() {
     bird_restarts(Frr::V10);
 }
 
-/// gobgpd that is itself told to end says good-bye to its neighbours.
 #[test]
-fn a_restart_of_the_agent_loses_no_route_on_gobgp() {
+fn a_restart_by_talos_loses_no_route_on_gobgp() {
     let variables = [&NAMED[..], &[("ICHOR_BACKEND", "gobgp")]].concat();
     let scene = Scene::new(Frr::V8);
     other::gobgp(&scene.node);
     scene.node.start(&variables, "");
     scene.wait_for_all("from the start");
 
-    let lost = restart(&scene, &variables, ADDRESS, || scene.node.signal("TERM", "ichor-agent"));
+    let lost = restart(&scene, &variables, ADDRESS, || scene.node.end());
 
     assert_eq!(lost, "", "{}", scene.state());
     scene.node.end();

@@ -94,8 +94,16 @@ impl Leaf {
 
     /// Whether an address answers.
     pub fn reaches(&self, address: &str) -> bool {
+        self.unanswered(&[address]).is_empty()
+    }
+
+    /// Those of these addresses that do not answer. All are asked at once.
+    pub fn unanswered(&self, addresses: &[&str]) -> String {
+        let ping = |address: &&str| {
+            format!("(busybox ping -c 3 -W 5 {address} >/dev/null 2>&1 || echo {address}) &\n")
+        };
         let beside = Machine::beside(&self.machine, Root::Own);
-        beside.run(&format!("busybox ping -c 3 -W 5 {address}")).status.success()
+        beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
     }
 
     /// How often its sessions came up.

@@ -28,10 +28,11 @@ fn routes(scene: &Scene, daemon: &str, backend: &str) {
     node.end();
 }
 
-/// Gives a node GoBGP 4.
+/// Gives a node GoBGP 4, also where this machine has an older one.
 pub fn gobgp(node: &Node) {
     node.machine.ask(&format!(
-        "mount -t tmpfs none /usr/local/sbin; cp {}/usr/bin/gobgpd /usr/local/sbin/",
+        "mount -t tmpfs none /usr/local/sbin && cp {}/usr/bin/gobgpd /usr/local/sbin/ && \
+         ([ ! -e /usr/bin/gobgpd ] || mount --bind /usr/local/sbin/gobgpd /usr/bin/gobgpd)",
         made("gobgp4").display()
     ));
 }
