@@ -185,10 +185,6 @@ impl Conf {
         if self.shared && group.bfd.is_some() {
             self.page.line(format_args!(" neighbor {name} bfd"));
         }
-        if group.nodes && group.bfd.is_some() {
-            // A node whose daemons restart as planned is silent for a while. Without this BFD ends what BGP keeps meanwhile.
-            self.page.line(format_args!(" neighbor {name} bfd check-control-plane-failure"));
-        }
         if group.extends {
             self.page.line(format_args!(" neighbor {name} capability extended-nexthop"));
         }
