@@ -1,10 +1,18 @@
 //! `ichor image build`, as a user runs it, on a release of Talos in small. That what is made boots is shown elsewhere, on a real kernel.
 
 mod common;
+#[path = "image/lab.rs"]
+mod lab;
+#[path = "image/layout.rs"]
+mod layout;
+#[path = "image/official.rs"]
+mod official;
 #[path = "extension_build/registry.rs"]
 mod registry;
 #[path = "image/release.rs"]
 mod release;
+#[path = "image/stranger.rs"]
+mod stranger;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -216,6 +224,44 @@ fn what_is_missing_is_said_before_anything_starts() {
     assert_eq!((run.code, names(&folder.path().join("images")).len()), (2, 0));
     assert!(run.stderr.contains("systemd-stub is missing for iso; it is in metal-amd64-uki.efi, metal-amd64.iso or ghcr.io/siderolabs/imager:v1.13.9"), "{}", run.stderr);
     assert!(run.stderr.contains("systemd-boot is missing for iso"), "{}", run.stderr);
+}
+
+#[test]
+fn what_an_image_has_already_and_modules_of_another_kernel_are_refused() {
+    let folder = desk();
+    let at = |name: &str| folder.path().join(name);
+    release::extension(&at("clash.tar"), "clash", "etc/frr");
+    release::modules(&at("zfs.tar"), Arch::Amd64, "zfs", "6.12.1-talos");
+    release::modules(&at("zfs-arm64.tar"), Arch::Arm64, "zfs", "6.12.1-talos");
+    fs::write(at("arm64.efi"), release::kernel_image(Arch::Arm64, TALOS)).unwrap();
+    fs::write(at("other-arm64"), release::arm64_kernel("6.12.1-talos")).unwrap();
+    let first = build(
+        folder.path(),
+        &format!("--talos {TALOS} --base imager.tar --extension frr.tar --product uki -o base"),
+    );
+    assert_eq!(first.code, 0, "{}", first.all());
+    let kernel = "zfs has modules for the kernel 6.12.1-talos, and the image has the kernel 6.18.5-talos";
+
+    for (words, code, said) in [
+        (
+            "--base base/talos-v1.13.9-metal-amd64.efi --extension clash.tar",
+            1,
+            "frr (in the image) and clash both have /usr/local/etc/frr",
+        ),
+        ("--base imager.tar --extension zfs.tar", 1, kernel),
+        ("--arch arm64 --base arm64.efi --extension zfs-arm64.tar", 1, kernel),
+        (
+            "--arch arm64 --base other-arm64 --base arm64.efi",
+            2,
+            "the kernel is 6.12.1-talos, and the initramfs has modules for 6.18.5-talos",
+        ),
+    ] {
+        let run = build(folder.path(), &format!("--talos {TALOS} {words} --product netboot"));
+
+        assert_eq!(run.code, code, "{words}: {}", run.all());
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert_eq!(names(&at("images")), [""; 0], "{words}");
+    }
 }
 
 #[test]

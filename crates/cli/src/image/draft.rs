@@ -2,6 +2,7 @@
 //!
 //! A file without a name is gone with the process, however that ends: by an error, by Ctrl-C, by a power cut.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd as _;
@@ -9,6 +10,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use ichor_core::media::{Content, Image as _};
+use ichor_core::oci::Layout;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::linkat;
 use tempfile::TempPath;
@@ -17,6 +19,9 @@ use crate::progress::Progress;
 
 /// How much is copied at once.
 const BUFFER: usize = 1 << 20;
+
+/// Where a layout has its blobs.
+const BLOBS: &str = "blobs/sha256";
 
 /// Who may read an image: everybody, or nobody but its owner where a configuration is inside.
 const PUBLIC: u32 = 0o644;
@@ -34,6 +39,8 @@ pub(crate) struct DraftError {
 pub(crate) struct Drafts {
     folder: PathBuf,
     files: Vec<Draft>,
+    /// Where the blobs of layouts will be.
+    blobs: Vec<PathBuf>,
 }
 
 struct Draft {
@@ -46,7 +53,16 @@ struct Draft {
 impl Drafts {
     /// Files that will be in a folder, which is made when they are whole.
     pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), files: Vec::new() }
+        Self { folder: folder.to_owned(), files: Vec::new(), blobs: Vec::new() }
+    }
+
+    /// Makes sure that files can be written to a folder, before much work is done for them.
+    pub(crate) fn check(folder: &Path) -> Result<(), DraftError> {
+        let failed = |source| DraftError { path: folder.to_owned(), source };
+        if folder.ancestors().find(|it| it.exists()).is_some_and(|it| !it.is_dir()) {
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
+        }
+        Draft::new(folder.join("draft"), PRIVATE).map(drop).map_err(failed)
     }
 
     /// Writes what `fill` writes, under a name.
@@ -73,6 +89,17 @@ impl Drafts {
         })
     }
 
+    /// Writes a layout as a folder of that name, in the place of an earlier one, and says how long all its files are.
+    ///
+    /// Blobs get their names before the list that speaks of them, so that there is a whole layout at any time; those of the earlier one go last.
+    pub(crate) fn layout(&mut self, name: &str, private: bool, layout: &Layout) -> Result<u64, DraftError> {
+        for (path, content) in &layout.files {
+            self.write(&format!("{name}/{path}"), private, content)?;
+        }
+        self.blobs.push(self.folder.join(name).join(BLOBS));
+        Ok(layout.files.values().map(Content::len).sum())
+    }
+
     /// Gives all files their names.
     pub(crate) fn keep(self) -> Result<Vec<PathBuf>, DraftError> {
         for draft in &self.files {
@@ -83,7 +110,18 @@ impl Drafts {
             draft.keep().map_err(|source| DraftError { path: path.clone(), source })?;
             Ok(path)
         };
-        self.files.into_iter().map(keep).collect()
+        let kept = self.files.into_iter().map(keep).collect::<Result<Vec<_>, DraftError>>()?;
+        let names: BTreeSet<&Path> = kept.iter().map(PathBuf::as_path).collect();
+        self.blobs.iter().for_each(|folder| sweep(folder, &names));
+        Ok(kept)
+    }
+}
+
+/// Removes blobs that no list speaks of any more. One that stays is in nobody's way.
+fn sweep(folder: &Path, kept: &BTreeSet<&Path>) {
+    let found = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in found.filter(|path| !kept.contains(path.as_path())) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -169,6 +207,10 @@ fn pour(content: &Content, file: &File, progress: &Progress) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
+    use ichor_core::cluster::section::Arch;
+    use ichor_core::moment::Moment;
+    use ichor_core::oci::{Entry, Memory, Packed, Root, layer};
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -194,6 +236,34 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"new");
         assert_eq!(fs::metadata(folder.path().join("a")).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::metadata(folder.path().join("b")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    fn layout(text: &[u8]) -> Layout {
+        let mut root = Root::default();
+        root.put("file", Entry::file(0o644, text));
+        let layer = layer(&root, &mut Memory::default()).unwrap();
+        Layout::pack(&[Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap())], "1")
+    }
+
+    #[test]
+    fn a_layout_takes_the_place_of_another_and_nothing_of_that_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (layout(b"old"), layout(b"new"));
+        for layout in [&old, &new] {
+            let mut drafts = Drafts::new(folder.path());
+
+            let length = drafts.layout("it", false, layout).unwrap();
+            let before = names(folder.path());
+            drafts.keep().unwrap();
+
+            assert_eq!(before.len(), usize::from(layout.digest == new.digest));
+            assert_eq!(length, layout.files.values().map(Content::len).sum::<u64>());
+            assert_eq!(names(&folder.path().join("it")), ["blobs", "index.json", "oci-layout"]);
+            assert_eq!(names(&folder.path().join("it").join(BLOBS)).len(), layout.files.len() - 2);
+            for (path, content) in &layout.files {
+                assert_eq!(fs::read(folder.path().join("it").join(path)).unwrap(), content.read().unwrap());
+            }
+        }
     }
 
     #[test]

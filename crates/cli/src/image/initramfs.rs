@@ -1,7 +1,7 @@
 //! The initramfs of an image: what is published, and extensions behind it.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 
 use anyhow::Context as _;
 use ichor_core::cluster::section::Arch;
@@ -10,20 +10,23 @@ use ichor_core::image::conflict::conflicts;
 use ichor_core::image::extension::Extension;
 use ichor_core::image::initramfs::{Addition, Base, ROOT};
 use ichor_core::image::modules::Modules;
-use ichor_core::image::{Parts, fit, uki};
+use ichor_core::image::{Parts, fit};
 use ichor_core::media::Content;
 use ichor_core::media::squashfs;
 use ichor_core::oci::Spool as _;
 use ichor_core::talos::extension::Metadata;
 
 use super::{Opened, depmod};
-use crate::oci::Disk;
+use crate::oci::{Disk, full};
 use crate::press::on_all_processors;
 use crate::progress::Progress;
 
 /// The parts of a release that were looked into.
 pub(crate) struct Ground {
     pub parts: Parts,
+    talos: TalosVersion,
+    /// The version of the kernel, where it is known.
+    kernel: Option<String>,
     base: Base,
 }
 
@@ -43,19 +46,18 @@ impl Ground {
         let base = Base::read(&parts.initramfs, &mut |_, bytes| spool.keep(bytes).map(Some));
         let base = base.context("cannot use the initramfs")?;
         let root = base.kept.get(ROOT).context("the initramfs has no root file system")?;
-        fit::check(&parts.kernel, root, talos, arch)?;
-        Ok(Self { parts, base })
+        let kernel = fit::check(&parts.kernel, root, talos, arch)?;
+        Ok(Self { parts, talos: talos.clone(), kernel, base })
     }
 
-    /// Everything that keeps extensions from being in one image, in words.
-    pub(crate) fn conflicts(&self, extensions: &[Extension]) -> Vec<String> {
-        let version = uki::version(&self.parts.kernel);
-        let mut found: Vec<String> =
-            conflicts(extensions, &self.base, version.as_deref()).iter().map(ToString::to_string).collect();
+    /// Everything that is wrong with extensions in one image, in words, and whether it keeps the image from being made.
+    pub(crate) fn conflicts(&self, extensions: &[Extension]) -> anyhow::Result<Vec<(String, bool)>> {
+        let conflicts = conflicts(extensions, &self.base, &self.talos, self.kernel.as_deref())?;
+        let mut found: Vec<_> = conflicts.iter().map(|it| (it.to_string(), it.is_fatal())).collect();
         if let Some(extension) = extensions.iter().find(|extension| !extension.kernels().is_empty()) {
-            found.extend(depmod::find(extension).err().map(|error| error.to_string()));
+            found.extend(depmod::find(extension).err().map(|error| (error.to_string(), true)));
         }
-        found
+        Ok(found)
     }
 
     /// The extensions with one more that lists the modules of all; none where they have no modules.
@@ -101,8 +103,13 @@ fn squash(addition: &Addition) -> anyhow::Result<Content> {
     let _progress = Progress::start("packing extensions");
     let attempt = || -> anyhow::Result<File> {
         let mut out = BufWriter::new(tempfile::tempfile()?);
-        squashfs::write(&addition.tree, "rootfs", &mut out, &on_all_processors)?;
-        Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
+        squashfs::write(&addition.tree, "rootfs", &mut out, &on_all_processors).map_err(
+            |error| match error {
+                squashfs::WriteError::Write(error) => squashfs::WriteError::Write(full(error)),
+                other => other,
+            },
+        )?;
+        Ok(out.into_inner().map_err(|error| full(error.into_error()))?)
     };
     let file = attempt().with_context(|| format!("cannot pack the extension {name}"))?;
     Ok(Opened::content(file)?)

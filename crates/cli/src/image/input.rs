@@ -133,7 +133,7 @@ impl Larder {
 
     fn add_image(&self, heap: &mut Heap, word: &str, place: &Place, arch: Arch) -> anyhow::Result<()> {
         let mut source = self.open(place)?;
-        let failed = || format!("cannot read the image {word}");
+        let failed = || place.failure(word);
         let image = Image::find(&mut *source, arch).with_context(failed)?;
         let progress = Progress::count("reading layers", image.layers());
         let root = image.unpack(&mut *source, &mut Disk::new()?, &|| progress.step()).with_context(failed)?;

@@ -20,9 +20,9 @@ use ichor_core::oci::{Archive, Reference, Source};
 
 pub(crate) use cached::Cached;
 pub(crate) use folder::Folder;
-pub(crate) use output::{check, write};
+pub(crate) use output::{check, check_folder, write};
 pub(crate) use registry::Registry;
-pub(crate) use spool::Disk;
+pub(crate) use spool::{Disk, full};
 
 /// Where an image is.
 #[derive(Clone, Debug)]
@@ -57,6 +57,16 @@ impl Place {
             }
             Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)?),
         })
+    }
+
+    /// What is said of a word whose image cannot be had: one that was meant as a path is taken for a name on Docker's hub.
+    pub(crate) fn failure(&self, word: &str) -> String {
+        match self {
+            Self::Registry(reference) if !word.starts_with(&reference.host) => {
+                format!("there is no file or folder {word}, and the image {reference} cannot be read")
+            }
+            _ => format!("cannot read the image {word}"),
+        }
     }
 
     /// What it is called towards those who look for sources. Paths of this machine mean nothing to them.

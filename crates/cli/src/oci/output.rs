@@ -21,13 +21,18 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     if !folder.is_dir() {
         bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
     }
-    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
-    if is_archive(path) {
-        if !meta.is_file() {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if is_archive(path) && !meta.is_file() => {
             bail!("cannot write {}: there is something else than a file", path.display());
         }
-        return Ok(());
+        _ if is_archive(path) => Ok(()),
+        _ => check_folder(path),
     }
+}
+
+/// Makes sure that a folder is a layout, or that there is none yet.
+pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
+    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
     if !meta.is_dir() {
         bail!("{} is not a folder; an archive ends in .tar", path.display());
     }

@@ -12,6 +12,15 @@ use ichor_core::oci::{Fill, Spool};
 /// How much is written at once.
 const BUFFER: usize = 256 << 10;
 
+/// Says of an error that there is no room left where this machine keeps files for a moment, and what to do.
+pub(crate) fn full(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::StorageFull {
+        return error;
+    }
+    let folder = std::env::temp_dir();
+    io::Error::new(error.kind(), format!("{} is full; $TMPDIR names another folder", folder.display()))
+}
+
 /// A file that contents are kept in, one behind the other.
 pub(crate) struct Disk {
     file: Arc<File>,
@@ -49,7 +58,7 @@ struct Tail<'f> {
 
 impl Write for Tail<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write_at(bytes, self.at)?;
+        let written = self.file.write_at(bytes, self.at).map_err(full)?;
         self.at += written as u64;
         Ok(written)
     }

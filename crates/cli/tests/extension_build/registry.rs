@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ichor_core::oci::Digest;
+use ichor_core::oci::{Digest, Layout};
 
 /// What it keeps, by path.
 type Store = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
@@ -43,6 +43,23 @@ impl Registry {
             }
         });
         Registry { host, store }
+    }
+
+    /// Has an image already.
+    pub fn hold(&self, repository: &str, tag: &str, layout: &Layout) {
+        let mut store = self.store.lock().unwrap();
+        let mut put = |kind: &str, name: &str, bytes: Vec<u8>| {
+            store.insert(format!("/v2/{repository}/{kind}/{name}"), bytes);
+        };
+        for (path, content) in &layout.files {
+            let Some(hex) = path.strip_prefix("blobs/sha256/") else { continue };
+            let (digest, bytes) = (format!("sha256:{hex}"), content.read().unwrap());
+            put("blobs", &digest, bytes.clone());
+            put("manifests", &digest, bytes.clone());
+            if digest == layout.digest.to_string() {
+                put("manifests", tag, bytes);
+            }
+        }
     }
 
     /// Asks once more who it is when a blob comes.

@@ -36,6 +36,15 @@ pub fn kernel(version: &str) -> Vec<u8> {
     bytes
 }
 
+/// A kernel for arm64, which says its version in the text that it boots with.
+pub fn arm64_kernel(version: &str) -> Vec<u8> {
+    let mut bytes = vec![0x5a; 0x3000];
+    bytes[..2].copy_from_slice(b"MZ");
+    bytes[0x38..0x3c].copy_from_slice(b"ARM\x64");
+    bytes.extend(format!("Linux version {version} (talos@buildkitsandbox) #1 SMP\0").as_bytes());
+    bytes
+}
+
 /// A program for UEFI that says what it is of systemd.
 pub fn program(arch: Arch, what: &str) -> Vec<u8> {
     let info = format!("#### LoaderInfo: {what} 259.1 ####\0");
@@ -101,10 +110,11 @@ pub fn initramfs(arch: Arch, talos: &str, kernel: &str) -> Vec<u8> {
 
 /// The unified kernel image of a release.
 pub fn kernel_image(arch: Arch, talos: &str) -> Vec<u8> {
+    let kernel = if arch == Arch::Amd64 { kernel(KERNEL) } else { arm64_kernel(KERNEL) };
     let sections = [
         Section::new(".osrel", format!("NAME=\"Talos\"\nID=talos\nVERSION_ID={talos}\n").as_bytes()),
         Section::new(".cmdline", b"talos.platform=metal"),
-        Section::new(".linux", kernel(KERNEL)),
+        Section::new(".linux", kernel),
         Section::new(".initrd", initramfs(arch, talos, KERNEL)),
     ];
     uki(&program(arch, "systemd-stub").into(), &sections, 0).unwrap().read().unwrap()
@@ -121,15 +131,20 @@ pub fn files(folder: &Path, talos: &str) {
 
 /// An image that is written as an OCI archive.
 pub fn archive(path: &Path, arch: Arch, files: &[(&str, Vec<u8>)]) {
+    let mut bytes = Vec::new();
+    layout(arch, files).archive(&mut bytes).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// An image of one layer.
+pub fn layout(arch: Arch, files: &[(&str, Vec<u8>)]) -> Layout {
     let mut root = Root::default();
     for (path, bytes) in files {
         root.put(path, Entry::file(0o755, bytes.clone()));
     }
     let layer = layer(&root, &mut Memory::default()).unwrap();
     let packed = Packed::of(arch, layer, ichor_core::moment::Moment::from_unix(0).unwrap());
-    let mut bytes = Vec::new();
-    Layout::pack(&[packed], "1").archive(&mut bytes).unwrap();
-    fs::write(path, bytes).unwrap();
+    Layout::pack(&[packed], "1")
 }
 
 /// Talos' imager: everything of a release but GRUB.
@@ -150,15 +165,69 @@ pub fn installer_base(path: &Path) {
     archive(path, Arch::Amd64, &[("usr/bin/installer", b"installer".to_vec())]);
 }
 
-/// An extension with a service and one file of its own.
+/// An extension with one file.
 pub fn extension(path: &Path, name: &str, file: &str) {
+    let file = format!("usr/local/{file}");
+    let files = extension_files(name, &[(&file, format!("a file of {name}").into_bytes())]);
+    archive(path, Arch::Amd64, &borrowed(&files));
+}
+
+/// The same extension as an image that is nowhere yet.
+pub fn extension_layout(name: &str, file: &str) -> Layout {
+    let file = format!("usr/local/{file}");
+    let files = extension_files(name, &[(&file, format!("a file of {name}").into_bytes())]);
+    layout(Arch::Amd64, &borrowed(&files))
+}
+
+/// An extension with a kernel module, for machines of an architecture.
+pub fn modules(path: &Path, arch: Arch, name: &str, kernel: &str) {
+    let folder = format!("usr/lib/modules/{kernel}");
+    let (file, list) = (format!("{folder}/extras/{name}.ko"), format!("{folder}/modules.dep"));
+    let files = extension_files(name, &[(&file, module(name, kernel)), (&list, b"of its build".to_vec())]);
+    archive(path, arch, &borrowed(&files));
+}
+
+fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, Vec<u8>)> {
+    files.iter().map(|(path, bytes)| (path.as_str(), bytes.clone())).collect()
+}
+
+fn extension_files(name: &str, files: &[(&str, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
     let manifest = format!(
         "version: v1alpha1\nmetadata:\n    name: {name}\n    version: 1.2.3\n    author: somebody\n    description: a test\n    \
          compatibility:\n        talos:\n            version: \">= v1.11.0\"\n"
     );
-    let files = [
-        ("manifest.yaml", manifest.into_bytes()),
-        (&*format!("rootfs/usr/local/{file}"), format!("a file of {name}").into_bytes()),
-    ];
-    archive(path, Arch::Amd64, &files);
+    let files = files.iter().map(|(path, bytes)| (format!("rootfs/{path}"), bytes.clone()));
+    [("manifest.yaml".to_owned(), manifest.into_bytes())].into_iter().chain(files).collect()
+}
+
+/// A kernel module that does nothing and says what it is.
+pub fn module(name: &str, kernel: &str) -> Vec<u8> {
+    let texts = [format!("alias=pci:{name}*"), format!("name={name}"), format!("vermagic={kernel} SMP")];
+    let about: Vec<u8> = texts.iter().flat_map(|text| [text.as_bytes(), b"\0"].concat()).collect();
+    let names = b"\0.modinfo\0.shstrtab\0";
+    let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+    bytes.resize(16, 0);
+    // To be linked, for amd64.
+    for number in [1_u16, 62, 1, 0] {
+        bytes.extend(number.to_le_bytes());
+    }
+    let table = 64 + about.len() + names.len();
+    for number in [0, 0, table as u64] {
+        bytes.extend(number.to_le_bytes());
+    }
+    for number in [0_u16, 0, 64, 0, 0, 64, 3, 2] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(&about);
+    bytes.extend(names);
+    bytes.extend([0; 64]);
+    for (name, kind, start, length) in
+        [(1_u32, 1_u32, 64, about.len()), (10, 3, 64 + about.len(), names.len())]
+    {
+        bytes.extend([name, kind].map(u32::to_le_bytes).concat());
+        for number in [0, 0, start as u64, length as u64, 0, 1, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    bytes
 }

@@ -2,13 +2,11 @@
 
 use std::io;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::cluster::value::TalosVersion;
 use crate::extension as made;
 use crate::image::initramfs;
 use crate::media::Content;
-use crate::oci::{self, Entry, Root};
+use crate::oci::{Digest, Entry, Root};
 use crate::talos::extension::{self, Metadata, Remark};
 use crate::talos::release;
 
@@ -96,9 +94,7 @@ impl Extension {
         if !release::at_least(talos, 12) {
             return Err(ExtensionError::NotEmbedded { talos: talos.to_string() });
         }
-        let mut sum = Sha256::new();
-        io::copy(&mut config.reader(), &mut sum)?;
-        let version = oci::Digest::end(sum).hex().to_owned();
+        let version = Digest::of_all(&mut config.reader())?.hex().to_owned();
         let metadata = Metadata {
             name: EMBEDDED.to_owned(),
             version,

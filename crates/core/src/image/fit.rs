@@ -1,8 +1,8 @@
 //! Whether kernel and initramfs belong together: modules of that kernel, machines of that architecture, and the release that is wanted.
 
+use super::kernel::version;
 use super::modules::kernels;
 use super::parts::release;
-use super::uki;
 use crate::cluster::section::Arch;
 use crate::cluster::value::TalosVersion;
 use crate::media::squashfs::{Node, Squashfs};
@@ -54,7 +54,14 @@ pub enum FitError {
 }
 
 /// Compares a kernel with the root file system of an initramfs, and that with what is wanted. What says nothing is believed.
-pub fn check(kernel: &Content, root: &Content, talos: &TalosVersion, arch: Arch) -> Result<(), FitError> {
+///
+/// The answer is the version of the kernel: that of the modules where the kernel does not say it; none where nothing does.
+pub fn check(
+    kernel: &Content,
+    root: &Content,
+    talos: &TalosVersion,
+    arch: Arch,
+) -> Result<Option<String>, FitError> {
     let modules = kernels(root)?;
     let root = Squashfs::open(root)?;
     if let Some(is) = written_release(&root)?.filter(|is| is != talos) {
@@ -63,11 +70,12 @@ pub fn check(kernel: &Content, root: &Content, talos: &TalosVersion, arch: Arch)
     if let Some(is) = machine(&root)?.filter(|is| *is != arch) {
         return Err(FitError::Arch { is: is.word(), want: arch.word() });
     }
-    match uki::version(kernel) {
+    match version(kernel) {
         Some(kernel) if !modules.is_empty() && !modules.contains(&kernel) => {
             Err(FitError::Kernel { kernel, modules })
         }
-        _ => Ok(()),
+        Some(kernel) => Ok(Some(kernel)),
+        None => Ok(<[String; 1]>::try_from(modules).ok().map(|[kernel]| kernel)),
     }
 }
 

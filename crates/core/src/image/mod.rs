@@ -15,6 +15,7 @@ mod grub_cd;
 pub mod initramfs;
 pub mod installer;
 pub mod iso;
+pub mod kernel;
 pub mod modules;
 mod parts;
 mod product;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::extension::{Extension, MODULES_FOLDER};
-use super::initramfs::{Base, ROOT};
+use super::initramfs::{Base, NotKept, ROOT};
 use crate::media::squashfs::{self, Squashfs};
 use crate::media::{Content, ReadError};
 use crate::oci::Kind;
@@ -24,8 +24,8 @@ pub enum ModulesError {
         count: usize,
     },
     /// A file system was not kept.
-    #[error("the file system `{0}` of the initramfs is not there")]
-    Missing(String),
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
     /// A file system could not be read.
     #[error("cannot read the modules of `{image}`")]
     Squashfs {
@@ -64,11 +64,8 @@ impl<'m> Modules<'m> {
             return Ok(None);
         }
         let images = [ROOT].into_iter().chain(base.layers.iter().map(|layer| layer.image.as_str()));
-        let kept = |image: &'m str| {
-            let content = base.kept.get(image).ok_or_else(|| ModulesError::Missing(image.to_owned()))?;
-            Ok((image, content))
-        };
-        let squashes = images.map(kept).collect::<Result<Vec<_>, ModulesError>>()?;
+        let kept = |image: &'m str| Ok((image, base.squash(image)?));
+        let squashes = images.map(kept).collect::<Result<Vec<_>, NotKept>>()?;
         let kernels = kernels(squashes[0].1).map_err(|source| failed(ROOT, source))?;
         match <[String; 1]>::try_from(kernels) {
             Ok([kernel]) => Ok(Some(Self { kernel, squashes, extensions: with_modules })),

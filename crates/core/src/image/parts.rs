@@ -12,17 +12,13 @@ use flate2::read::GzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
 
+use super::kernel::{ARM64_MARK, X86_MARK, ZBOOT_MARK, is_at};
 use super::{Grub, Parts, Product};
 use crate::cluster::section::Arch;
 use crate::cluster::value::TalosVersion;
 use crate::media::uki::{self, Uki, name as section};
-use crate::media::{Content, Entry, FileSystem, Image as _, Kind, Partitions, ReadError};
+use crate::media::{Content, Entry, FileSystem, Kind, Partitions, ReadError};
 use crate::oci::Root;
-
-/// Where the files of a kernel image start and say what they are.
-const X86_MARK: (u64, &[u8]) = (0x202, b"HdrS");
-const ARM64_MARK: (u64, &[u8]) = (0x38, b"ARM\x64");
-const ZBOOT_MARK: (u64, &[u8]) = (4, b"zimg");
 
 /// What a CD begins with, and qcow2 images.
 const CD_MARK: (u64, &[u8]) = (0x8001, b"CD001");
@@ -35,9 +31,12 @@ const GZIP: &[u8] = b"\x1f\x8b";
 const CPIO: &[u8] = b"07070";
 
 /// What an archive of tar has in its first block, and the disk in one for Google's cloud.
-const TAR_HEAD: u64 = 512;
-const TAR_MARK: (usize, &[u8]) = (257, b"ustar");
+const TAR_MARK: (u64, &[u8]) = (257, b"ustar");
 const DISK_IN_TAR: &[u8] = b"disk.raw";
+
+/// What the first sector of every disk that is booted ends with, and how much is looked at to know what is packed.
+const DISK_MARK: (u64, &[u8]) = (510, b"\x55\xaa");
+const HEAD: u64 = 0x9000;
 
 /// The program of UEFI.
 const PROGRAM_MARK: (u64, &[u8]) = (0, b"MZ");
@@ -186,9 +185,12 @@ impl Part {
         match product {
             Product::Netboot => &[Part::Kernel, Part::Initramfs],
             Product::Uki => &[Part::Kernel, Part::Initramfs, Part::Stub],
-            Product::Iso | Product::Disk | Product::Qcow2 | Product::Gcp | Product::Installer => {
-                &[Part::Kernel, Part::Initramfs, Part::Stub, Part::Loader]
-            }
+            Product::Iso
+            | Product::Disk
+            | Product::Qcow2
+            | Product::Gcp
+            | Product::Installer
+            | Product::Layout => &[Part::Kernel, Part::Initramfs, Part::Stub, Part::Loader],
         }
     }
 }
@@ -209,9 +211,9 @@ impl Heap {
 
     /// Takes what a file has. `from` is what errors call it.
     pub fn add(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
-        if starts_with(content, CD_MARK) {
+        if is_at(content, CD_MARK) {
             self.add_cd(from, content)
-        } else if starts_with(content, QCOW2_MARK) {
+        } else if is_at(content, QCOW2_MARK) {
             Err(PartsError::Qcow2 { from: from.to_owned() })
         } else if self.add_part(from, content)? {
             Ok(())
@@ -222,13 +224,13 @@ impl Heap {
 
     /// Takes a part that is a file by itself. Whether it is one.
     fn add_part(&mut self, from: &str, content: &Content) -> Result<bool, PartsError> {
-        if starts_with(content, X86_MARK) {
+        if is_at(content, X86_MARK) {
             self.suits(from, Arch::Amd64)?;
             put(&mut self.kernel, from, content.clone());
-        } else if starts_with(content, ARM64_MARK) {
+        } else if is_at(content, ARM64_MARK) {
             self.suits(from, Arch::Arm64)?;
             put(&mut self.kernel, from, content.clone());
-        } else if starts_with(content, PROGRAM_MARK) {
+        } else if is_at(content, PROGRAM_MARK) {
             self.add_program(from, content)?;
         } else if is_initramfs(content) {
             put(&mut self.initramfs, from, content.clone());
@@ -267,7 +269,7 @@ impl Heap {
         let place = match program.info.as_deref() {
             Some(info) if info.contains("systemd-stub") => &mut self.stub,
             Some(info) if info.contains("systemd-boot") => &mut self.loader,
-            _ if starts_with(content, ZBOOT_MARK) => &mut self.kernel,
+            _ if is_at(content, ZBOOT_MARK) => &mut self.kernel,
             _ => return Err(PartsError::Unknown { from: from.to_owned() }),
         };
         put(place, from, content.clone());
@@ -421,15 +423,9 @@ fn put<T>(place: &mut Option<Found<T>>, from: &str, it: T) {
     place.get_or_insert(Found { it, from: from.to_owned() });
 }
 
-/// Whether some bytes stand somewhere.
-fn starts_with(content: &Content, (at, mark): (u64, &[u8])) -> bool {
-    let mut bytes = vec![0; mark.len()];
-    content.read_at(at, &mut bytes).is_ok() && bytes == mark
-}
-
 /// Whether it is an archive of files, packed or not. A disk may be packed in the same way.
 fn is_initramfs(content: &Content) -> bool {
-    if starts_with(content, (0, CPIO)) {
+    if is_at(content, (0, CPIO)) {
         return true;
     }
     let mut start = [0; CPIO.len()];
@@ -437,42 +433,60 @@ fn is_initramfs(content: &Content) -> bool {
 }
 
 /// Unpacks a packed disk, by `unpack`: one in zstd, xz or gzip, or in the archive that Google's cloud takes. None where it is not packed, or is
-/// something else.
+/// something else, of which no more than its beginning is unpacked.
 pub fn packed_disk(
     content: &Content,
     unpack: &mut dyn FnMut(&mut dyn Read) -> io::Result<Content>,
 ) -> Option<io::Result<Content>> {
     let mut packed = unpacked(content).filter(|_| !is_initramfs(content))?;
-    let mut head = Vec::new();
-    if let Err(error) = packed.by_ref().take(TAR_HEAD).read_to_end(&mut head) {
-        return Some(Err(error));
+    let head = match head(&mut packed) {
+        Ok(head) => head,
+        Err(error) => return Some(Err(error)),
+    };
+    if is_at(&head, TAR_MARK) {
+        Some(archived_disk(head.reader().chain(packed), unpack))
+    } else {
+        is_disk(&head).then(|| unpack(&mut head.reader().chain(packed)))
     }
-    let is_archive = head.get(TAR_MARK.0..).is_some_and(|rest| rest.starts_with(TAR_MARK.1));
-    let mut whole = head.as_slice().chain(packed);
-    Some(if is_archive { archived_disk(whole, unpack) } else { unpack(&mut whole) })
+}
+
+/// The beginning of what a reader has.
+fn head(reader: &mut dyn Read) -> io::Result<Content> {
+    let mut head = Vec::new();
+    reader.take(HEAD).read_to_end(&mut head)?;
+    Ok(head.into())
+}
+
+/// Whether something begins as a disk or a CD does.
+fn is_disk(head: &Content) -> bool {
+    is_at(head, DISK_MARK) || is_at(head, CD_MARK)
 }
 
 fn archived_disk(
     archive: impl Read,
     unpack: &mut dyn FnMut(&mut dyn Read) -> io::Result<Content>,
 ) -> io::Result<Content> {
-    for entry in tar::Archive::new(archive).entries()? {
+    // Google's cloud takes an archive with this file and no other: what is behind another one is not looked for.
+    if let Some(entry) = tar::Archive::new(archive).entries()?.next() {
         let mut entry = entry?;
         if entry.path_bytes().ends_with(DISK_IN_TAR) {
-            return unpack(&mut entry);
+            let head = head(&mut entry)?;
+            if is_disk(&head) {
+                return unpack(&mut head.reader().chain(entry));
+            }
         }
     }
-    Err(io::Error::other("there is no disk.raw in the archive; want one that Google's cloud takes"))
+    Err(io::Error::other("the archive does not begin with a disk.raw; want one that Google's cloud takes"))
 }
 
 /// What is in something packed; none where it is not packed.
-fn unpacked(content: &Content) -> Option<Box<dyn Read + '_>> {
+pub(super) fn unpacked(content: &Content) -> Option<Box<dyn Read + '_>> {
     let reader = BufReader::with_capacity(BUFFER, content.reader());
-    if starts_with(content, (0, ZSTD)) {
+    if is_at(content, (0, ZSTD)) {
         Some(Box::new(StreamingDecoder::new_with_max_window_size(reader, MOST_MEMORY.into()).ok()?))
-    } else if starts_with(content, (0, XZ)) {
+    } else if is_at(content, (0, XZ)) {
         Some(Box::new(XzReader::new_mem_limit(reader, false, MOST_MEMORY >> 10)))
-    } else if starts_with(content, (0, GZIP)) {
+    } else if is_at(content, (0, GZIP)) {
         Some(Box::new(GzDecoder::new(reader)))
     } else {
         None
@@ -529,6 +543,47 @@ mod tests {
         {
             assert!(heap.add("x", &nothing.into()).is_err());
         }
+    }
+
+    /// What is unpacked as a disk.
+    fn disk_in(packed: &[u8]) -> Option<io::Result<Vec<u8>>> {
+        let unpack = &mut |disk: &mut dyn Read| {
+            let mut bytes = Vec::new();
+            disk.read_to_end(&mut bytes)?;
+            Ok(bytes.into())
+        };
+        Some(packed_disk(&packed.to_vec().into(), unpack)?.and_then(|disk| disk.read()))
+    }
+
+    fn tar_of(name: &str, bytes: &[u8]) -> Vec<u8> {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        let mut tar = tar::Builder::new(Vec::new());
+        tar.append_data(&mut header, name, bytes).unwrap();
+        tar.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_disk_is_unpacked_and_nothing_else() {
+        let mut disk = vec![7; 100_000];
+        disk[510..512].copy_from_slice(b"\x55\xaa");
+        let mut cd = vec![0; 100_000];
+        cd[0x8001..0x8006].copy_from_slice(b"CD001");
+        let zstd = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).unwrap();
+
+        for whole in [&disk, &cd] {
+            assert_eq!(disk_in(&zstd(whole)).unwrap().unwrap(), *whole);
+            assert_eq!(disk_in(&zstd(&tar_of("disk.raw", whole))).unwrap().unwrap(), *whole);
+        }
+        // Long texts, file systems, and what is packed twice.
+        for other in [vec![0; 100_000], b"hsqs".repeat(9000), zstd(&disk), b"short".to_vec(), Vec::new()] {
+            assert!(disk_in(&zstd(&other)).is_none());
+            assert!(disk_in(&zstd(&tar_of("disk.raw", &other))).unwrap().is_err());
+        }
+        assert!(disk_in(&zstd(&tar_of("other", &disk))).unwrap().is_err());
+        assert!(disk_in(&disk).is_none());
     }
 
     #[test]

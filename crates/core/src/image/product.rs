@@ -15,14 +15,24 @@ pub enum Product {
     Qcow2,
     /// The same disk, as Google's cloud takes it.
     Gcp,
-    /// A container image that installs.
+    /// A container image that installs, as an archive.
     Installer,
+    /// The same container image, as a folder.
+    Layout,
 }
 
 impl Product {
     /// Every product.
-    pub const ALL: [Self; 7] =
-        [Self::Netboot, Self::Uki, Self::Iso, Self::Disk, Self::Qcow2, Self::Gcp, Self::Installer];
+    pub const ALL: [Self; 8] = [
+        Self::Netboot,
+        Self::Uki,
+        Self::Iso,
+        Self::Disk,
+        Self::Qcow2,
+        Self::Gcp,
+        Self::Installer,
+        Self::Layout,
+    ];
 
     /// What it is called.
     pub fn word(self) -> &'static str {
@@ -34,6 +44,7 @@ impl Product {
             Self::Qcow2 => "qcow2",
             Self::Gcp => "gcp",
             Self::Installer => "installer",
+            Self::Layout => "layout",
         }
     }
 
@@ -47,6 +58,7 @@ impl Product {
             Self::Qcow2 => &[".qcow2"],
             Self::Gcp => &[".raw.tar.gz"],
             Self::Installer => &["-installer.tar"],
+            Self::Layout => &["-installer"],
         };
         endings.iter().map(|ending| format!("{stem}{ending}")).collect()
     }
@@ -54,6 +66,11 @@ impl Product {
     /// Whether it is a disk, in whatever form.
     pub fn is_disk(self) -> bool {
         matches!(self, Self::Disk | Self::Qcow2 | Self::Gcp)
+    }
+
+    /// Whether it is what installs, in whatever form.
+    pub fn is_installer(self) -> bool {
+        matches!(self, Self::Installer | Self::Layout)
     }
 }
 

@@ -1,15 +1,9 @@
 //! The unified kernel image of a profile.
 
+use super::kernel::written_version;
 use super::{Parts, Profile};
+use crate::media::Content;
 use crate::media::uki::{Section, StubError, name, write};
-use crate::media::{Content, Image as _};
-
-/// What a machine with a BIOS finds in a kernel: that it is one, how long its first part is, and where its version stands.
-const KERNEL_MAGIC: (u64, &[u8]) = (0x202, b"HdrS");
-const FIRST_PART: u64 = 0x1f1;
-const VERSION_AT: u64 = 0x20e;
-const SECTOR: u64 = 0x200;
-const LONGEST_VERSION: u64 = 256;
 
 /// What an image offers beside its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +58,8 @@ pub fn uki(
         Section::new(name::RELEASE, release(profile).as_bytes()),
         Section::new(name::COMMAND_LINE, line.as_bytes()),
     ];
-    if let Some(version) = version(&parts.kernel) {
+    // As Talos' imager does it, which reads headers alone.
+    if let Some(version) = written_version(&parts.kernel) {
         sections.push(Section::new(name::VERSION, version.as_bytes()));
     }
     sections.push(Section::new(name::KERNEL, parts.kernel.clone()));
@@ -91,22 +86,4 @@ fn release(profile: &Profile) -> String {
         "VENDOR_URL=\"https://www.siderolabs.com/\"".to_owned(),
     ];
     lines.map(|line| line + "\n").concat()
-}
-
-/// The version of a kernel; only those for x86 say it.
-pub fn version(kernel: &Content) -> Option<String> {
-    let read = |at: u64, length: u64| kernel.part(at, length)?.read().ok();
-    if read(KERNEL_MAGIC.0, KERNEL_MAGIC.1.len() as u64)? != KERNEL_MAGIC.1 {
-        return None;
-    }
-    let first_part = u64::from(read(FIRST_PART, 1)?[0]) * SECTOR;
-    let at = u64::from(u16::from_le_bytes(read(VERSION_AT, 2)?.try_into().ok()?));
-    if at == 0 || at > first_part {
-        return None;
-    }
-    let at = at + SECTOR;
-    let text = read(at, LONGEST_VERSION.min(kernel.size().checked_sub(at)?))?;
-    let text = text.split(|byte| *byte == 0).next()?;
-    let version = str::from_utf8(text).ok()?.split(' ').next()?;
-    (!version.is_empty()).then(|| version.to_owned())
 }

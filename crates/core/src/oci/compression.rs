@@ -1,4 +1,4 @@
-//! How a tar archive is compressed, told by how it begins.
+//! How an archive or a file is compressed, told by how it begins.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 
@@ -14,8 +14,8 @@ const BUFFER: usize = 64 << 10;
 /// The dictionary of xz may be so large, in KiB: twice that of `xz -9`.
 const LARGEST_DICTIONARY: u32 = 128 << 10;
 
-/// What the bytes of an archive are once nothing compresses them.
-pub(super) fn plain<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+/// What bytes are once nothing compresses them.
+pub(crate) fn plain<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     let mut bytes = BufReader::with_capacity(BUFFER, bytes);
     let mut head = Vec::new();
     bytes.by_ref().take(6).read_to_end(&mut head)?;

@@ -1,7 +1,7 @@
 //! The name of a blob: the sum of its bytes.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,6 +15,13 @@ impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha256(bytes))
+    }
+
+    /// The digest of everything that a reader has.
+    pub fn of_all(reader: &mut dyn Read) -> io::Result<Self> {
+        let mut sum = Sha256::new();
+        io::copy(reader, &mut sum)?;
+        Ok(Self::end(sum))
     }
 
     /// The digest of all that was summed up.

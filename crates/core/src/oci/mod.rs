@@ -29,6 +29,7 @@ mod unpack;
 pub use archive::{Archive, ArchiveError, Unpacked};
 pub use blob::Blob;
 pub use budget::MOST_UNPACKED;
+pub(crate) use compression::plain;
 pub use descriptor::{ACCEPTED, Descriptor};
 pub use digest::Digest;
 pub use document::{Document, Manifest};

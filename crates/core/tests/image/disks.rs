@@ -108,6 +108,13 @@ fn grub_knows_where_it_is() {
     assert_eq!(first[0x5c..0x64], CORE_SECTOR.to_le_bytes());
     assert_eq!(first[0x66..0x68], [0x90, 0x90]);
     assert_eq!((first[0x5b], first[0x68], first[446]), (1, 1, 0x80));
+    // What a BIOS starts is marked in the table, and nothing else is: EFI, BIOS, BOOT, META.
+    let attributes = [0, 1, 2, 3].map(|nth| {
+        let mut bytes = [0; 8];
+        made.read_at(1024 + nth * 128 + 48, &mut bytes).unwrap();
+        u64::from_le_bytes(bytes)
+    });
+    assert_eq!(attributes, [0, 1 << 2, 0, 0]);
     assert_eq!((core[0], &core[0x1f4..0x1fc]), (2, &(CORE_SECTOR + 1).to_le_bytes()[..]));
     let mut window = vec![0; 512];
     found.list[1].window(&made).unwrap().read_at(0, &mut window).unwrap();

@@ -1,7 +1,8 @@
 //! The kernel image of a profile.
 
 use ichor_core::image::Parts;
-use ichor_core::image::uki::{Offer, UkiError, uki, version};
+use ichor_core::image::kernel::version;
+use ichor_core::image::uki::{Offer, UkiError, uki};
 use ichor_core::media::Content;
 use ichor_core::media::uki::Uki;
 

@@ -3,14 +3,23 @@
 use ichor_core::image::conflict::{Conflict, conflicts};
 use ichor_core::image::extension::Extension;
 
-use crate::extensions::extension;
-use crate::segments::{assembled, base, published};
+use ichor_core::media::Content;
+use ichor_core::oci::{Entry, Root};
+
+use crate::extensions::{extension, talos};
+use crate::segments::{assembled, base, compressed, published};
+use crate::squashfs::written;
 
 const SERVICE: &[u8] = b"name: bgp\ncontainer: {entrypoint: /x}\nrestart: always\n";
 
 fn found(extensions: &[Extension], kernel: Option<&str>) -> Vec<String> {
-    let base = base(&published()).unwrap();
-    conflicts(extensions, &base, kernel).iter().map(Conflict::to_string).collect()
+    found_in(&published(), extensions, kernel)
+}
+
+fn found_in(image: &Content, extensions: &[Extension], kernel: Option<&str>) -> Vec<String> {
+    let base = base(image).unwrap();
+    let found = conflicts(extensions, &base, &talos("v1.13.9"), kernel).unwrap();
+    found.iter().map(Conflict::to_string).collect()
 }
 
 #[test]
@@ -68,10 +77,127 @@ fn what_an_image_has_already_is_a_conflict() {
     let image = assembled(&published(), &[extension("frr", &[])]);
     let base = base(&image).unwrap();
 
-    let found = conflicts(&[extension("frr", &[])], &base, None);
+    let found = conflicts(&[extension("frr", &[])], &base, &talos("v1.13.9"), None).unwrap();
 
     assert_eq!(
         found,
         [Conflict::Present { name: "frr".to_owned(), versions: ["v1.0".to_owned(), "v1.0".to_owned()] }]
     );
+}
+
+#[test]
+fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
+    let there = extension(
+        "there",
+        &[
+            ("usr/local/x", b"1"),
+            ("usr/local/same", b"s"),
+            ("usr/local/folder/y", b"1"),
+            ("usr/local/etc/containers/bgp.yaml", SERVICE),
+            ("usr/lib/firmware/x.bin", b"1"),
+            ("usr/lib/firmware/same.bin", b"s"),
+        ],
+    );
+    let image = assembled(&published(), &[there]);
+    for (path, bytes, said) in [
+        ("usr/local/same", &b"s"[..], None),
+        ("usr/lib/firmware/same.bin", b"s", None),
+        ("usr/local/other", b"2", None),
+        (
+            "usr/local/x",
+            b"2",
+            Some(
+                "there (in the image) and new both have /usr/local/x, and not the same: one of them would be hidden",
+            ),
+        ),
+        (
+            "usr/local/x",
+            b"longer",
+            Some(
+                "there (in the image) and new both have /usr/local/x, and not the same: one of them would be hidden",
+            ),
+        ),
+        (
+            "usr/local/folder",
+            b"2",
+            Some(
+                "there (in the image) and new both have /usr/local/folder, and not the same: one of them would be hidden",
+            ),
+        ),
+        (
+            "usr/lib/firmware/x.bin",
+            b"2",
+            Some(
+                "the image and new both have /usr/lib/firmware/x.bin, and not the same: one of them would be hidden",
+            ),
+        ),
+        (
+            "usr/local/etc/containers/other.yaml",
+            SERVICE,
+            Some("there (in the image) and new both have a service `bgp`, and the node starts one of them"),
+        ),
+    ] {
+        assert_eq!(
+            found_in(&image, &[extension("new", &[(path, bytes)])], None),
+            Vec::from_iter(said),
+            "{path}"
+        );
+    }
+}
+
+/// What Talos publishes, with something of its own where extensions may have files.
+fn crowded() -> Content {
+    let mut system = Root::default();
+    system.put("etc/cri/conf.d/00-base.part", Entry::file(0o755, b"base"));
+    system.put("usr/local/bin", Entry::link("../bin"));
+    system.put("usr/lib/modules/6.12.45-talos/modules.dep", Entry::file(0o644, b"of Talos"));
+    let mut root = Root::default();
+    root.put("init", Entry::file(0o755, b"#!/bin/init"));
+    root.put("rootfs.sqsh", Entry::file(0o644, written(&system)));
+    compressed(&root)
+}
+
+#[test]
+fn files_of_talos_itself_are_not_hidden_without_a_word() {
+    let hidden = |path: &str| Some(format!("new has another {path} than Talos itself, and hides that one"));
+    for (path, bytes, said) in [
+        ("etc/cri/conf.d/00-base.part", &b"base"[..], None),
+        ("etc/cri/conf.d/00-base.part", b"bass", hidden("/etc/cri/conf.d/00-base.part")),
+        ("etc/cri/conf.d/10-mine.part", b"mine", None),
+        ("usr/local/bin/x", b"x", hidden("/usr/local/bin")),
+    ] {
+        assert_eq!(
+            found_in(&crowded(), &[extension("new", &[(path, bytes)])], None),
+            Vec::from_iter(said),
+            "{path}"
+        );
+    }
+    let mut open = extension("new", &[]);
+    open.root.put("rootfs/etc/cri/conf.d/00-base.part", Entry::file(0o644, b"base"));
+    assert_eq!(found_in(&crowded(), &[open], None).len(), 1, "another mode");
+}
+
+#[test]
+fn what_an_extension_in_the_image_hides_already_is_not_missed() {
+    let there = extension("there", &[("etc/cri/conf.d/00-base.part", b"there")]);
+    let image = assembled(&crowded(), &[there]);
+
+    let same = extension("new", &[("etc/cri/conf.d/00-base.part", b"there")]);
+    let other = extension("old", &[("etc/cri/conf.d/00-base.part", b"base")]);
+
+    let said = "there (in the image) and old both have /etc/cri/conf.d/00-base.part, and not the same: one of them would be hidden";
+    assert_eq!(found_in(&image, &[same], None), [""; 0]);
+    assert_eq!(found_in(&image, &[other], None), [said]);
+}
+
+#[test]
+fn lists_of_modules_that_builds_bring_along_are_in_nobodys_way() {
+    let dep = "usr/lib/modules/6.12.45-talos/modules.dep";
+    let zfs = extension("zfs", &[(dep, b"of zfs"), ("usr/lib/modules/6.12.45-talos/extras/zfs.ko", b"z")]);
+    let drbd =
+        extension("drbd", &[(dep, b"of drbd"), ("usr/lib/modules/6.12.45-talos/extras/drbd.ko", b"d")]);
+    let image = assembled(&crowded(), std::slice::from_ref(&zfs));
+
+    assert_eq!(found_in(&crowded(), &[zfs, drbd.clone()], None), [""; 0]);
+    assert_eq!(found_in(&image, &[drbd], None), [""; 0]);
 }

@@ -45,6 +45,33 @@ fn a_tree_is_read_back_as_it_was() {
 }
 
 #[test]
+fn entries_are_described_as_cpio_does_it_reproducibly() {
+    let mut root = Root::default();
+    root.put("a/b", Entry::folder());
+    root.put("a/f", Entry::file(0o4755, b"xy"));
+    root.put("l", Entry::link("a"));
+
+    let archive = cpio::write(&root).unwrap().read().unwrap();
+
+    // Everything is root's, without times and devices.
+    let none = "00000000";
+    for (number, mode, links, length, name) in [
+        (0, 0o040_755, 3, 0, "a"),
+        (1, 0o040_755, 2, 0, "a/b"),
+        (2, 0o104_755, 1, 2, "a/f"),
+        (3, 0o120_777, 1, 1, "l"),
+        (0, 0, 1, 0, "TRAILER!!!"),
+    ] {
+        let devices = none.repeat(4);
+        let head = format!(
+            "070701{number:08X}{mode:08X}{none}{none}{links:08X}{none}{length:08X}{devices}{:08X}{none}{name}\0",
+            name.len() + 1
+        );
+        assert!(archive.windows(head.len()).any(|window| window == head.as_bytes()), "{head}");
+    }
+}
+
+#[test]
 fn folders_come_before_what_is_in_them_and_names_in_their_order() {
     let mut root = Root::default();
     for path in ["usr/lib/firmware/a", "usr-b", "10.sqsh", "2.sqsh"] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichor_core::image::extension::Extension;
-use ichor_core::image::initramfs::Base;
+use ichor_core::image::initramfs::{Base, NotKept};
 use ichor_core::image::modules::{Item, Modules, ModulesError};
 
 use crate::extensions::extension;
@@ -60,5 +60,5 @@ fn a_file_system_that_was_not_kept_is_missed() {
 
     let error = Modules::of(&modules, &base).err().unwrap();
 
-    assert!(matches!(error, ModulesError::Missing(name) if name == "rootfs.sqsh"));
+    assert!(matches!(error, ModulesError::NotKept(NotKept(name)) if name == "rootfs.sqsh"));
 }

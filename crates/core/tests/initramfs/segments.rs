@@ -89,6 +89,43 @@ fn extensions_come_behind_what_was_there_byte_for_byte() {
     assert!(frr.get("manifest.yaml").is_none());
 }
 
+/// What comes behind what was there.
+fn tail(image: &Content, published: &Content) -> Vec<u8> {
+    image.part(published.len(), image.len() - published.len()).unwrap().read().unwrap()
+}
+
+#[test]
+fn what_comes_behind_is_one_frame_with_a_sum_and_files_that_everybody_reads() {
+    let published = published();
+
+    let image = assembled(&published, &[extension("frr", &[("usr/local/bin/x", b"x")])]);
+
+    let frame = tail(&image, &published);
+    assert_eq!(frame[..4], *b"\x28\xb5\x2f\xfd");
+    assert_eq!(frame[4] & 1 << 2, 1 << 2, "a sum");
+    assert!(frame[4] >> 6 != 0 || frame[4] & 1 << 5 != 0, "a length");
+    let mut modes = Vec::new();
+    files(&image, &mut |file, _| {
+        modes.push((file.path.clone(), file.mode & 0o7777));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(modes[2..], [("0.sqsh".to_owned(), 0o644), ("extensions.yaml".to_owned(), 0o644)]);
+}
+
+#[test]
+fn firmware_is_compressed_as_well_as_the_imager_does() {
+    let published = published();
+    let numbers: Vec<_> = (0..60_000_u32).map(|nth| (nth * nth % 9973).to_string()).collect();
+    let firmware = numbers.join(" ");
+    let files: [(&str, &[u8]); 1] = [("usr/lib/firmware/x.bin", firmware.as_bytes())];
+
+    let length = tail(&assembled(&published, &[extension("x", &files)]), &published).len();
+
+    let quickly = zstd::bulk::compress(firmware.as_bytes(), 3).unwrap().len();
+    assert!(length < quickly, "{length} and {quickly}");
+}
+
 #[test]
 fn what_an_image_has_already_stays() {
     let first = assembled(&published(), &[extension("frr", &[])]);

@@ -47,6 +47,31 @@ fn a_tree_is_read_back_as_it_was() {
     }
 }
 
+/// The first block of metadata at a place.
+fn metadata(image: &[u8], at: usize) -> Vec<u8> {
+    let head = u16::from_le_bytes([image[at], image[at + 1]]);
+    let stored = &image[at + 2..at + 2 + usize::from(head & 0x7fff)];
+    if head & 0x8000 != 0 { stored.to_vec() } else { zstd::bulk::decompress(stored, 8192).unwrap() }
+}
+
+#[test]
+fn folders_know_how_many_are_in_them_and_what_they_are_in() {
+    let mut root = Root::default();
+    root.put("a/b", Entry::folder());
+    root.put("a/c", Entry::folder());
+
+    let image = written(&root);
+
+    let inodes = u64::from_le_bytes(image[64..72].try_into().unwrap());
+    let table = metadata(&image, usize::try_from(inodes).unwrap());
+    let word = |inode: &[u8], at: usize| u32::from_le_bytes(inode[at..at + 4].try_into().unwrap());
+    // What is in a folder comes before it: `c`, `b`, `a`, the top.
+    let folders: Vec<_> =
+        table.chunks(32).map(|inode| (word(inode, 12), word(inode, 20), word(inode, 28))).collect();
+    assert_eq!(folders[..3], [(4, 2, 2), (3, 2, 2), (2, 4, 1)], "number, links and parent");
+    assert_eq!((folders[3].0, folders[3].1, folders.len()), (1, 3, 4));
+}
+
 #[test]
 fn the_same_tree_gives_the_same_bytes_however_blocks_are_pressed() {
     let root = trees::random(3);

@@ -147,8 +147,15 @@ fn the_efi_system_partition_is_found_by_el_torito_and_by_the_table_of_partitions
     let catalog = u64::from(low32(&cd, 17 * 2048 + 0x47)) * 2048;
     let bytes = cd.part(catalog, 128).unwrap().read().unwrap();
     assert_eq!((bytes[32], bytes[64], bytes[65], bytes[96]), (0x88, 0x91, 0xef, 0x88));
+    let numbers = bytes[..32].chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    assert_eq!(numbers.fold(0, u16::wrapping_add), 0, "a BIOS adds up what the catalog begins with");
     let start = u64::from(low32(&cd, catalog + 96 + 8)) * 2048;
     assert_eq!(cd.part(start, efi.len()).unwrap(), efi);
+    // The CD belongs to the platform and is only read; what UEFI boots is like any other.
+    let slots = u64::from(low32(&cd, 512 + 72)) * 512;
+    assert_eq!((low32(&cd, slots + 48), low32(&cd, slots + 52)), (1, 1 << 28));
+    assert_eq!((low32(&cd, slots + 128 + 48), low32(&cd, slots + 128 + 52)), (0, 0));
+    assert_eq!(u64::from(low32(&cd, slots + 40)) + 1, start / 512, "up to the EFI system partition");
     let partitions = Partitions::find_in(&cd).unwrap().unwrap();
     partitions.check().unwrap();
     assert_eq!((partitions.scheme, partitions.list.len()), (Scheme::Gpt, 2));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -22,7 +22,7 @@ use crate::commands::extension::{arch, created};
 use crate::commands::schematic::{known_platform, web_url};
 use crate::commands::talos::known_release;
 use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
-use crate::oci::Registry;
+use crate::oci::{self, Registry};
 use crate::progress::Progress;
 use crate::{cache, project, style, table};
 
@@ -78,11 +78,11 @@ pub(crate) struct Args {
     /// Configuration to put inside, from Talos 1.12 on
     #[arg(long, value_name = "CONFIG")]
     pub(super) embed: Option<PathBuf>,
-    /// What to make: netboot, uki, iso, disk, qcow2, gcp, installer; what the nodes need, or iso and installer, when left out
+    /// What to make: netboot, uki, iso, disk, qcow2, gcp, installer, layout; what the nodes need, or iso and installer, when left out
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = product)]
     product: Vec<Product>,
     /// What the files are called, without what they end in
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = file_name)]
     pub(super) name: Option<String>,
     /// Only the images of this node; may be given more than once
     #[arg(long, value_name = "NODE")]
@@ -131,6 +131,13 @@ fn product(word: &str) -> Result<Product, String> {
     known.ok_or_else(|| format!("want one of {}", words()))
 }
 
+fn file_name(word: &str) -> Result<String, String> {
+    if word.is_empty() || word.starts_with('.') || word.contains('/') {
+        return Err("want the name of a file, such as metal-amd64; -o names the folder".to_owned());
+    }
+    Ok(word.to_owned())
+}
+
 impl Args {
     /// The machines of an image by itself.
     pub(super) fn arch(&self) -> Arch {
@@ -163,6 +170,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let cache = args.cache.clone().map_or_else(cache::user, Ok)?;
     let larder = Larder { cache, insecure: args.insecure };
     let signer = args.signer()?;
+    if !args.dry_run {
+        Drafts::check(&args.out)?;
+    }
     if signer.is_some() {
         style::say(&format!("{}note:{} {LIMITS}", style::NOTE, style::NOTE.render_reset()));
     }
@@ -174,7 +184,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let ground = ground(&heap, &talos, args.arch(), &recipes)?;
         (recipes, BTreeMap::from([(key(&talos, args.arch()), ground)]))
     } else {
-        let file = args.file.clone().unwrap_or_else(|| PathBuf::from("ichor.yaml"));
+        let file = args.cluster_file()?;
         let project = match project::open(&file)? {
             Ok(project) => project,
             Err(refused) => return refused.report(&file, out),
@@ -190,15 +200,16 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let shelf = Shelf::new(&larder, args.catalogue.as_deref());
     let Some(sets) = extensions(args, shelf, &recipes, &grounds)? else { return Ok(ExitCode::FAILURE) };
-    if args.dry_run {
-        return tell_plan(args, &recipes, &sets, out);
-    }
     let bench = Bench {
         larder: &larder,
         installer_base: args.installer_base.as_deref(),
         signer: signer.as_ref(),
         created: created()?,
     };
+    bench.check(&recipes)?;
+    if args.dry_run {
+        return tell_plan(args, &recipes, &sets, out);
+    }
     make(args, &bench, &recipes, &grounds, &sets, out)
 }
 
@@ -230,14 +241,17 @@ fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
                 "{stem}: --product gcp is for the platform gcp, and this is {platform}; give --platform gcp"
             );
         }
+        for product in &recipe.products {
+            product.files(stem).iter().try_for_each(|name| check_place(*product, &args.out.join(name)))?;
+        }
         if recipe.profile.talos.patch().is_none() {
             bail!("{stem}: Talos {} names no patch release; want one such as {0}.0", recipe.profile.talos);
         }
     }
     let pushes = args.push.is_some();
-    let has_installer = |recipe: &&Recipe| recipe.products.contains(&Product::Installer);
+    let has_installer = |recipe: &&Recipe| recipe.products.iter().any(|product| product.is_installer());
     if pushes && !recipes.iter().any(|recipe| has_installer(&recipe)) {
-        bail!("--push sends installers, and none is made; add --product installer");
+        bail!("--push sends installers, and none is made; add --product installer, or layout");
     }
     if let Some(recipe) = recipes.iter().filter(has_installer).find(|it| pushes && it.installer.is_none()) {
         bail!(
@@ -253,6 +267,17 @@ fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses what would have to take the place of something else.
+fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
+    if product == Product::Layout {
+        return oci::check_folder(path);
+    }
+    if path.is_dir() {
+        bail!("cannot write {}: there is a folder of that name", path.display());
+    }
+    Ok(())
+}
+
 /// The Image Factory that official parts come from.
 fn factory_of(args: &Args, project: &project::Project) -> String {
     let written = project.plan.nodes.iter().find_map(|node| node.settings.image.get()?.factory.get());
@@ -263,6 +288,17 @@ fn factory_of(args: &Args, project: &project::Project) -> String {
 }
 
 impl Args {
+    /// The cluster file whose images are made.
+    fn cluster_file(&self) -> anyhow::Result<PathBuf> {
+        let usual = PathBuf::from("ichor.yaml");
+        if self.file.is_none() && !usual.exists() {
+            bail!(
+                "there is no ichor.yaml here; name the cluster file whose images are wanted, or give --talos VERSION for an image by itself"
+            );
+        }
+        Ok(self.file.clone().unwrap_or(usual))
+    }
+
     fn signer(&self) -> anyhow::Result<Option<Signer>> {
         let (Some(key), Some(certificate)) = (&self.key, &self.certificate) else { return Ok(None) };
         Ok(Some(Signer::find(key, certificate)?))
@@ -361,10 +397,10 @@ fn extensions(
             set.push(Extension::embedded(config, &profile.talos)?);
         }
         let ground = &grounds[&key(&profile.talos, profile.arch)];
-        for conflict in ground.conflicts(&set) {
-            let colour = style::ERROR;
-            style::say(&format!("{colour}error:{colour:#} {}: {conflict}", recipe.stem));
-            is_good = false;
+        for (conflict, is_fatal) in ground.conflicts(&set)? {
+            let (colour, kind) = if is_fatal { (style::ERROR, "error") } else { (style::WARNING, "warning") };
+            style::say(&format!("{colour}{kind}:{colour:#} {}: {conflict}", recipe.stem));
+            is_good &= !is_fatal;
         }
         sets.push(set);
     }

@@ -9,7 +9,7 @@ use ichor_core::image::uki::{Offer, uki};
 use ichor_core::image::{Parts, Product, disk, iso};
 use ichor_core::media::{Content, qcow2};
 use ichor_core::moment::Moment;
-use ichor_core::oci::{Image, Layout};
+use ichor_core::oci::{Image, Layout, Source};
 
 use super::recipe::Recipe;
 use crate::image::{Drafts, Larder, Signer, bios, grub_cd, installer_base};
@@ -57,10 +57,11 @@ impl Bench<'_> {
         if let (Some(signer), Some(loader)) = (self.signer, &parts.loader) {
             parts.loader = Some(signer.sign(loader).context("cannot sign systemd-boot")?);
         }
-        let mut disk = None;
+        let (mut disk, mut installer) = (None, None);
         let mut all = Vec::new();
         for product in &recipe.products {
             let work = Work { bench: self, recipe, parts: &parts };
+            let failed = || format!("cannot make {} of {}", product.word(), recipe.stem);
             let made = match product {
                 Product::Netboot => work.netboot(drafts),
                 Product::Uki => work.uki(drafts),
@@ -68,15 +69,50 @@ impl Bench<'_> {
                 Product::Disk | Product::Qcow2 | Product::Gcp => {
                     let raw = match &disk {
                         Some(raw) => raw,
-                        None => disk.insert(work.raw()?),
+                        None => disk.insert(work.raw().with_context(failed)?),
                     };
                     work.disk(*product, raw, drafts)
                 }
-                Product::Installer => work.installer(drafts),
+                Product::Installer | Product::Layout => {
+                    let packed = match &installer {
+                        Some(packed) => packed,
+                        None => installer.insert(work.packed_installer().with_context(failed)?),
+                    };
+                    work.installer(*product, packed, drafts)
+                }
             };
-            all.push(made.with_context(|| format!("cannot make {} of {}", product.word(), recipe.stem))?);
+            all.push(made.with_context(failed)?);
         }
         Ok(all)
+    }
+
+    /// Makes sure that the images of registries that installers are made of can be had, before much work is done.
+    pub(super) fn check(&self, recipes: &[Recipe]) -> anyhow::Result<()> {
+        let with_installer = |recipe: &&Recipe| recipe.products.iter().any(|product| product.is_installer());
+        let mut known = Vec::new();
+        for recipe in recipes.iter().filter(with_installer) {
+            let base = self.installer_base(recipe);
+            let arch = recipe.profile.arch;
+            if matches!(Place::parse(&base)?, Place::Registry(_)) && !known.contains(&(base.clone(), arch)) {
+                self.open_installer(recipe)?;
+                known.push((base, arch));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the installer of a recipe is made of.
+    fn installer_base(&self, recipe: &Recipe) -> String {
+        self.installer_base.map_or_else(|| installer_base(&recipe.profile.talos), str::to_owned)
+    }
+
+    fn open_installer(&self, recipe: &Recipe) -> anyhow::Result<(Box<dyn Source>, Image)> {
+        let base = self.installer_base(recipe);
+        let failed =
+            || format!("cannot read {base}, which installers are made of; --installer-base names another");
+        let mut source = self.larder.open(&Place::parse(&base)?).with_context(failed)?;
+        let image = Image::find(&mut *source, recipe.profile.arch).with_context(failed)?;
+        Ok((source, image))
     }
 
     fn seconds(&self) -> u32 {
@@ -89,6 +125,12 @@ struct Raw {
     content: Content,
     sizes: Vec<(String, u64)>,
     warnings: Vec<String>,
+}
+
+/// An installer, neither an archive nor a folder yet.
+struct PackedInstaller {
+    layout: Layout,
+    sizes: Vec<(String, u64)>,
 }
 
 struct Work<'w> {
@@ -227,7 +269,7 @@ impl Work<'_> {
         Ok(Made { product, files, sizes: raw.sizes.clone(), warnings: raw.warnings.clone(), layout: None })
     }
 
-    fn installer(&self, drafts: &mut Drafts) -> anyhow::Result<Made> {
+    fn packed_installer(&self) -> anyhow::Result<PackedInstaller> {
         let profile = &self.recipe.profile;
         let kernel = self.kernel_image(&profile.line.to_string(), Offer::Maintenance)?;
         let loader = self.parts.loader.clone().context("there is no systemd-boot")?;
@@ -235,33 +277,36 @@ impl Work<'_> {
             ("unified kernel image".to_owned(), kernel.len()),
             ("systemd-boot".to_owned(), loader.len()),
         ];
-        let base = self.bench.installer_base.map_or_else(|| installer_base(&profile.talos), str::to_owned);
-        let failed =
-            || format!("cannot read {base}, which installers are made of; --installer-base names another");
-        let mut source = self.bench.larder.open(&Place::parse(&base)?).with_context(failed)?;
-        let image = Image::find(&mut *source, profile.arch).with_context(failed)?;
-        let packed = {
-            let _progress = Progress::start("packing the installer");
-            installer(&image, &mut *source, &Boot { loader, kernel }, self.bench.created, &mut Disk::new()?)?
+        let (mut source, image) = self.bench.open_installer(self.recipe)?;
+        let _progress = Progress::start("packing the installer");
+        let packed =
+            installer(&image, &mut *source, &Boot { loader, kernel }, self.bench.created, &mut Disk::new()?)?;
+        Ok(PackedInstaller { layout: Layout::pack(&[packed], &self.tag()), sizes })
+    }
+
+    fn installer(
+        &self,
+        product: Product,
+        packed: &PackedInstaller,
+        drafts: &mut Drafts,
+    ) -> anyhow::Result<Made> {
+        let PackedInstaller { layout, sizes } = packed;
+        let name = product.files(&self.recipe.stem).remove(0);
+        let length = if product == Product::Layout {
+            drafts.layout(&name, self.recipe.is_private(), layout)?
+        } else {
+            drafts.fill(&name, self.recipe.is_private(), |file| -> anyhow::Result<u64> {
+                let mut out = BufWriter::new(&mut *file);
+                layout.archive(&mut out)?;
+                out.flush()?;
+                drop(out);
+                Ok(file.metadata()?.len())
+            })?
         };
-        let layout = Layout::pack(&[packed], &self.tag());
-        let name = Product::Installer.files(&self.recipe.stem).remove(0);
-        let length = drafts.fill(&name, self.recipe.is_private(), |file| -> anyhow::Result<u64> {
-            let mut out = BufWriter::new(&mut *file);
-            layout.archive(&mut out)?;
-            out.flush()?;
-            drop(out);
-            Ok(file.metadata()?.len())
-        })?;
-        let packed: u64 = length.saturating_sub(sizes.iter().map(|(_, size)| size).sum());
-        let sizes = sizes.into_iter().chain([("base and lists, packed".to_owned(), packed)]).collect();
-        Ok(Made {
-            product: Product::Installer,
-            files: vec![(name, length)],
-            sizes,
-            warnings: Vec::new(),
-            layout: Some(layout),
-        })
+        let rest = length.saturating_sub(sizes.iter().map(|(_, size)| size).sum());
+        let sizes = sizes.iter().cloned().chain([("base and lists, packed".to_owned(), rest)]).collect();
+        let layout = Some(layout.clone());
+        Ok(Made { product, files: vec![(name, length)], sizes, warnings: Vec::new(), layout })
     }
 
     /// What the installer is called in its layout.

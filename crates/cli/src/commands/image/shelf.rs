@@ -98,9 +98,9 @@ impl<'s> Shelf<'s> {
         let failed = || format!("cannot use the extension {name}");
         let root = if catalogue::is_official(name) {
             let place = self.official(name, talos)?;
-            self.load(&place, arch).with_context(failed)?
+            self.load(name, &place, arch).with_context(failed)?
         } else {
-            self.load(&Place::parse(name)?, arch).with_context(failed)?
+            self.load(name, &Place::parse(name).with_context(failed)?, arch).with_context(failed)?
         };
         let (extension, warnings) = Extension::of(root, talos).with_context(failed)?;
         self.warnings.extend(warnings.into_iter().map(|warning| (name.to_owned(), warning)));
@@ -144,14 +144,14 @@ impl<'s> Shelf<'s> {
     }
 
     /// An extension, unpacked.
-    fn load(&self, place: &Place, arch: Arch) -> anyhow::Result<Root> {
+    fn load(&self, name: &str, place: &Place, arch: Arch) -> anyhow::Result<Root> {
         match place {
             Place::Folder(path) if !path.join(LAYOUT).is_file() => folder::root(path),
             Place::File(path) => match archive(path)? {
                 Archive::Extension(root) => Ok(root),
                 Archive::Layout(mut unpacked) => unpack(&mut unpacked, arch),
             },
-            place => unpack(&mut *self.larder.open(place)?, arch),
+            place => unpack(&mut *self.larder.open(place)?, arch).with_context(|| place.failure(name)),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::segments::{self, File};
 use crate::media::cpio::Shape;
 use crate::media::squashfs::Squashfs;
 use crate::media::{self, Content};
+use crate::oci::Digest;
 use crate::talos::extension::{LAYERS, Layer};
 
 /// What a kernel starts.
@@ -21,6 +22,9 @@ pub(super) const SQUASHFS: &str = ".sqsh";
 
 /// Where a kernel finds microcode before it unpacks anything.
 const MICROCODE: &str = "kernel/x86/microcode/";
+
+/// Where drivers look for their firmware, in the root file system of an extension and in an initramfs.
+pub(super) const FIRMWARE: &str = "usr/lib/firmware";
 
 /// How long the list of extensions and the configuration of a machine may be.
 const LONGEST: u64 = 16 << 20;
@@ -40,11 +44,18 @@ pub struct Base {
     pub(super) names: BTreeSet<String>,
     /// Microcode by the names of its files.
     pub(super) microcode: BTreeMap<String, Content>,
+    /// Firmware by its path: how long it is, and its sum.
+    pub(in crate::image) firmware: BTreeMap<String, (u64, Digest)>,
     /// The extensions it has, the lowest first.
     pub layers: Vec<Layer>,
     /// The file systems that were kept, by the names of their files.
     pub kept: BTreeMap<String, Content>,
 }
+
+/// A file system is in the list of an initramfs, and nowhere else.
+#[derive(Debug, thiserror::Error)]
+#[error("the file system `{0}` of the initramfs is not there")]
+pub struct NotKept(pub String);
 
 impl Base {
     /// Reads an initramfs; `keep` is shown each squashfs in it.
@@ -53,6 +64,7 @@ impl Base {
             rest: Content::default(),
             names: BTreeSet::new(),
             microcode: BTreeMap::new(),
+            firmware: BTreeMap::new(),
             layers: Vec::new(),
             kept: BTreeMap::new(),
         };
@@ -92,8 +104,15 @@ impl Base {
         {
             // And of microcode the first.
             self.microcode.entry(file.path.clone()).or_insert(content);
+        } else if file.path.strip_prefix(FIRMWARE).is_some_and(|rest| rest.starts_with('/')) {
+            self.firmware.insert(file.path.clone(), (file.length, Digest::of_all(bytes)?));
         }
         Ok(())
+    }
+
+    /// A file system that was kept.
+    pub(in crate::image) fn squash(&self, image: &str) -> Result<&Content, NotKept> {
+        self.kept.get(image).ok_or_else(|| NotKept(image.to_owned()))
     }
 }
 

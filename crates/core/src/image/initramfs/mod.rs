@@ -13,7 +13,7 @@ use crate::media;
 use crate::talos::extension::Remark;
 
 pub(super) use base::CONFIG;
-pub use base::{Base, INIT, Keep, ROOT, embedded_config};
+pub use base::{Base, INIT, Keep, NotKept, ROOT, embedded_config};
 pub use plan::{Addition, Plan};
 pub use segments::{File, Show, files, is_one};
 

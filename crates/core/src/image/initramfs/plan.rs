@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::base::{Base, SQUASHFS};
+use super::base::{Base, FIRMWARE, SQUASHFS};
 use crate::image::extension::{Extension, MODULES};
 use crate::media::{Content, cpio};
 use crate::oci::{Entry, Kind, Root};
@@ -13,9 +13,6 @@ use crate::talos::extension::{LAYERS, Layer};
 /// firmware. See `docs/decisions.md`.
 const LEVEL: i32 = 3;
 const FIRMWARE_LEVEL: i32 = 18;
-
-/// Where drivers look for their firmware, in the root file system of an extension and in an initramfs.
-const FIRMWARE: &str = "usr/lib/firmware";
 
 /// Microcode: the folder and the beginning and end of the names of its parts, and what it is put together to.
 const MICROCODE: [(&str, &str, &str, &str); 2] = [

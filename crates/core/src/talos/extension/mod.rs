@@ -65,6 +65,20 @@ pub fn services(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
     services::names(tree, talos)
 }
 
+/// Whether a node reads what lies at a path of its root file system as the definition of a service.
+pub fn is_definition(path: &str) -> bool {
+    let name = tree::DEFINITIONS
+        .strip_prefix("rootfs/")
+        .and_then(|folder| path.strip_prefix(folder)?.strip_prefix('/'));
+    name.is_some_and(|name| !name.contains('/') && tree::ending(name) == "yaml")
+}
+
+/// The name of the service that a node starts by the text of a definition; none where it cannot use it.
+pub fn service_name(file: &str, bytes: &[u8], talos: &TalosVersion) -> Option<String> {
+    let definition = service::Definition::read(file, bytes, talos);
+    Some(definition.service.filter(|_| definition.problems.is_empty())?.name)
+}
+
 /// Judges the text of a service definition as a release does; `file` is what it is called.
 pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict {
     let mut verdict = Verdict::default();

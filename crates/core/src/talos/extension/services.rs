@@ -56,9 +56,7 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
 pub(super) fn names(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
     let name = |path: &str| {
         let bytes = tree.text(&tree.definition_file(path)?)?;
-        let definition = Definition::read(path, bytes, talos);
-        let service = definition.service.filter(|_| definition.problems.is_empty())?;
-        Some((service.name, path.to_owned()))
+        Some((super::service_name(path, bytes, talos)?, path.to_owned()))
     };
     tree.definitions().filter_map(name).collect()
 }

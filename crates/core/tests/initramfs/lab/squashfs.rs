@@ -147,20 +147,25 @@ fn what_is_not_read_says_which_compression_it_has() {
 
 #[test]
 fn a_linux_kernel_mounts_every_tree() {
-    vm::inside(|| {
-        let here = Path::new("/");
-        // There is nowhere to write but memory, and no program here makes a folder in what cannot be written.
-        run(here, "mount", &["-t", "tmpfs", "tmpfs", "/mnt"]);
-        fs::create_dir("/mnt/volume").unwrap();
-        for root in trees::small().into_iter().chain([trees::random(1), trees::edges()]) {
-            fs::write("/mnt/image", written(&root)).unwrap();
-            run(here, "mount", &["-t", "squashfs", "-o", "ro,loop", "/mnt/image", "/mnt/volume"]);
-            assert!(gather("/mnt/volume".as_ref()) == root, "the kernel shows another tree");
-            run(here, "umount", &["/mnt/volume"]);
+    let roots = || trees::small().into_iter().chain([trees::random(1), trees::edges(), trees::labelled()]);
+    let fill = |folder: &Path| {
+        for (nth, root) in roots().enumerate() {
+            fs::write(folder.join(nth.to_string()), written(&root)).unwrap();
         }
-        let labelled = trees::labelled();
-        fs::write("/mnt/image", written(&labelled)).unwrap();
-        run(here, "mount", &["-t", "squashfs", "-o", "ro,loop", "/mnt/image", "/mnt/volume"]);
-        assert_eq!(labels("/mnt/volume".as_ref()), expected_labels(&labelled));
+    };
+
+    vm::inside_with(fill, |folder| {
+        // There is nowhere to write but memory.
+        run(folder, "mount", &["-t", "tmpfs", "tmpfs", "/mnt"]);
+        let (at, last) = (Path::new("/mnt"), roots().count() - 1);
+        for (nth, root) in roots().enumerate() {
+            run(folder, "mount", &["-t", "squashfs", "-o", "ro,loop", &nth.to_string(), "/mnt"]);
+            if nth == last {
+                assert_eq!(labels(at), expected_labels(&root));
+            } else {
+                assert!(gather(at) == root, "the kernel shows another tree");
+            }
+            run(folder, "umount", &["/mnt"]);
+        }
     });
 }

@@ -67,16 +67,20 @@ fn mtools_reads_every_file_and_what_is_read_only() {
 
 #[test]
 fn a_kernel_mounts_it() {
-    vm::inside(|| {
-        run("/bin/mount", &["-t", "tmpfs", "none", "/tmp"]);
+    let fill = |folder: &Path| {
         for size in SIZES {
-            let bench = written(&efi(), size);
-            let out = bench.out("out");
-            let out = out.to_str().unwrap();
+            let image = tree("EFI", &efi(), size).unwrap().read().unwrap();
+            fs::write(folder.join(size.to_string()), image).unwrap();
+        }
+    };
 
-            run("/bin/mount", &["-t", "vfat", "-o", "loop,ro,iocharset=ascii", bench.image(), out]);
-            let found = files(Path::new(out));
-            run("/bin/umount", &[out]);
+    vm::inside_with(fill, |folder| {
+        for size in SIZES {
+            let image = folder.join(size.to_string());
+
+            run("mount", &["-t", "vfat", "-o", "loop,ro,iocharset=ascii", image.to_str().unwrap(), "/mnt"]);
+            let found = files(Path::new("/mnt"));
+            run("umount", &["/mnt"]);
 
             assert!(found == expected(&efi()), "{:?}", found.keys());
         }

@@ -1,10 +1,15 @@
 //! What keeps extensions from being in one image, found before anything is written.
 
+mod standing;
+
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 
-use super::extension::{EMBEDDED, Extension, MODULES};
-use super::initramfs::Base;
+use super::extension::{EMBEDDED, Extension, MODULES, MODULES_FOLDER};
+use super::initramfs::{Base, NotKept};
+use crate::cluster::value::TalosVersion;
+use crate::media::ReadError;
 use crate::oci::{Entry, Kind};
 
 /// How many files that two extensions have are told; what follows is of the same kind.
@@ -34,6 +39,13 @@ pub enum Conflict {
         /// The two extensions.
         names: [String; 2],
     },
+    /// An extension with another file, or something else, in the place of one of Talos itself.
+    Hides {
+        /// The path on the node.
+        path: String,
+        /// The extension.
+        name: String,
+    },
     /// Two services of one name.
     Service {
         /// What it is called.
@@ -52,6 +64,32 @@ pub enum Conflict {
     },
 }
 
+/// Why nobody can say what keeps extensions apart.
+#[derive(Debug, thiserror::Error)]
+pub enum ConflictError {
+    /// A file system of the image was not kept.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
+    /// It could not be read.
+    #[error("cannot read the file system `{image}` of the initramfs")]
+    Squashfs {
+        /// Which one.
+        image: String,
+        /// Why not.
+        source: ReadError,
+    },
+    /// A file of an extension could not be read.
+    #[error("cannot read a file of an extension")]
+    File(#[from] io::Error),
+}
+
+impl Conflict {
+    /// Whether it keeps the image from being made. That an extension has a file in the place of one of Talos' own can be meant so.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self, Self::Hides { .. })
+    }
+}
+
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,6 +106,9 @@ impl fmt::Display for Conflict {
             Self::File { path, names: [one, other] } => {
                 write!(f, "{one} and {other} both have {path}, and not the same: one of them would be hidden")
             }
+            Self::Hides { path, name } => {
+                write!(f, "{name} has another {path} than Talos itself, and hides that one")
+            }
             Self::Service { service, names: [one, other] } => write!(
                 f,
                 "{one} and {other} both have a service `{service}`, and the node starts one of them"
@@ -81,14 +122,20 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// Everything that keeps extensions out of an image. `kernel` is the version of the image's kernel, where it is known.
-pub fn conflicts(extensions: &[Extension], base: &Base, kernel: Option<&str>) -> Vec<Conflict> {
+/// Everything that keeps extensions out of an image of a release. `kernel` is the version of the image's kernel, where it is known.
+pub fn conflicts(
+    extensions: &[Extension],
+    base: &Base,
+    talos: &TalosVersion,
+    kernel: Option<&str>,
+) -> Result<Vec<Conflict>, ConflictError> {
     let mut found = Vec::new();
     names(extensions, base, &mut found);
     kernels(extensions, kernel, &mut found);
     services(extensions, &mut found);
     files(extensions, &mut found);
-    found
+    standing::find(extensions, base, talos, &mut found)?;
+    Ok(found)
 }
 
 fn names(extensions: &[Extension], base: &Base, found: &mut Vec<Conflict>) {
@@ -141,7 +188,7 @@ fn files(extensions: &[Extension], found: &mut Vec<Conflict>) {
         for (path, entry) in extension.root.below("rootfs") {
             let Some((other, there)) = seen.insert(path, (name, entry)) else { continue };
             let are_folders = there.kind == Kind::Folder && entry.kind == Kind::Folder;
-            if other == name || are_folders || there == entry || told == MOST_FILES {
+            if other == name || are_folders || there == entry || are_lists(path) || told == MOST_FILES {
                 continue;
             }
             told += 1;
@@ -149,4 +196,10 @@ fn files(extensions: &[Extension], found: &mut Vec<Conflict>) {
             found.push(Conflict::File { path, names });
         }
     }
+}
+
+/// Whether a path is one of what depmod writes for a kernel. Builds of modules bring it along, and the list of all takes its place.
+fn are_lists(path: &str) -> bool {
+    let below = path.strip_prefix(MODULES_FOLDER).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
+    below.is_some_and(|(_, name)| name.starts_with("modules.") && !name.contains('/'))
 }
