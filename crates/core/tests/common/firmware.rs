@@ -2,18 +2,18 @@
 //!
 //! What they boot is Debian's kernel with a first file system of one program: it tells the kernel's command line on the serial console, and
 //! ends the machine.
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a virtual machine is a process")]
+#![expect(clippy::disallowed_methods, reason = "a virtual machine reads files")]
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use ichor_core::image::Parts;
 
 use super::lab::{made_by, said};
+use super::vm::qemu;
 
 /// Seconds after which there is no hope.
-const PATIENCE: &str = "300";
+const PATIENCE: u64 = 300;
 
 /// What the first program says before the command line.
 pub const BOOTED: &str = "ichor booted with: ";
@@ -98,25 +98,11 @@ pub fn initramfs() -> Vec<u8> {
     archive
 }
 
-/// The command line that a machine boots with from an image. Whoever is killed takes those below along: the test, the one who watches the
-/// time, qemu.
+/// The command line that a machine boots with from an image.
 pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let with_parent = ["setpriv", "--pdeathsig", "KILL"];
-    let mut qemu = Command::new(with_parent[0]);
-    qemu.args(&with_parent[1..]).args(["timeout", "--signal", "KILL", PATIENCE]).args(with_parent);
-    qemu.args([
-        "qemu-system-x86_64",
-        "-machine",
-        "q35",
-        "-accel",
-        "tcg,thread=multi",
-        "-cpu",
-        "max",
-        "-m",
-        "512",
-    ]);
-    qemu.args(["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"]);
+    let mut qemu = qemu(&[], PATIENCE);
+    qemu.args(["-machine", "q35", "-m", "512"]);
     if firmware == Firmware::Uefi {
         let variables = folder.path().join("variables");
         fs::copy(OVMF[1], &variables).expect("install it with scripts/tools efi");
@@ -125,7 +111,7 @@ pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
         }
     }
     qemu.args(drive.arguments(image));
-    let output = qemu.stdin(Stdio::null()).output().unwrap();
+    let output = qemu.output().unwrap();
     let console = said(&output);
     let line = console.lines().find_map(|line| line.split_once(BOOTED));
     let (_, line) = line

@@ -71,12 +71,17 @@ pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-/// Asks until the answer is yes; `state` is told when it never is.
+/// The longest time between two questions.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Asks until the answer is yes; `state` is told when it never is. What comes at once is seen at once; what takes long is asked for
+/// less and less often, as who asks takes the time of who does it.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() -> String) {
-    let start = Instant::now();
+    let (start, mut pause) = (Instant::now(), Duration::from_millis(20));
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(patience()), "{what}: never seen\n{}", state());
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(pause);
+        pause = PAUSE.min(pause * 3 / 2);
     }
 }
 

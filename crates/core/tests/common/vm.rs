@@ -1,20 +1,22 @@
 //! A kernel that has VRFs and dummy links: what `scripts/lab-vm` makes, in qemu.
 //!
 //! It runs on the file system of this machine, and so it runs this very test: the program with the test is started a second
-//! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently.
+//! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently. What can be
+//! done outside is done ten times as fast.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a virtual machine is a process")]
 
 use std::any::type_name;
 use std::env;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::lab::made_by;
 
-/// Set in the virtual machine alone.
+/// Set in the virtual machine alone, to the folder with what was made for it.
 const INSIDE: &str = "ICHOR_LAB_VM";
 
 /// Seconds after which there is no hope. Whoever waits inside gives up before, and says for what.
-const PATIENCE: &str = "540";
+const PATIENCE: u64 = 900;
 
 /// Whether this is the virtual machine.
 pub fn is_here() -> bool {
@@ -23,25 +25,31 @@ pub fn is_here() -> bool {
 
 /// Does in a virtual machine what a test does, which must be a closure within that test: so its name is known.
 pub fn inside<F: FnOnce()>(test: F) {
-    if is_here() {
-        return test();
+    twice::<F>(|_| (), |_| test());
+}
+
+/// The same with a folder that is filled outside, and can be read inside.
+pub fn inside_with<F: FnOnce(&Path)>(fill: impl FnOnce(&Path), test: F) {
+    twice::<F>(fill, test);
+}
+
+fn twice<F>(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
+    if let Some(folder) = env::var_os(INSIDE) {
+        return test(folder.as_ref());
     }
     let name = type_name::<F>().strip_suffix("::{{closure}}").unwrap().split_once("::").unwrap().1;
-    let console = boot(&format!("\"{}\" --exact {name} --nocapture", env::current_exe().unwrap().display()));
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path());
+    let command = format!("\"{}\" --exact {name} --nocapture", env::current_exe().unwrap().display());
+    let console = boot(folder.path(), &command);
     assert!(console.contains("test result: ok. 1 passed"), "{name}, in a virtual machine:\n{console}");
 }
 
-/// Runs a command there, and gives back what stood on the console. Whoever is killed takes those below along: the test,
-/// the one who watches the time, qemu.
-fn boot(command: &str) -> String {
+/// Runs a command there, and gives back what stood on the console.
+fn boot(folder: &Path, command: &str) -> String {
     let vm = made_by("scripts/lab-vm", "vm");
-    let with_parent = ["setpriv", "--pdeathsig", "KILL"];
-    let output = Command::new(with_parent[0])
-        .args(&with_parent[1..])
-        .args(["timeout", "--signal", "KILL", PATIENCE])
-        .args(with_parent)
-        .args(["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024"])
-        .args(["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"])
+    let output = qemu(&[], PATIENCE)
+        .args(["-m", "1024"])
         .args(["-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"])
         .arg("-kernel")
         .arg(vm.join("kernel"))
@@ -50,13 +58,28 @@ fn boot(command: &str) -> String {
         .arg("-append")
         // A machine that is busy gives its timer so late that the kernel would find none.
         .arg(format!(
-            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {INSIDE}=yes {} -- {command}",
+            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {INSIDE}={} {} -- {command}",
+            folder.display(),
             env::var("ICHOR_AGENT").map(|agent| format!("ICHOR_AGENT={agent}")).unwrap_or_default()
         ))
-        .stdin(Stdio::null())
         .output()
         .unwrap();
     let said = super::lab::said(&output);
     assert!(output.status.success(), "{}; `scripts/lab-vm` installs qemu\n{said}", output.status);
     said
+}
+
+/// qemu with a console on stdout, started by way of `before`. It ends after some seconds at the latest, and whoever is killed
+/// takes those below along: the test, the one who watches the time, qemu.
+///
+/// It has one processor, so that nothing in it has to be done as if another looked on, and two run side by side. A page table
+/// of five levels would make everything slower by a sixth. Daemons with short timers run beside it: they come first.
+pub fn qemu(before: &[&str], patience: u64) -> Command {
+    let (patience, with_parent) = (patience.to_string(), ["setpriv", "--pdeathsig", "KILL"]);
+    let watched = [&with_parent[..], &["timeout", "--signal", "KILL", &patience], &with_parent].concat();
+    let words = [before, &watched, &["nice", "-n", "5", "qemu-system-x86_64"]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(["-accel", "tcg", "-cpu", "max,la57=off", "-smp", "1"]);
+    command.args(["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"]).stdin(Stdio::null());
+    command
 }

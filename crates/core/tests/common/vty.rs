@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::Duration;
 
 use ichor_core::reload::{Change, Comparison, Configuration, Daemon, Line, compare, difference, in_order};
 
@@ -36,10 +38,22 @@ impl Vty {
         }
     }
 
+    /// The same, again while somebody else writes: mgmtd lets one at a time, and does so itself for a moment after its start.
+    fn ask_until_free(&mut self, command: &str) -> (String, u8) {
+        for _ in 0..100 {
+            let (said, status) = self.ask(command);
+            if !said.contains("could not lock") {
+                return (said, status);
+            }
+            sleep(Duration::from_millis(30));
+        }
+        self.ask(command)
+    }
+
     /// Makes a change, or says why the daemon did not.
     pub fn apply(&mut self, change: &Change) -> Result<(), String> {
         for command in change.commands() {
-            let (said, status) = self.ask(&command);
+            let (said, status) = self.ask_until_free(&command);
             if status != 0 {
                 self.ask(Change::END);
                 return Err(format!("{command}: {status} {said}"));

@@ -36,14 +36,19 @@ fn kept(name: &str, of: &[&[u8]], make: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("{name}-{}", Digest::of(&of.concat()).to_string().replace(':', "-")));
     if !path.exists() {
-        for old in fs::read_dir(folder).unwrap().map(|old| old.unwrap()) {
-            if old.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
-                fs::remove_dir_all(old.path()).unwrap();
+        // Tests that need the same wait for the one that makes it.
+        let lock = fs::File::create(folder.join(format!("{name}.lock"))).unwrap();
+        lock.lock().unwrap();
+        if !path.exists() {
+            for old in fs::read_dir(folder).unwrap().map(|old| old.unwrap()) {
+                if old.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
+                    fs::remove_dir_all(old.path()).unwrap();
+                }
             }
+            let new = tempfile::tempdir_in(folder).unwrap();
+            make(new.path());
+            fs::rename(new.keep(), &path).unwrap();
         }
-        let new = tempfile::tempdir_in(folder).unwrap();
-        make(new.path());
-        fs::rename(new.keep(), &path).unwrap();
     }
     path
 }

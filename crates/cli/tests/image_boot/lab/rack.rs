@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use super::kept;
 use crate::common::{LEAF, agent, folder, ichor};
 use crate::machines::frr::Frr;
 use crate::machines::lab::{Machine, wait_for};
+use crate::machines::vm::qemu;
 
 /// The node's address.
 pub const ADDRESS: &str = "10.12.10.1";
@@ -108,24 +109,16 @@ pub struct Guest<'r> {
 }
 
 impl<'r> Guest<'r> {
-    /// Whoever is killed takes those below along: the test, the one who watches the time, qemu.
     fn new(rack: &'r Rack, firmware: &[String]) -> Self {
         let (folder, sessions) = (tempfile::tempdir().unwrap(), rack.sessions());
         let console = fs::File::create(folder.path().join("console")).unwrap();
-        let with_parent = ["setpriv", "--pdeathsig", "KILL"];
         let volume = format!("if=none,id=cidata,media=cdrom,readonly=on,file={}", rack.volume().display());
-        let qemu = Command::new("nsenter")
-            .args(["--net", "--target", rack.leaf.pid()])
-            .args(with_parent)
-            .args(["timeout", "--signal", "KILL", &PATIENCE.to_string()])
-            .args(with_parent)
-            .args(["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"])
-            .args(["-smp", "2", "-m", "1024", "-nodefaults", "-display", "none", "-no-reboot"])
-            .args(["-serial", "stdio", "-drive", &volume, "-device", "ide-cd,drive=cidata,bus=ide.1"])
+        let qemu = qemu(&["nsenter", "--net", "--target", rack.leaf.pid()], PATIENCE)
+            .args(["-machine", "q35", "-m", "1024"])
+            .args(["-drive", &volume, "-device", "ide-cd,drive=cidata,bus=ide.1"])
             .args(["-netdev", "tap,id=port,ifname=eth0,script=no,downscript=no"])
             .args(["-device", &format!("virtio-net-pci,netdev=port,mac={PORT},romfile=")])
             .args(firmware)
-            .stdin(Stdio::null())
             .stdout(console.try_clone().unwrap())
             .stderr(console)
             .spawn()

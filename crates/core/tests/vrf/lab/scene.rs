@@ -1,5 +1,5 @@
 //! Nodes between their routers, each with a speaker behind a VRF: what a cluster file says, built.
-#![expect(clippy::disallowed_methods, reason = "what is emulated is slow, and there are two processors")]
+#![expect(clippy::disallowed_methods, reason = "what waits for timers waits for all of them at once")]
 
 use std::thread;
 
