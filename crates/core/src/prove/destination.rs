@@ -211,7 +211,7 @@ impl Found {
 }
 
 /// AS number of a speaker, if the node takes this prefix from it.
-fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
+pub(crate) fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
     if !workload.families.contains(&Family::of(net)) {
         return Err(Absence::Family);
     }

@@ -74,6 +74,11 @@ impl Subject {
         Self { network, faults, speaker_faults, graph, destinations }
     }
 
+    /// The same sessions in a network of which something else is other.
+    pub(crate) fn with_network(&self, network: Network, plan: &Plan) -> Self {
+        Self::with(network, plan, self.faults.clone(), self.speaker_faults.clone())
+    }
+
     /// The same fabric with one node as it is in another. `plan` is the other's.
     #[must_use]
     pub fn with_node_of(self, other: &Self, node: usize, plan: &Plan) -> Self {

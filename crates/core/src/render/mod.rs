@@ -17,4 +17,4 @@ pub mod platform_network;
 pub mod routing;
 pub mod schematic;
 pub mod topology;
-mod xml;
+pub(crate) mod xml;

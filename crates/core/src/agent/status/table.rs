@@ -67,7 +67,7 @@ fn session(told: &Told) -> Vec<String> {
         told.with.to_string(),
         session.asn.map(|asn| asn.to_string()).unwrap_or_default(),
         session.state.to_string(),
-        session.uptime.map(duration).unwrap_or_default(),
+        session.uptime.map(table::duration).unwrap_or_default(),
         session.received.to_string(),
         session.sent.to_string(),
         session.bfd.map(|up| if up { "up" } else { "down" }.to_owned()).unwrap_or_default(),
@@ -76,15 +76,4 @@ fn session(told: &Told) -> Vec<String> {
 
 fn yes(is: bool) -> String {
     if is { "yes" } else { "no" }.to_owned()
-}
-
-/// A time in its two largest units.
-fn duration(seconds: u64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
-        (0, _, _) => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{days}d {}h", hours % 24),
-    }
 }

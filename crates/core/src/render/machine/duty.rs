@@ -7,10 +7,12 @@ use super::{Ground, RenderError};
 use crate::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
 use crate::agent::wiring::Carried;
 use crate::cluster::section::{Backend, Carrier, Isolation, LogLevel, Routing};
+use crate::model::Cluster;
 use crate::plan::backend::watches_health;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
-use crate::render::routing;
+use crate::render::routing::{self, Fetch};
 use crate::routing::Protected;
+use crate::rules::attachment::Attachments;
 use crate::talos::secrets::agent_certificate;
 
 /// The name of the file.
@@ -26,20 +28,46 @@ pub fn of(
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
-    let backend = plan.backend.value;
-    if backend == Backend::Native || carrier(plan) != Carrier::Ichor {
+    if plan.backend.value == Backend::Native || carrier(plan) != Carrier::Ichor {
         return Ok(None);
     }
-    let Some(model) = model(ground, protected, node)? else { return Ok(None) };
+    let Ground { cluster, attachments, secret, .. } = ground;
+    let duty = rehearsed(Script { cluster, attachments, secret }, protected, node);
+    let status = status(ground, node, routing, stage);
+    match (duty, status) {
+        (Ok(duty), Ok(status)) => Ok(duty.map(|duty| Duty { carried: carried(node, stage), status, ..duty })),
+        (duty, status) => Err(duty.err().into_iter().flatten().chain(status.err()).collect()),
+    }
+}
+
+/// What a duty is made from when it needs none of the cluster's own secrets.
+#[derive(Clone, Copy)]
+pub struct Script<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// The files the cluster names.
+    pub attachments: &'a Attachments,
+    /// Fetches a secret that the file refers to.
+    pub secret: &'a Fetch<'a>,
+}
+
+/// The duty that an agent would have on a node whose addresses are there, with any backend: the state is served on the node
+/// alone. None where the node does not route.
+pub fn rehearsed(
+    script: Script<'_>,
+    protected: &Protected,
+    node: &NodePlan,
+) -> Result<Option<Duty>, Vec<RenderError>> {
+    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
+        return Ok(None);
+    };
+    let backend = plan.backend.value;
+    let Some(model) = model(script.cluster, protected, node)? else { return Ok(None) };
     let mut refusals = Vec::new();
-    let passwords = routing::passwords(&model, ground.secret, &mut refusals);
+    let passwords = routing::passwords(&model, script.secret, &mut refusals);
     let mut errors = told(node, refusals);
-    let template = template(ground.attachments, routing, backend).unwrap_or_else(|reason| {
+    let template = template(script.attachments, routing, backend).unwrap_or_else(|reason| {
         errors.push(RenderError::new(node.path(routing::TEMPLATE), reason));
-        None
-    });
-    let status = status(ground, node, routing, stage).unwrap_or_else(|error| {
-        errors.push(error);
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
@@ -57,11 +85,11 @@ pub fn of(
         backend,
         speech: Speech::Model(Box::new(meant)),
         mtu: mtu(plan, routing),
-        carried: carried(node, stage),
+        carried: Vec::new(),
         health: health(node),
         drain: node.settings.drain.value() == Some(true),
         log: routing.agent.get().and_then(|agent| agent.log.value()).unwrap_or(LogLevel::Info),
-        status,
+        status: None,
     };
     if errors.is_empty() { Ok(Some(duty)) } else { Err(errors) }
 }

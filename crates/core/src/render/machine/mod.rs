@@ -34,6 +34,7 @@ use crate::talos::secrets::Bundle;
 use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
 use crate::talos::{encode, load, release};
 
+pub use duty::{Script, rehearsed};
 pub use patches::{PatchTexts, sealed_patches};
 
 /// What configurations are made from.

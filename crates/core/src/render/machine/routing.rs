@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, duty};
 use crate::cluster::section::{Backend, Carrier, Routing};
+use crate::model::Cluster;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::routing::{self, Order, Refusal, Routers, Service, Template, native};
 use crate::routing::{Model, Protected};
@@ -19,7 +20,7 @@ pub fn service(
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
-    let Some(model) = model(ground, protected, node)? else { return Ok(None) };
+    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
@@ -30,11 +31,11 @@ pub fn service(
 }
 
 pub(super) fn model(
-    ground: Ground<'_>,
+    cluster: &Cluster,
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<Option<Model>, Vec<RenderError>> {
-    Model::of(ground.cluster, node, protected).map_err(|error| {
+    Model::of(cluster, node, protected).map_err(|error| {
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
@@ -75,7 +76,7 @@ fn documents(
     if !native && carrier(plan) != Carrier::Official {
         return Ok(Vec::new());
     }
-    let Some(model) = model(ground, protected, node)? else { return Ok(Vec::new()) };
+    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(Vec::new()) };
     if native {
         return native::documents(&model, node, stage).map_err(|refusals| told(node, refusals));
     }

@@ -166,6 +166,15 @@ pub(super) fn authority(
     pair(to_be_signed.sign(&key)?, &key)
 }
 
+/// Makes a certificate that stands for itself, for a server whose callers do not judge it.
+pub fn self_signed(
+    organization: &str,
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+) -> Result<Pair, IssueError> {
+    authority(KeyKind::P256, Some(organization), rng, now)
+}
+
 /// Makes a certificate for a user of Talos' API with these roles, signed by the authority `os`.
 ///
 /// The key is of the authority's own kind, which is Ed25519 in every bundle that Talos made.

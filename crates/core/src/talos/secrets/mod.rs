@@ -21,7 +21,7 @@ pub use admin::{
 };
 pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
 pub use certificate::{
-    CertificateError, IssueError, admin_certificate, agent_certificate, client_certificate,
+    CertificateError, IssueError, admin_certificate, agent_certificate, client_certificate, self_signed,
 };
 pub use check::{Warning, pair_warnings};
 pub use import::{ImportError, from_config};

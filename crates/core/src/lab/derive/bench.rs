@@ -1,0 +1,162 @@
+//! Cables: one for each session that is found on a port.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::{Differs, Order, lan, port_of};
+use crate::lab::scene::{Cable, Machine, Plug, Port};
+use crate::plan::cable::Cables;
+use crate::plan::{NodePlan, Stage};
+use crate::routing::Network;
+use crate::routing::fabric::Found;
+use crate::routing::network::{End, Session};
+
+/// Machines, and the cables between them.
+#[derive(Default)]
+pub(super) struct Bench {
+    pub machines: Vec<Machine>,
+    pub cables: Vec<Cable>,
+    /// The kernel's names of the nodes' links, by the node's name and that of the plan.
+    links: BTreeMap<(String, String), String>,
+    /// The address that a node was given in the place of a DHCP server's, by its name and the router's address.
+    pub given: BTreeMap<(String, IpAddr), IpAddr>,
+}
+
+impl Bench {
+    /// Cables all sessions. Routers are the first machines, and nodes follow, both as in the network.
+    pub fn wire(&mut self, order: Order<'_>, network: &Network, differs: &mut Differs) {
+        let cables = Cables::of(order.cluster);
+        for Session(one, other) in &network.sessions {
+            let Some(far) = port_of(&network.at(*other).found) else { continue };
+            let far = (machine_of(network, *other), plain(far, network, *other));
+            let ends = match *one {
+                End::Node(node, _) => self.node_ends(order, network, &cables, node, *one, far),
+                End::Router(..) => {
+                    let name = port_of(&network.at(*one).found).unwrap_or_default();
+                    let near = self.port(machine_of(network, *one), plain(name, network, *one));
+                    Some((name.to_owned(), [near, self.port(far.0, far.1)]))
+                }
+            };
+            if let Some((name, ends)) = ends {
+                self.plug(format!("{}:{name}", network.name(*one)), &ends);
+            }
+        }
+        lan::lay_all(order, network, self, differs);
+    }
+
+    /// Both ends of the cable of a node's session on a port, with the port's name. It does not lead to `far` where the file says
+    /// otherwise.
+    fn node_ends(
+        &mut self,
+        order: Order<'_>,
+        network: &Network,
+        cables: &Cables<'_>,
+        node: usize,
+        end: End,
+        far: (usize, Port),
+    ) -> Option<(String, [Plug; 2])> {
+        let model = &network.nodes[node];
+        let plan = &order.plan.nodes[model.nth];
+        let name = port_of(&network.at(end).found)?;
+        let near = self.node_port(plan, network.routers.len() + node, name)?;
+        let elsewhere = cables.nodes.get(&(plan.nth, name)).and_then(|(router, port)| {
+            let nth = network.routers.iter().position(|known| known.name == *router)?;
+            Some((nth, named(port, network.routers[nth].vrf.clone())))
+        });
+        let (machine, port) = elsewhere.unwrap_or(far);
+        Some((name.to_owned(), [near, self.port(machine, port)]))
+    }
+
+    /// A port of a node by its name in the plan; none where it has no such link.
+    pub fn node_port(&mut self, plan: &NodePlan, machine: usize, name: &str) -> Option<Plug> {
+        let links = plan.links(Stage::Final);
+        let known = plan.ports.iter().position(|port| port.name.as_str() == name);
+        let link = links.iter().find(|link| link.name.as_str() == name);
+        if known.is_none() && link.is_none() {
+            return None;
+        }
+        let mac = known.and_then(|nth| plan.ports[nth].mac.as_ref()).map(|mac| mac.value);
+        // The agent finds a port by its MAC address, as on a machine whose ports the kernel names.
+        let kernel = match (known, mac) {
+            (Some(nth), Some(_)) => format!("eth{nth}"),
+            _ => name.to_owned(),
+        };
+        self.links.insert((plan.name.to_string(), name.to_owned()), kernel.clone());
+        let alias = (kernel != name).then(|| name.to_owned());
+        let mtu = link.and_then(|link| link.mtu).map(|mtu| mtu.0);
+        Some(self.port(machine, Port { alias, mac, mtu, ..named(&kernel, None) }))
+    }
+
+    /// A port of a machine: the one of this name, if it is there already.
+    pub fn port(&mut self, machine: usize, port: Port) -> Plug {
+        let ports = &mut self.machines[machine].ports;
+        let nth = ports.iter().position(|known| known.name == port.name).unwrap_or_else(|| {
+            ports.push(port);
+            ports.len() - 1
+        });
+        Plug { machine, port: nth }
+    }
+
+    /// Puts ports on one cable: a new one, or the one that some of them are on already.
+    pub fn plug(&mut self, name: String, ends: &[Plug]) {
+        let known = self.cables.iter().position(|cable| cable.ends.iter().any(|end| ends.contains(end)));
+        let nth = known.unwrap_or_else(|| {
+            self.cables.push(Cable { name, ends: Vec::new() });
+            self.cables.len() - 1
+        });
+        for end in ends {
+            let elsewhere = self.cables.iter().any(|cable| cable.ends.contains(end));
+            if !elsewhere {
+                self.cables[nth].ends.push(*end);
+            }
+        }
+    }
+
+    /// A name that no machine has.
+    pub fn free_name(&self, name: &str) -> String {
+        let taken = |name: &str| self.machines.iter().any(|machine| machine.name == name);
+        let numbered = (2..).map(|number| format!("{name}{number}"));
+        std::iter::once(name.to_owned())
+            .chain(numbered)
+            .find(|name| !taken(name))
+            .expect("numbers do not end")
+    }
+
+    /// What the daemon at an end calls the other.
+    pub fn peer(&self, network: &Network, end: End) -> String {
+        let name = network.name(end).to_owned();
+        match &network.at(end).found {
+            Found::Port { name: port, .. } => {
+                self.links.get(&(name, port.to_string())).cloned().unwrap_or_else(|| port.to_string())
+            }
+            Found::Address { address, source } => {
+                // Of a node with an unknown address a router knows but where it connects to.
+                let node = network.sessions.iter().find(|Session(_, other)| *other == end).map(|it| it.0);
+                let given = node.and_then(|node| self.given.get(&(network.name(node).to_owned(), *address)));
+                given.filter(|_| *source == Some(*address)).unwrap_or(address).to_string()
+            }
+        }
+    }
+}
+
+/// The number of the machine at an end.
+fn machine_of(network: &Network, end: End) -> usize {
+    match end {
+        End::Router(router, _) => router,
+        End::Node(node, _) => network.routers.len() + node,
+    }
+}
+
+/// The port of a router.
+fn plain(name: &str, network: &Network, end: End) -> Port {
+    let vrf = match end {
+        End::Router(router, _) => network.routers[router].vrf.clone(),
+        End::Node(..) => None,
+    };
+    named(name, vrf)
+}
+
+/// A port of which nothing is known but its name.
+pub(super) fn named(name: &str, vrf: Option<String>) -> Port {
+    Port { name: name.to_owned(), alias: None, mac: None, mtu: None, vrf, addresses: Vec::new() }
+}

@@ -1,0 +1,102 @@
+//! The host outside: on one network with every router, with addresses of its own for the way through each of them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::Order;
+use super::bench::Bench;
+use crate::lab::scene::{Door, Machine, Part, Port};
+use crate::routing::Network;
+
+/// Networks that are for such tests (RFC 2544, RFC 5180), and others for clusters that have these.
+const V4: [&str; 3] = ["198.18.0.0/16", "198.19.0.0/16", "172.31.0.0/16"];
+const V6: [&str; 3] = ["2001:2::/64", "2001:2:0:1::/64", "fd00:1c40:2::/64"];
+
+/// Addresses of each family for each door: packets of each take ways of their own.
+const SOURCES: u16 = 8;
+
+/// Its name, and that of its network and of everyone's port there.
+const NAME: &str = "outside";
+
+/// Adds the host and its network.
+pub(super) fn add(order: Order<'_>, network: &Network, bench: &mut Bench) {
+    let used = used(order, network, bench);
+    let free = |nets: [&str; 3]| {
+        let mut nets = nets.into_iter().map(|net| net.parse::<IpNet>().expect("a prefix"));
+        let last = nets.clone().next_back();
+        nets.find(|net| !used.iter().any(|other| overlap(*net, *other))).or(last).expect("three of them")
+    };
+    let (IpNet::V4(v4), IpNet::V6(v6)) = (free(V4), free(V6)) else { unreachable!("one of each family") };
+    let mut doors = Vec::new();
+    let mut plugs = Vec::new();
+    for (nth, router) in (0_u16..).zip(&network.routers) {
+        let through = [address4(v4, 0, nth + 1), address6(v6, 0, nth + 1)];
+        let port = Port { vrf: router.vrf.clone(), ..port(&through, v4, v6) };
+        plugs.push(bench.port(usize::from(nth), port));
+        let sources = (1..=SOURCES).flat_map(|one| [address4(v4, nth + 1, one), address6(v6, nth + 1, one)]);
+        doors.push(Door {
+            router: router.name.clone(),
+            through: through.to_vec(),
+            sources: sources.collect(),
+        });
+    }
+    let sources: Vec<IpAddr> = doors.iter().flat_map(|door| door.sources.iter().copied()).collect();
+    let name = bench.free_name(NAME);
+    bench.machines.push(Machine {
+        name,
+        part: Part::Outside { doors },
+        vrfs: Vec::new(),
+        dummies: Vec::new(),
+        addresses: Vec::new(),
+        ports: Vec::new(),
+        gateways: Vec::new(),
+    });
+    let machine = bench.machines.len() - 1;
+    plugs.push(bench.port(machine, port(&sources, v4, v6)));
+    bench.plug(NAME.to_owned(), &plugs);
+}
+
+fn port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> Port {
+    let long = |address: &IpAddr| {
+        let length = if address.is_ipv4() { v4.prefix_len() } else { v6.prefix_len() };
+        IpNet::new(*address, length).expect("the length of the network")
+    };
+    Port {
+        name: NAME.to_owned(),
+        alias: None,
+        mac: None,
+        mtu: None,
+        vrf: None,
+        addresses: addresses.iter().map(long).collect(),
+    }
+}
+
+fn address4(net: Ipv4Net, door: u16, one: u16) -> IpAddr {
+    let low = (u32::from(door) << 8) | u32::from(one);
+    Ipv4Addr::from(u32::from(net.network()) | low).into()
+}
+
+fn address6(net: Ipv6Net, door: u16, one: u16) -> IpAddr {
+    let low = (u128::from(door) << 16) | u128::from(one);
+    Ipv6Addr::from(u128::from(net.network()) | low).into()
+}
+
+/// What the cluster has.
+fn used(order: Order<'_>, network: &Network, bench: &Bench) -> Vec<IpNet> {
+    let cluster = &order.plan.cluster;
+    let pools = cluster.pools.iter().flat_map(|(_, nets)| nets).map(|net| net.value);
+    let inside = cluster.pods.value.iter().chain(&cluster.services.value).copied();
+    let own = cluster.node.iter().chain(cluster.loopback.iter()).map(|(net, _)| net);
+    let routers =
+        network.routers.iter().flat_map(|router| &router.addresses).map(|address| IpNet::from(*address));
+    let machines = bench.machines.iter().flat_map(|machine| {
+        let still = machine.addresses.iter().map(|(_, net)| *net);
+        still.chain(machine.ports.iter().flat_map(|port| port.addresses.iter().copied()))
+    });
+    pools.chain(inside).chain(own).chain(routers).chain(machines).collect()
+}
+
+fn overlap(one: IpNet, other: IpNet) -> bool {
+    one.contains(&other) || other.contains(&one)
+}

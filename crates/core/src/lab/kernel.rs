@@ -1,0 +1,109 @@
+//! The kernel's routes as `ip -json route` tells them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use super::state::Paths;
+
+/// Who else puts routes into a table: links, people and router advertisements. All others are routing daemons.
+const NOT_DAEMONS: [&str; 5] = ["kernel", "boot", "static", "ra", "redirect"];
+
+/// A route as iproute2 writes it.
+#[derive(Debug, Deserialize)]
+struct Route {
+    dst: String,
+    protocol: Option<String>,
+    #[serde(default)]
+    metric: u64,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    nexthops: Vec<serde_json::Value>,
+}
+
+/// Something that is not a list of routes.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// No JSON, or other than it was.
+    #[error("cannot understand the routes that `ip -json route` tells")]
+    Json(#[from] serde_json::Error),
+    /// A destination that is none.
+    #[error("`{0}` is neither a prefix nor an address")]
+    Destination(String),
+}
+
+/// What routing daemons have put into a table: prefixes with their number of paths. What drops packets leads nowhere and is left
+/// out. `v6` says which family was asked for: `default` is a route of either.
+pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, Paths>, RouteError> {
+    // Without any route iproute2 writes nothing at all in some releases.
+    let listed: Vec<Route> = if json.trim().is_empty() { Vec::new() } else { serde_json::from_str(json)? };
+    let mut best: BTreeMap<IpNet, (u64, usize)> = BTreeMap::new();
+    for route in listed {
+        let protocol = route.protocol.as_deref().unwrap_or("boot");
+        if NOT_DAEMONS.contains(&protocol) || route.kind.is_some_and(|kind| kind != "unicast") {
+            continue;
+        }
+        let net = destination(&route.dst, v6).ok_or(RouteError::Destination(route.dst))?;
+        let paths = route.nexthops.len().max(1);
+        // Of IPv6, some daemons install every path as a route of its own, with the same metric.
+        let known = best.entry(net).or_insert((route.metric, 0));
+        match route.metric.cmp(&known.0) {
+            std::cmp::Ordering::Less => *known = (route.metric, paths),
+            std::cmp::Ordering::Equal => known.1 += paths,
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+    Ok(best.into_iter().map(|(net, (_, paths))| (net, Paths::By(paths))).collect())
+}
+
+fn destination(text: &str, v6: bool) -> Option<IpNet> {
+    match text {
+        "default" if v6 => "::/0".parse().ok(),
+        "default" => "0.0.0.0/0".parse().ok(),
+        _ => text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(json: &str, v6: bool) -> Vec<(String, Paths)> {
+        routes(json, v6).unwrap().into_iter().map(|(net, paths)| (net.to_string(), paths)).collect()
+    }
+
+    #[test]
+    fn next_hops_of_daemons_are_counted() {
+        let json = r#"[
+            {"dst":"default","protocol":"bgp","metric":20,"flags":[],"nexthops":[{"via":{"family":"inet6","host":"fe80::1"},"dev":"eth0"},{"via":{"family":"inet6","host":"fe80::2"},"dev":"eth1"}]},
+            {"dst":"10.0.0.2","via":{"family":"inet6","host":"fe80::1"},"dev":"eth0","protocol":"bgp","metric":20,"flags":[]},
+            {"dst":"198.18.0.0/16","dev":"out","protocol":"kernel","scope":"link","flags":[]},
+            {"type":"blackhole","dst":"10.0.0.0/8","protocol":"bird","flags":[]}]"#;
+
+        assert_eq!(
+            told(json, false),
+            [("0.0.0.0/0".to_owned(), Paths::By(2)), ("10.0.0.2/32".to_owned(), Paths::By(1))]
+        );
+    }
+
+    #[test]
+    fn paths_that_are_routes_of_their_own_are_counted_and_worse_ones_not() {
+        let json = r#"[
+            {"dst":"fd00::1","gateway":"fe80::1","dev":"eth0","protocol":"bird","metric":32,"flags":[],"pref":"medium"},
+            {"dst":"fd00::1","gateway":"fe80::2","dev":"eth1","protocol":"bird","metric":32,"flags":[],"pref":"medium"},
+            {"dst":"fd00::1","gateway":"fe80::3","dev":"eth2","protocol":"bird","metric":1024,"flags":[],"pref":"medium"},
+            {"dst":"default","gateway":"fe80::1","dev":"eth0","protocol":"ra","metric":1024,"flags":[],"pref":"medium"}]"#;
+
+        assert_eq!(told(json, true), [("fd00::1/128".to_owned(), Paths::By(2))]);
+    }
+
+    #[test]
+    fn no_routes_are_no_error_and_nonsense_is_one() {
+        assert_eq!(told("", false), []);
+        assert!(routes("[{\"dst\":\"nowhere\",\"protocol\":\"bgp\"}]", false).is_err());
+        assert!(routes("Cannot find device", false).is_err());
+    }
+}

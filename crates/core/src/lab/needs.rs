@@ -1,0 +1,21 @@
+//! What a scene needs of the kernel.
+
+use super::scene::{Part, Scene};
+use crate::agent::duty::{Duty, Speech};
+use crate::routing::Domain;
+
+impl Scene {
+    /// Whether it has VRFs: of routers, or between nodes and their speakers.
+    pub fn needs_vrf(&self) -> bool {
+        self.machines.iter().any(|machine| match &machine.part {
+            Part::Node { agent, .. } => speaks_in_vrf(agent),
+            Part::Router { .. } | Part::Outside { .. } => !machine.vrfs.is_empty(),
+        })
+    }
+}
+
+fn speaks_in_vrf(agent: &str) -> bool {
+    let Ok(duty) = Duty::parse(agent) else { return false };
+    let Speech::Model(meant) = duty.speech else { return false };
+    meant.model.workload.is_some_and(|workload| matches!(workload.domain, Domain::Vrf { .. }))
+}

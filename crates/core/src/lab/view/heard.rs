@@ -1,0 +1,73 @@
+//! What a machine says of itself.
+
+use ipnet::IpNet;
+
+use crate::agent::{Session, Status, Trouble};
+
+/// What was heard of one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard {
+    /// What its daemon or its agent says, or why that says nothing.
+    pub said: Result<Said, String>,
+    /// What its speaker says, or why it says nothing; none without a speaker.
+    pub speaker: Option<Result<Vec<Session>, String>>,
+    /// The routes that BGP gave its kernel.
+    pub routes: Vec<Route>,
+    /// Bytes that its processes keep for themselves.
+    pub memory: u64,
+}
+
+/// Who speaks for a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// A router's FRR.
+    Router(Vec<Session>),
+    /// A node's agent.
+    Node(Box<Status>),
+    /// Nobody: the machine is there, and that is all.
+    Here,
+}
+
+impl Said {
+    /// The session with a neighbour of this name: a port, or an address; and what is wrong with it, where somebody judges.
+    pub fn session(&self, peer: &str) -> Option<(&Session, Option<&Trouble>)> {
+        // A neighbour out of a range is known by the address it was found at.
+        let is_of = |session: &Session| session.peer == peer || session.address.as_deref() == Some(peer);
+        match self {
+            Self::Router(sessions) => sessions.iter().find(|session| is_of(session)).map(|it| (it, None)),
+            Self::Node(status) => {
+                let told = status.sessions.iter().find(|told| is_of(&told.session))?;
+                Some((&told.session, told.trouble.as_ref()))
+            }
+            Self::Here => None,
+        }
+    }
+}
+
+/// A route of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// Where to.
+    pub prefix: IpNet,
+    /// Its table.
+    pub table: u32,
+    /// By how many ways at once.
+    pub paths: usize,
+}
+
+impl Heard {
+    /// A machine of which nothing is known but why.
+    pub fn nothing(why: impl Into<String>) -> Self {
+        Self { said: Err(why.into()), speaker: None, routes: Vec::new(), memory: 0 }
+    }
+
+    /// Why it is not ready; none when it is.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let speaker = || self.speaker.as_ref()?.as_ref().err().cloned();
+        match &self.said {
+            Err(why) => Some(why.clone()),
+            Ok(Said::Node(status)) => status.health().err().or_else(speaker),
+            Ok(Said::Router(_) | Said::Here) => speaker(),
+        }
+    }
+}

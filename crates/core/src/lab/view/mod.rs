@@ -1,0 +1,160 @@
+//! What is seen of a lab that runs: every session from both ends, every machine, and by how many paths routers reach what.
+//!
+//! [`View::of`] puts together a [`Scene`] and what was [`Heard`] of each machine. It is told as [`Tables`] and as JSON;
+//! [`changes`] are what happened between two of them.
+//!
+//! Not here: asking machines, which is `crates/cli`.
+
+mod change;
+mod cut;
+mod heard;
+mod paths;
+mod sides;
+pub mod speaker;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use serde::Serialize;
+
+use super::scene::{Machine, Part, Scene};
+use crate::agent::session::State;
+use crate::moment::Moment;
+pub use change::{Change, Mood, changes};
+pub use cut::{Carrier, Cut};
+pub use heard::{Heard, Route, Said};
+pub use tables::Tables;
+
+/// What is seen of a lab at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct View {
+    /// The lab's name.
+    pub lab: String,
+    /// When it was so.
+    pub time: Moment,
+    /// Whether all that shall stand stands.
+    pub stands: bool,
+    /// Every session, in the order of the scene.
+    pub sessions: Vec<SeenSession>,
+    /// Every machine, in the order of the scene.
+    pub machines: Vec<SeenMachine>,
+    /// What routers have routes to, and what they should.
+    pub prefixes: Vec<Prefix>,
+    /// Cables that do not carry.
+    pub cut: Vec<Cut>,
+}
+
+/// A session, from both ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenSession {
+    /// One end: a node, or the first of two routers.
+    pub one: Side,
+    /// The other.
+    pub other: Side,
+    /// Whether it stands, and BFD with it.
+    pub stands: bool,
+    /// Why it shall not stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// What one end says of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// Name of the machine; of a speaker, `cp1:metallb`.
+    pub name: String,
+    /// What its daemon calls the other end.
+    pub peer: String,
+    /// How far it is; none where nobody tells.
+    pub state: Option<State>,
+    /// Seconds since it was established.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<u64>,
+    /// Prefixes that came in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<u32>,
+    /// Prefixes that went out; a speaker does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u32>,
+    /// Whether BFD says the path works; none without BFD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bfd: Option<bool>,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// What helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenMachine {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub part: &'static str,
+    /// Why it is not ready; none when it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// How many IPv4 routes BGP gave its kernel.
+    pub ipv4: usize,
+    /// How many IPv6 routes.
+    pub ipv6: usize,
+    /// Bytes that its processes keep for themselves.
+    pub memory: u64,
+}
+
+/// Something routers have routes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prefix {
+    /// Where to.
+    pub prefix: IpNet,
+    /// The machines that have it.
+    pub of: Vec<String>,
+    /// By how many paths each router reaches it; none for one that does not.
+    pub paths: BTreeMap<String, usize>,
+}
+
+impl View {
+    /// Puts together what was heard of the scene's machines, each in its place.
+    pub fn of(lab: &str, scene: &Scene, heard: &[Heard], cut: Vec<Cut>, time: Moment) -> Self {
+        let sessions = sides::sessions(scene, heard);
+        let machines: Vec<_> =
+            scene.machines.iter().zip(heard).map(|(it, heard)| machine(it, heard)).collect();
+        let stands = sessions.iter().all(|it| it.stands || it.fault.is_some())
+            && machines.iter().all(|it| it.trouble.is_none());
+        let prefixes = paths::prefixes(scene, heard);
+        Self { lab: lab.to_owned(), time, stands, sessions, machines, prefixes, cut }
+    }
+
+    /// How many of the sessions that shall stand do, and how many they are.
+    pub fn standing(&self) -> (usize, usize) {
+        let meant = self.sessions.iter().filter(|it| it.fault.is_none());
+        (meant.clone().filter(|it| it.stands).count(), meant.count())
+    }
+
+    /// The view as JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("keys are texts, and no value can fail to be written")
+    }
+}
+
+fn machine(machine: &Machine, heard: &Heard) -> SeenMachine {
+    let of = |v4: bool| heard.routes.iter().filter(|it| matches!(it.prefix, IpNet::V4(_)) == v4).count();
+    SeenMachine {
+        name: machine.name.clone(),
+        part: match machine.part {
+            Part::Router { .. } => "router",
+            Part::Node { .. } => "node",
+            Part::Outside { .. } => "outside",
+        },
+        trouble: heard.trouble(),
+        ipv4: of(true),
+        ipv6: of(false),
+        memory: heard.memory,
+    }
+}

@@ -1,0 +1,62 @@
+//! By how many paths routers reach what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::{Heard, Prefix, Route};
+use crate::agent::route::MAIN;
+use crate::lab::scene::{Machine, Part, Scene};
+
+/// What routers have routes to; and what speakers announce, whether anybody heard it or not.
+pub(super) fn prefixes(scene: &Scene, heard: &[Heard]) -> Vec<Prefix> {
+    let mut found: BTreeMap<IpNet, BTreeMap<String, usize>> = BTreeMap::new();
+    for machine in &scene.machines {
+        if let Part::Node { speaker: Some(speaker), .. } = &machine.part {
+            found.extend(speaker.announces.iter().map(|net| (net.trunc(), BTreeMap::new())));
+        }
+    }
+    for (machine, heard) in scene.machines.iter().zip(heard) {
+        let Some(table) = table(machine) else { continue };
+        for Route { prefix, paths, .. } in heard.routes.iter().filter(|route| route.table == table) {
+            found.entry(*prefix).or_default().insert(machine.name.clone(), *paths);
+        }
+    }
+    let owners = owners(scene);
+    let of = |prefix: &IpNet| owners.get(prefix).into_iter().flatten().map(|it| (*it).to_owned()).collect();
+    found.into_iter().map(|(prefix, paths)| Prefix { prefix, of: of(&prefix), paths }).collect()
+}
+
+/// The table of a router's sessions; none for what is no router.
+fn table(machine: &Machine) -> Option<u32> {
+    match &machine.part {
+        Part::Router { vrf: Some(vrf), .. } => {
+            machine.vrfs.iter().find(|(name, _)| name == vrf).map(|(_, table)| *table)
+        }
+        Part::Router { vrf: None, .. } => Some(MAIN),
+        Part::Node { .. } | Part::Outside { .. } => None,
+    }
+}
+
+/// Who has an address: by itself, as its loopback, or because its speaker announces it.
+fn owners(scene: &Scene) -> BTreeMap<IpNet, BTreeSet<&str>> {
+    let mut owners: BTreeMap<IpNet, BTreeSet<&str>> = BTreeMap::new();
+    for machine in &scene.machines {
+        let ports = machine.ports.iter().flat_map(|port| &port.addresses);
+        let own = machine.addresses.iter().map(|(_, net)| net).chain(ports);
+        let mut nets: Vec<IpNet> = own.flat_map(|net| [net.trunc(), host(net.addr())]).collect();
+        if let Part::Node { speaker, sources, .. } = &machine.part {
+            nets.extend(speaker.iter().flat_map(|speaker| &speaker.announces).map(IpNet::trunc));
+            nets.extend(sources.iter().copied().map(host));
+        }
+        for net in nets {
+            owners.entry(net).or_default().insert(&machine.name);
+        }
+    }
+    owners
+}
+
+fn host(address: IpAddr) -> IpNet {
+    IpNet::from(address)
+}

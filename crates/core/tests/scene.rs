@@ -1,0 +1,190 @@
+//! Scenes: what is built of a cluster file on one machine, compared with `golden-scene/`.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use common::{Below, assert_same, cases, folder, planned_case};
+use ichor_core::agent::duty::{Duty, Speech};
+use ichor_core::cluster::value::SoftwareVersion;
+use ichor_core::lab::scene::{Machine, Part};
+use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::prove::Subject;
+use ichor_core::render::machine::RenderError;
+use ichor_core::rules::attachment::Attachments;
+
+/// A Debian 13 whose kernel has everything.
+fn trixie() -> Here {
+    let release = |text| Some(SoftwareVersion::parse(text).unwrap());
+    Here { frr: release("10.3"), bird: release("2.17.1"), gobgp: release("3.36.0"), vrf: true, dummy: true }
+}
+
+fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<RenderError>> {
+    let (cluster, plan) = planned_case(case, "ichor.yaml");
+    let subject = Subject::of(&cluster, &plan).unwrap();
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut Below(case.to_owned()));
+    let secret = |_: &_| Ok("a-password".to_owned());
+    Scene::of(Order {
+        cluster: &cluster,
+        plan: &plan,
+        subject: &subject,
+        attachments: &attachments,
+        secret: &secret,
+        here,
+    })
+}
+
+/// The examples in which something routes, and the cases of their own.
+fn all() -> Vec<PathBuf> {
+    let examples = ["bird", "cilium", "gobgp", "metallb", "namespace", "native"];
+    let examples = examples.map(|name| folder("../../../examples").join(name));
+    examples.into_iter().chain(cases("scene")).collect()
+}
+
+fn made(name: &str) -> Scene {
+    let case = all().into_iter().find(|case| case.ends_with(name)).unwrap();
+    scene(&case, &trixie()).unwrap()
+}
+
+/// A scene for people.
+fn told(scene: &Scene) -> String {
+    let mut text = format!("{}\n", scene.cluster);
+    for line in &scene.differs {
+        writeln!(text, "differs: {line}").unwrap();
+    }
+    for machine in &scene.machines {
+        tell(&mut text, machine);
+    }
+    for cable in &scene.cables {
+        let ends = cable.ends.iter().map(|end| {
+            let machine = &scene.machines[end.machine];
+            format!(" {}:{}", machine.name, machine.ports[end.port].name)
+        });
+        writeln!(text, "cable {}:{}", cable.name, ends.collect::<String>()).unwrap();
+    }
+    for session in &scene.sessions {
+        let end = |end: &ichor_core::lab::scene::SessionEnd| format!("{} to {}", end.name, end.peer);
+        let bfd = if session.bfd { ", BFD" } else { "" };
+        let fault = session.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
+        writeln!(text, "session {}, {}{bfd}{fault}", end(&session.one), end(&session.other)).unwrap();
+    }
+    text
+}
+
+fn tell(text: &mut String, machine: &Machine) {
+    let list = |nets: &[ipnet::IpNet]| {
+        nets.iter().flat_map(|net| [" ".to_owned(), net.to_string()]).collect::<String>()
+    };
+    writeln!(text, "\n{}", machine.name).unwrap();
+    match &machine.part {
+        Part::Router { conf, vrf, .. } => {
+            let instance = conf.lines().find(|line| line.starts_with("router bgp ")).unwrap_or_default();
+            writeln!(text, "  {instance}, vrf {vrf:?}").unwrap();
+        }
+        Part::Node { backend, agent, health, speaker, sources } => {
+            let duty = Duty::parse(agent).unwrap();
+            let Speech::Model(meant) = duty.speech else { panic!("a build says what is meant") };
+            let domain = meant.model.workload.map(|workload| workload.domain);
+            writeln!(text, "  {backend}, health {health:?}, sources {sources:?}, {domain:?}").unwrap();
+            if let Some(speaker) = speaker {
+                let (announces, refused) = (list(&speaker.announces), list(&speaker.refused));
+                writeln!(text, "  {} announces{announces}, in vain{refused}", speaker.name).unwrap();
+            }
+        }
+        Part::Outside { doors } => {
+            for door in doors {
+                let sources = (door.sources.first().unwrap(), door.sources.last().unwrap());
+                writeln!(text, "  by {} {:?} from {sources:?}", door.router, door.through).unwrap();
+            }
+        }
+    }
+    for (name, mtu) in &machine.dummies {
+        writeln!(text, "  dummy {name} {mtu:?}").unwrap();
+    }
+    for (link, net) in &machine.addresses {
+        writeln!(text, "  {link} {net}").unwrap();
+    }
+    for port in machine.ports.iter().filter(|port| port.name != "outside" || port.vrf.is_some()) {
+        let mac = port.mac.map(|mac| mac.to_string());
+        let (alias, mtu, vrf) = (&port.alias, port.mtu, &port.vrf);
+        writeln!(text, "  {} {alias:?} {mac:?} {mtu:?} {vrf:?}{}", port.name, list(&port.addresses)).unwrap();
+    }
+    for gateway in &machine.gateways {
+        writeln!(text, "  default via {gateway}").unwrap();
+    }
+}
+
+#[test]
+fn every_case_is_built_as_before() {
+    for case in all() {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let scene = scene(&case, &trixie()).unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+
+        assert_same(&folder("golden-scene").join(format!("{name}.txt")), &told(&scene));
+    }
+}
+
+#[test]
+fn a_scene_can_be_written_down_and_read_again() {
+    for case in all() {
+        let scene = scene(&case, &trixie()).unwrap();
+
+        let text = serde_json::to_string(&scene).unwrap();
+
+        assert_eq!(serde_json::from_str::<Scene>(&text).unwrap(), scene);
+    }
+}
+
+#[test]
+fn every_port_is_on_one_cable_and_every_name_is_taken_once() {
+    for case in all() {
+        let scene = scene(&case, &trixie()).unwrap();
+
+        let mut plugs: Vec<_> =
+            scene.cables.iter().flat_map(|cable| &cable.ends).map(|end| (end.machine, end.port)).collect();
+        let count = plugs.len();
+        plugs.sort_unstable();
+        plugs.dedup();
+        assert_eq!(plugs.len(), count, "{}", scene.cluster);
+        let mut names: Vec<_> = scene.machines.iter().map(|machine| &machine.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), scene.machines.len());
+        assert!(scene.cables.iter().all(|cable| cable.ends.len() > 1), "{:?}", scene.cables);
+    }
+}
+
+#[test]
+fn only_clusters_with_vrfs_need_them() {
+    let needs: Vec<_> = ["metallb", "cilium", "bird", "namespace", "gobgp", "native", "fabric"]
+        .into_iter()
+        .filter(|name| made(name).needs_vrf())
+        .collect();
+
+    assert_eq!(needs, ["metallb", "cilium", "bird"]);
+}
+
+#[test]
+fn what_a_speaker_announces_is_what_its_node_takes() {
+    for case in all() {
+        for machine in scene(&case, &trixie()).unwrap().machines {
+            let Part::Node { agent, speaker: Some(speaker), .. } = &machine.part else { continue };
+            let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+            let filter = meant.model.workload.unwrap().filter;
+
+            assert!(!speaker.announces.is_empty() && !speaker.refused.is_empty(), "{}", machine.name);
+            assert!(speaker.announces.iter().all(|net| filter.admits(*net)), "{speaker:?}");
+            assert!(!speaker.refused.iter().any(|net| filter.admits(*net)), "{speaker:?}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_without_dummies_is_told() {
+    let case = folder("../../../examples/metallb");
+
+    let scene = scene(&case, &Here { dummy: false, ..trixie() }).unwrap();
+
+    assert!(scene.differs.iter().any(|line| line.contains("no dummy links")), "{:?}", scene.differs);
+}
