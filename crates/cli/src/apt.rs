@@ -16,30 +16,77 @@ const LICENCES: &str = "base-files";
 /// Suites that have no updates of their own.
 const ROLLING: [&str; 4] = ["sid", "unstable", "testing", "experimental"];
 
-/// Fetches a package of a suite and everything it needs, and returns where the files are in `folder`.
-pub(crate) fn download(
-    folder: &Path,
-    suite: &str,
-    package: &str,
+/// apt with a suite of Debian's, in a folder that is its own.
+pub(crate) struct Apt<'f> {
+    folder: &'f Path,
     arch: Arch,
-) -> anyhow::Result<Vec<PathBuf>> {
-    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if suite.is_empty() || suite.starts_with('-') || !suite.bytes().all(is_letter) {
-        bail!("`{}` is no suite of Debian's; want one such as trixie", suite.escape_debug());
+    /// What to do on a machine without apt.
+    instead: &'static str,
+}
+
+impl<'f> Apt<'f> {
+    /// Asks which packages there are.
+    pub(crate) fn open(
+        folder: &'f Path,
+        suite: &str,
+        arch: Arch,
+        instead: &'static str,
+    ) -> anyhow::Result<Self> {
+        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if suite.is_empty() || suite.starts_with('-') || !suite.bytes().all(is_letter) {
+            bail!("`{}` is no suite of Debian's; want one such as trixie", suite.escape_debug());
+        }
+        for part in ["lists/partial", "archives/partial"] {
+            fs::create_dir_all(folder.join(part))
+                .with_context(|| format!("cannot write {}", folder.display()))?;
+        }
+        for (name, text) in [("status", String::new()), ("sources.list", sources(suite))] {
+            let path = folder.join(name);
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let apt = Self { folder, arch, instead };
+        apt.run("apt-get", &["update"])?;
+        Ok(apt)
     }
-    let archives = folder.join("archives");
-    for part in ["lists/partial", "archives/partial"] {
-        fs::create_dir_all(folder.join(part))
-            .with_context(|| format!("cannot write {}", folder.display()))?;
+
+    /// Fetches a package and everything it needs, and returns where the files are.
+    pub(crate) fn fetch_with_needs(&self, package: &str) -> anyhow::Result<Vec<PathBuf>> {
+        self.run("apt-get", &["install", "--yes", "--download-only", package, LICENCES])?;
+        self.files()
     }
-    for (name, text) in [("status", String::new()), ("sources.list", sources(suite))] {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+
+    /// Fetches packages alone, and returns where the files are.
+    pub(crate) fn fetch(&self, packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+        self.run("apt-get", &[&["download"], packages].concat())?;
+        self.files()
     }
-    let apt = |words: &[&str]| {
-        let mut command = Command::new("apt-get");
+
+    /// The first package that another depends on.
+    pub(crate) fn first_need(&self, package: &str) -> anyhow::Result<String> {
+        let output = self.run("apt-cache", &["show", "--no-all-versions", package])?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let needs = text.lines().find_map(|line| line.strip_prefix("Depends: "));
+        let first = needs.and_then(|needs| needs.split([' ', ',']).next());
+        first.map(str::to_owned).with_context(|| format!("the package {package} depends on none"))
+    }
+
+    fn archives(&self) -> PathBuf {
+        self.folder.join("archives")
+    }
+
+    fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let archives = self.archives();
+        let files = fs::read_dir(&archives).with_context(|| format!("cannot read {}", archives.display()))?;
+        let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "deb"));
+        files.sort();
+        Ok(files)
+    }
+
+    fn run(&self, program: &str, words: &[&str]) -> anyhow::Result<Output> {
+        let mut command = Command::new(program);
         let set = |key: &str, value: String| ["-o".to_owned(), format!("{key}={value}")];
-        let inside = |name: &str| folder.join(name).display().to_string();
+        let inside = |name: &str| self.folder.join(name).display().to_string();
         command.args(set("Dir::State::status", inside("status")));
         command.args(set("Dir::State::lists", inside("lists")));
         command.args(set("Dir::Cache", inside("")));
@@ -48,21 +95,16 @@ pub(crate) fn download(
         command.args(set("Dir::Etc::sourceparts", "-".to_owned()));
         command.args(set("Dir::Etc::preferences", "-".to_owned()));
         command.args(set("Dir::Etc::preferencesparts", "-".to_owned()));
-        command.args(set("APT::Architecture", arch.to_string()));
-        command.args(set("APT::Architectures", arch.to_string()));
+        command.args(set("APT::Architecture", self.arch.to_string()));
+        command.args(set("APT::Architectures", self.arch.to_string()));
         command.args(set("APT::Sandbox::User", "root".to_owned()));
+        command.args(set("APT::Install-Recommends", "false".to_owned()));
         command.args(set("Debug::NoLocking", "true".to_owned()));
-        command.args(["-qq", "--no-install-recommends"]).args(words);
-        command.env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
-        run(&mut command, &format!("apt-get {}", words[0]))
-    };
-    apt(&["update"])?;
-    apt(&["install", "--yes", "--download-only", package, LICENCES])?;
-    let files = fs::read_dir(&archives).with_context(|| format!("cannot read {}", archives.display()))?;
-    let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "deb"));
-    files.sort();
-    Ok(files)
+        command.arg("-qq").args(words);
+        // Packages that are fetched alone come to the working folder.
+        command.current_dir(self.archives()).env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
+        run(&mut command, &format!("{program} {}", words[0]), self.instead)
+    }
 }
 
 /// Where packages come from: where this machine has its own from, so that a mirror nearby is used here too.
@@ -86,13 +128,11 @@ fn mirror(label: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim_end_matches('/').to_owned()).filter(|line| !line.is_empty())
 }
 
-fn run(command: &mut Command, what: &str) -> anyhow::Result<Output> {
+fn run(command: &mut Command, what: &str, instead: &str) -> anyhow::Result<Output> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!(
-                "there is no apt-get here to fetch packages with; give them with --packages, or an image with --from"
-            )
+            bail!("there is no apt-get here to fetch packages with; {instead}")
         }
         Err(error) => return Err(error).with_context(|| format!("cannot run {what}")),
     };

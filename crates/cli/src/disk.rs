@@ -1,7 +1,7 @@
 //! The files a cluster is made of, on disk.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek as _, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +99,15 @@ pub(crate) fn replace_by(
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
     put(path, fill, 0o644, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+}
+
+/// Replaces `path` as [`replace`] does, by the whole of another file, and with these permissions.
+pub(crate) fn replace_from(path: &Path, mode: u32, from: &mut fs::File) -> Result<(), WriteError> {
+    let fill = |out: &mut dyn Write| {
+        from.rewind()?;
+        std::io::copy(from, out).map(drop)
+    };
+    put(path, fill, mode, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
 }
 
 /// Replaces `path` as [`replace`] does, for nobody else to read.

@@ -11,6 +11,7 @@ mod disk;
 mod http;
 mod identity;
 mod image;
+mod lab;
 mod oci;
 mod press;
 mod progress;

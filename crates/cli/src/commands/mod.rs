@@ -6,12 +6,13 @@ mod completions;
 mod explain;
 mod extension;
 mod image;
+mod lab;
 mod man;
 mod media;
 mod meta;
 mod migrate;
 mod new;
-mod prove;
+pub(crate) mod prove;
 mod schema;
 mod schematic;
 mod secrets;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Show(show::Args),
     Build(build::Args),
     Prove(prove::Args),
+    Lab(lab::Args),
     Migrate(migrate::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
@@ -51,6 +53,7 @@ impl Command {
             Self::Show(args) => show::run(args, out),
             Self::Build(args) => build::run(args, out),
             Self::Prove(args) => prove::run(args, out),
+            Self::Lab(args) => lab::run(args, out),
             Self::Migrate(args) => migrate::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),

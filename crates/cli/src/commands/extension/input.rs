@@ -8,9 +8,12 @@ use ichor_core::cluster::section::Arch;
 use ichor_core::extension::{Recipe, debian};
 use ichor_core::oci::{Image, MOST_UNPACKED, Memory, Root};
 
-use crate::apt;
+use crate::apt::Apt;
 use crate::oci::{self, Place};
 use crate::progress::Progress;
+
+/// What to do without apt.
+const WITHOUT_APT: &str = "give them with --packages, or an image with --from";
 
 /// Where the daemon is taken from, as it is written
 #[derive(Debug, clap::Args)]
@@ -43,7 +46,8 @@ impl Given {
             let folder = tempfile::tempdir().context("cannot make a folder for packages")?;
             let files = {
                 let _progress = Progress::start("fetching packages");
-                apt::download(folder.path(), suite, recipe.package, arch)?
+                let apt = Apt::open(folder.path(), suite, arch, WITHOUT_APT)?;
+                apt.fetch_with_needs(recipe.package)?
             };
             return unpack(&files, arch, format!("Debian {suite}"));
         }

@@ -106,7 +106,10 @@ fn scope(subject: &Subject, args: &Args) -> anyhow::Result<Scope> {
 }
 
 /// What is meant by names.
-fn failures(subject: &Subject, names: &[String]) -> anyhow::Result<Vec<ichor_core::prove::failure::Failure>> {
+pub(crate) fn failures(
+    subject: &Subject,
+    names: &[String],
+) -> anyhow::Result<Vec<ichor_core::prove::failure::Failure>> {
     names
         .iter()
         .map(|name| match subject.failure(name) {

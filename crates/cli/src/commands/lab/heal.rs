@@ -1,0 +1,23 @@
+//! `lab heal`: plug cables in again.
+
+use std::process::ExitCode;
+
+use super::Which;
+use crate::lab::{Lab, hub};
+
+/// Plug in again what was cut; everything when nothing is named
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// Cables, nodes or routers
+    #[arg(value_name = "LINK|NODE")]
+    names: Vec<String>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let lab = Lab::open(args.which.lab.as_deref())?;
+    let ends = if args.names.is_empty() { hub::ends(lab.scene()) } else { hub::called(&lab, &args.names)? };
+    hub::heal(&lab, &ends)?;
+    Ok(ExitCode::SUCCESS)
+}

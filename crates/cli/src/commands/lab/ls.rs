@@ -1,0 +1,58 @@
+//! `lab ls`: which labs there are.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ichor_core::lab::scene::Part;
+use serde_json::json;
+
+use crate::lab::{Place, Record, vm};
+use crate::table;
+
+/// List the labs that run here
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let mut rows = Vec::new();
+    let mut values = Vec::new();
+    for place in Place::all()? {
+        let alive = place.is_alive();
+        let record = Record::read(&place).ok();
+        let scene = record.as_ref().map(|record| &record.scene);
+        let count = |part: fn(&Part) -> bool| {
+            scene.map(|scene| scene.machines.iter().filter(|machine| part(&machine.part)).count())
+        };
+        let nodes = count(|part| matches!(part, Part::Node { .. }));
+        let routers = count(|part| matches!(part, Part::Router { .. }));
+        let file = record.as_ref().map(|record| record.file.display().to_string());
+        let inside = vm::holds(&place);
+        let state = match (alive, inside) {
+            (true, true) => "runs in a virtual machine",
+            (true, false) => "runs",
+            (false, _) => "dead",
+        };
+        let told = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
+        rows.push(vec![
+            place.name().to_owned(),
+            state.to_owned(),
+            told(nodes),
+            told(routers),
+            file.clone().unwrap_or_default(),
+        ]);
+        values.push(json!({
+            "name": place.name(), "alive": alive, "virtual_machine": inside, "nodes": nodes, "routers": routers, "file": file,
+        }));
+    }
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &values)?;
+        writeln!(out)?;
+    } else if !rows.is_empty() {
+        table::print(out, &["LAB", "STATE", "NODES", "ROUTERS", "FILE"], &rows)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

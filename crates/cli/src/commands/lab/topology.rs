@@ -1,0 +1,50 @@
+//! `lab topology`: the same fabric for containerlab.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use ichor_core::prove::crowd;
+use ichor_core::render::fabric::{self, containerlab};
+use ichor_core::routing::Network;
+
+use crate::{project, style};
+
+/// Write the same lab for containerlab
+///
+/// The file refers to what `ichor build` writes: paths in it are from the folder `fabric` of a build.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// File to write; standard output when left out
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(refused) => return refused.report(&args.file, out),
+    };
+    let network = match Network::of(&project.cluster, &project.plan) {
+        Ok(network) => network,
+        Err(errors) => return Ok(super::up::underivable(&errors)),
+    };
+    if fabric::is_empty(&network) {
+        bail!("no node of {} routes: there is no fabric", args.file.display());
+    }
+    let text = containerlab::render(&project.plan, &network);
+    let absent = containerlab::absent(&project.plan, &network);
+    if !absent.is_empty() {
+        style::say(&format!("not in it, because FRR does not run there: {}", crowd(absent)));
+    }
+    match &args.out {
+        Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

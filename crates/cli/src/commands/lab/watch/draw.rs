@@ -1,0 +1,196 @@
+//! The dashboard as it looks: sessions and prefixes above, cables and what happened below.
+
+use ichor_core::lab::View;
+use ichor_core::lab::view::{Mood, SeenSession};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize as _};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Cell, List, ListItem, ListState, Paragraph, Row, Sparkline, Table};
+
+use super::board::Board;
+
+/// From this width on sessions and prefixes are beside each other.
+const WIDE: u16 = 150;
+/// Lines of cables and of the log, at least; on a tall screen a third.
+const BELOW: u16 = 8;
+const KEYS: &str = " ↑↓ cable  c cut  s cut silently  h heal  PgUp PgDn tables  q quit";
+
+/// Draws all of it.
+pub(super) fn draw(board: &mut Board, frame: &mut Frame<'_>) {
+    let [head, spark, middle, below, keys] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(2),
+        Constraint::Min(6),
+        Constraint::Length(BELOW.max(frame.area().height / 3)),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let longest = board.links.iter().map(|link| link.ends.chars().count()).max().unwrap_or(0);
+    // With the mark of the one that is chosen, and the word for one that is cut.
+    let cables = u16::try_from(longest + 8).unwrap_or(u16::MAX).min(below.width / 2);
+    let [links, log] =
+        Layout::horizontal([Constraint::Length(cables), Constraint::Fill(1)]).spacing(1).areas(below);
+    self::head(board, frame, head);
+    self::spark(board, frame, spark);
+    if let Some(view) = &board.view {
+        let parts = [Constraint::Fill(1), Constraint::Fill(1)];
+        let [left, right] = if middle.width >= WIDE {
+            Layout::horizontal(parts).spacing(1).areas(middle)
+        } else {
+            Layout::vertical(parts).areas(middle)
+        };
+        board.above = sessions(view, board.above, frame, left).max(prefixes(view, board.above, frame, right));
+    }
+    self::links(board, frame, links);
+    self::log(board, frame, log);
+    frame.render_widget(Line::from(KEYS).dim(), keys);
+}
+
+fn head(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+    let line = match &board.view {
+        None => Line::from(format!(" {}: looking …", board.name)).bold(),
+        Some(view) => {
+            let colour = if view.stands { Color::Green } else { Color::Red };
+            Line::from(vec![
+                Span::styled(" ● ", colour),
+                Span::raw(view.summary()).bold(),
+                Span::raw(format!("  {}", clock(&view.time.to_string()))).dim(),
+            ])
+        }
+    };
+    frame.render_widget(line, area);
+}
+
+/// The time of day of a moment.
+fn clock(moment: &str) -> &str {
+    moment.split('T').nth(1).unwrap_or(moment).trim_end_matches('Z')
+}
+
+/// How many sessions stood, the latest at the right.
+fn spark(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+    let most = board.view.as_ref().map_or(1, |view| view.standing().1.max(1) as u64);
+    let skipped = board.history.len().saturating_sub(usize::from(area.width));
+    let colour = if board.stands() { Color::Green } else { Color::Yellow };
+    let bars = Sparkline::default().data(board.history.iter().skip(skipped).copied()).max(most).style(colour);
+    frame.render_widget(bars, area);
+}
+
+fn titled(title: String) -> Block<'static> {
+    Block::new()
+        .borders(Borders::TOP)
+        .border_style(Style::new().dim())
+        .title(Line::from(title).not_dim().bold())
+}
+
+/// Draws sessions, those that do not stand first; gives how many rows are above the screen.
+fn sessions(view: &View, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
+    let (heading, rows) = view.tables().sessions;
+    let mut rows: Vec<_> = view.sessions.iter().zip(rows).collect();
+    rows.sort_by_key(|(session, _)| session.stands || session.fault.is_some());
+    let styled = rows.into_iter().map(|(session, row)| {
+        let mut cells: Vec<Cell<'_>> = row.into_iter().map(Cell::from).collect();
+        cells[1] = std::mem::take(&mut cells[1]).style(colour(session));
+        Row::new(cells)
+    });
+    let widths = [
+        Constraint::Fill(3),
+        Constraint::Fill(2),
+        Constraint::Length(8),
+        Constraint::Length(4),
+        Constraint::Length(4),
+        Constraint::Length(4),
+    ];
+    table(" sessions ", heading, styled.collect(), &widths, above, frame, area)
+}
+
+fn colour(session: &SeenSession) -> Style {
+    let tried = session.one.state.max(session.other.state).is_some_and(|state| state.to_string() != "Idle");
+    match (session.stands, &session.fault) {
+        (true, _) => Color::Green.into(),
+        (false, Some(_)) => Style::new().dim(),
+        (false, None) if tried => Color::Yellow.into(),
+        (false, None) => Color::Red.into(),
+    }
+}
+
+/// Draws prefixes and paths; gives how many rows are above the screen.
+fn prefixes(view: &View, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
+    let (heading, rows) = view.tables().prefixes;
+    let styled = rows.into_iter().map(|row| {
+        let cell = |text: String| match text.as_str() {
+            "–" => Cell::from(text).red(),
+            _ => Cell::from(text),
+        };
+        Row::new(row.into_iter().map(cell).collect::<Vec<_>>())
+    });
+    let mut widths = vec![Constraint::Fill(2), Constraint::Fill(1)];
+    let columns =
+        heading.iter().skip(2).map(|name| u16::try_from(name.chars().count().max(6)).unwrap_or(u16::MAX));
+    widths.extend(
+        columns.map(|width| if heading.len() == 3 { Constraint::Fill(2) } else { Constraint::Length(width) }),
+    );
+    let rows = styled.collect();
+    table(" prefixes and paths ", heading, rows, &widths, above, frame, area)
+}
+
+fn table(
+    title: &str,
+    heading: Vec<String>,
+    rows: Vec<Row<'_>>,
+    widths: &[Constraint],
+    above: usize,
+    frame: &mut Frame<'_>,
+    area: Rect,
+) -> usize {
+    // A line for the title, one for the heading.
+    let room = usize::from(area.height.saturating_sub(2));
+    let above = above.min(rows.len().saturating_sub(room));
+    let below = rows.len().saturating_sub(room + above);
+    let title = match (above, below) {
+        (0, 0) => title.to_owned(),
+        (0, below) => format!("{title}({below} more below) "),
+        (above, 0) => format!("{title}({above} above) "),
+        (above, below) => format!("{title}({above} above, {below} below) "),
+    };
+    let shown: Vec<Row<'_>> = rows.into_iter().skip(above).collect();
+    let heading = Row::new(heading).style(Style::new().dim());
+    frame.render_widget(
+        Table::new(shown, widths).header(heading).column_spacing(1).block(titled(title)),
+        area,
+    );
+    above
+}
+
+/// Draws the cables; those that are cut are red.
+fn links(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+    let items = board.links.iter().map(|link| match board.cut(link) {
+        None => ListItem::new(link.ends.clone()),
+        Some(cut) => {
+            let how = if cut.silent { "lost" } else { "cut" };
+            ListItem::new(format!("{how}: {}", link.ends)).style(Color::Red)
+        }
+    });
+    let cut = board.view.as_ref().map_or(0, |view| view.cut.len());
+    let title = if cut == 0 { " cables ".to_owned() } else { format!(" cables, {cut} cut ") };
+    let list = List::new(items).highlight_symbol("▶ ").highlight_style(Modifier::BOLD).block(titled(title));
+    let mut state = ListState::default().with_selected(Some(board.selected));
+    frame.render_stateful_widget(list, area, &mut state);
+}
+
+/// Draws what happened, the latest at the end.
+fn log(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+    let room = usize::from(area.height.saturating_sub(1));
+    let skipped = board.log.len().saturating_sub(room);
+    let line = |(time, change): &(Option<ichor_core::moment::Moment>, ichor_core::lab::view::Change)| {
+        let colour = match change.mood {
+            Mood::Good => Color::Green,
+            Mood::Bad => Color::Red,
+            Mood::Note => Color::Yellow,
+        };
+        let time = time.map(|time| clock(&time.to_string()).to_owned()).unwrap_or_default();
+        Line::from(vec![Span::raw(format!("{time} ")).dim(), Span::styled(change.words.clone(), colour)])
+    };
+    let lines: Vec<Line<'_>> = board.log.iter().skip(skipped).map(line).collect();
+    frame.render_widget(Paragraph::new(lines).block(titled(" what happened ".to_owned())), area);
+}

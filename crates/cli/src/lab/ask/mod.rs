@@ -1,0 +1,194 @@
+//! Asks the machines of a lab how it is with them: daemons and agents by their sockets, the kernel by netlink, all machines at once.
+//!
+//! Nothing is started for that but gobgp, which is asked only when there may be news. What it all means is in `core`.
+
+mod memory;
+mod netlink;
+mod speaker;
+mod vty;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ichor_core::agent::session::State;
+use ichor_core::agent::status::With;
+use ichor_core::agent::{Session, Status, frr};
+use ichor_core::lab::View;
+use ichor_core::lab::scene::Part;
+use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
+use ichor_core::moment::Moment;
+use nix::sched::{CloneFlags, setns};
+
+use super::{Lab, hub};
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How many machines are asked at once.
+const AT_ONCE: usize = 8;
+/// At one look of so many, a speaker is asked without a reason, and memory is counted.
+const SELDOM: usize = 10;
+
+/// Whoever looks at a lab, again and again.
+pub(crate) struct Ear<'l> {
+    lab: &'l Lab,
+    looks: usize,
+    memory: Vec<u64>,
+    speakers: Vec<Option<Known>>,
+}
+
+/// What a speaker last said, and what the node said of their session then.
+#[derive(Clone)]
+struct Known {
+    said: Result<Vec<Session>, String>,
+    node: Option<State>,
+}
+
+impl<'l> Ear<'l> {
+    /// Somebody who has not looked yet.
+    pub(crate) fn new(lab: &'l Lab) -> Self {
+        let machines = lab.scene().machines.len();
+        Self { lab, looks: 0, memory: vec![0; machines], speakers: vec![None; machines] }
+    }
+
+    /// Looks at everything.
+    pub(crate) fn look(&mut self) -> View {
+        if self.looks.is_multiple_of(SELDOM) {
+            self.memory = memory::of(&self.lab.record.machines);
+        }
+        let heard = self.hear();
+        self.looks += 1;
+        let scene = self.lab.scene();
+        View::of(self.lab.place.name(), scene, &heard, cuts(self.lab), now())
+    }
+
+    /// Asks every machine, some at once.
+    fn hear(&mut self) -> Vec<Heard> {
+        let machines = self.lab.scene().machines.len();
+        let (next, answers) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(machines)));
+        let this = &*self;
+        thread::scope(|threads| {
+            for _ in 0..AT_ONCE.min(machines) {
+                threads.spawn(|| {
+                    while let Some(nth) =
+                        Some(next.fetch_add(1, Ordering::Relaxed)).filter(|nth| *nth < machines)
+                    {
+                        let answer = this.machine(nth);
+                        answers.lock().expect("nobody panics with it").push((nth, answer));
+                    }
+                });
+            }
+        });
+        let mut answers = answers.into_inner().expect("nobody panics with it");
+        answers.sort_by_key(|(nth, _)| *nth);
+        let mut heard = Vec::with_capacity(machines);
+        for (nth, (answer, speaker)) in answers {
+            self.speakers[nth] = speaker;
+            heard.push(answer);
+        }
+        heard
+    }
+
+    /// Asks one machine. The thread is in the machine's network afterwards.
+    fn machine(&self, nth: usize) -> (Heard, Option<Known>) {
+        let pid = self.lab.record.machines[nth];
+        let part = &self.lab.scene().machines[nth].part;
+        let said = said(self.lab, nth);
+        let routes = enter(pid).and_then(|()| netlink::routes());
+        let (said, routes) = match routes {
+            Ok(routes) => (said, routes),
+            // Without its network there is no machine.
+            Err(error) => (Err(format!("is not there: {error}")), Vec::new()),
+        };
+        let speaks = matches!(part, Part::Node { speaker: Some(_), .. });
+        let known = speaks.then(|| self.speaker(nth, said.as_ref().ok()));
+        let speaker = known.clone().map(|known| known.said);
+        (Heard { said, speaker, routes, memory: self.memory[nth] }, known)
+    }
+
+    /// What a speaker says, or said when there is no news.
+    fn speaker(&self, nth: usize, said: Option<&Said>) -> Known {
+        let session = |status: &Status| {
+            let told = status.sessions.iter().find(|told| told.with == With::Speaker)?;
+            Some(told.session.state)
+        };
+        let node = match said {
+            Some(Said::Node(status)) => session(status),
+            _ => None,
+        };
+        match &self.speakers[nth] {
+            Some(known)
+                if known.node == node && known.said.is_ok() && !(self.looks + nth).is_multiple_of(SELDOM) =>
+            {
+                known.clone()
+            }
+            _ => Known { said: speaker::ask(self.lab, nth, now().unix()), node },
+        }
+    }
+}
+
+/// The time.
+fn now() -> Moment {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    Moment::from_unix(seconds).expect("this program is not run after the year 9999")
+}
+
+/// Moves this thread into the network of a process.
+pub(crate) fn enter(pid: i32) -> io::Result<()> {
+    Ok(setns(File::open(format!("/proc/{pid}/ns/net"))?, CloneFlags::CLONE_NEWNET)?)
+}
+
+/// What a machine's daemon or agent says, or why it says nothing.
+pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, String> {
+    let pid = lab.record.machines[nth];
+    match lab.scene().machines[nth].part {
+        Part::Router { .. } => router(pid).map(Said::Router),
+        Part::Node { .. } => node(pid).map(|status| Said::Node(Box::new(status))),
+        Part::Outside { .. } => Ok(Said::Here),
+    }
+}
+
+/// What a router's FRR says of its sessions.
+fn router(pid: i32) -> Result<Vec<Session>, String> {
+    let neighbors =
+        vty::ask(pid, "bgpd", frr::NEIGHBORS).map_err(|error| format!("bgpd does not answer: {error}"))?;
+    // Without BFD there is no such daemon.
+    let peers = vty::ask(pid, "bfdd", frr::PEERS).ok();
+    frr::sessions(&neighbors, peers.as_deref()).map_err(|error| error.to_string())
+}
+
+/// What a node's agent says.
+fn node(pid: i32) -> Result<Status, String> {
+    let read = || {
+        let mut stream = UnixStream::connect(format!("/proc/{pid}/root/run/ichor/status.sock"))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        io::Result::Ok(text)
+    };
+    let text = read().map_err(|error| format!("the agent does not answer: {error}"))?;
+    match Status::find(&text) {
+        Some(Ok(status)) => Ok(status),
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err("the agent does not say how it is".to_owned()),
+    }
+}
+
+/// The cables that do not carry, by their ports in the hub.
+fn cuts(lab: &Lab) -> Vec<Cut> {
+    let hub = lab.record.hub;
+    let ports = thread::scope(|threads| {
+        let ports = threads.spawn(move || enter(hub).and_then(|()| netlink::ports()));
+        ports.join().expect("it does not panic")
+    });
+    let Ok(ports) = ports else { return Vec::new() };
+    Cut::all(lab.scene(), |cable, end| match ports.get(&hub::port(cable, end)) {
+        Some(port) if !port.up => Carrier::Down,
+        Some(port) if !port.bridged => Carrier::Lost,
+        _ => Carrier::Whole,
+    })
+}

@@ -1,0 +1,166 @@
+//! Routes and ports of the network that this thread is in, by netlink.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd as _;
+
+use ichor_core::lab::view::Route;
+use ipnet::IpNet;
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::sys::socket::{
+    AddressFamily as Domain, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
+
+/// The longest part of an answer; the kernel's are 32 KiB.
+const PART: usize = 64 * 1024;
+
+/// A port, as far as cables are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Port {
+    pub up: bool,
+    pub bridged: bool,
+}
+
+/// The routes that daemons installed, each once: of several for one prefix and table, that with the lowest metric.
+pub(super) fn routes() -> io::Result<Vec<Route>> {
+    let mut found = Vec::new();
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family;
+        for answer in dump(RouteNetlinkMessage::GetRoute(request))? {
+            if let RouteNetlinkMessage::NewRoute(message) = answer {
+                found.extend(route(&message));
+            }
+        }
+    }
+    Ok(best(found))
+}
+
+/// The ports by their names.
+pub(super) fn ports() -> io::Result<HashMap<String, Port>> {
+    let answers = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let named = answers.into_iter().filter_map(|answer| match answer {
+        RouteNetlinkMessage::NewLink(message) => port(&message),
+        _ => None,
+    });
+    Ok(named.collect())
+}
+
+/// Asks for all there is.
+fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    let kernel = socket(Domain::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+    let mut message = NetlinkMessage::from(question);
+    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    sendto(kernel.as_raw_fd(), &bytes, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    let (mut answers, mut part) = (Vec::new(), vec![0; PART]);
+    loop {
+        let length = recv(kernel.as_raw_fd(), &mut part, MsgFlags::empty())?;
+        if !take(&part[..length], &mut answers)? {
+            return Ok(answers);
+        }
+    }
+}
+
+/// Takes the messages of one part; false when nothing follows.
+fn take(mut part: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+    while !part.is_empty() {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(part).map_err(io::Error::other)?;
+        let length = usize::try_from(message.header.length).map_err(io::Error::other)?;
+        match message.payload {
+            NetlinkPayload::Done(_) => return Ok(false),
+            NetlinkPayload::Error(error) => return Err(error.to_io()),
+            NetlinkPayload::InnerMessage(answer) => answers.push(answer),
+            _ => {}
+        }
+        part = part.get(length.next_multiple_of(4).max(16)..).unwrap_or_default();
+    }
+    Ok(true)
+}
+
+/// A route that a daemon installed, with its metric.
+fn route(message: &RouteMessage) -> Option<(u32, Route)> {
+    let daemons = [RouteProtocol::Bgp, RouteProtocol::Bird, RouteProtocol::Zebra];
+    if message.header.kind != RouteType::Unicast || !daemons.contains(&message.header.protocol) {
+        return None;
+    }
+    let (mut table, mut metric, mut paths) = (u32::from(message.header.table), 0, 1);
+    let mut to = None;
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Table(number) => table = *number,
+            RouteAttribute::Priority(number) => metric = *number,
+            RouteAttribute::MultiPath(hops) => paths = hops.len(),
+            RouteAttribute::Destination(RouteAddress::Inet(address)) => to = Some(IpAddr::from(*address)),
+            RouteAttribute::Destination(RouteAddress::Inet6(address)) => to = Some(IpAddr::from(*address)),
+            _ => {}
+        }
+    }
+    let everywhere: IpAddr = match message.header.address_family {
+        AddressFamily::Inet6 => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        _ => std::net::Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let prefix = IpNet::new(to.unwrap_or(everywhere), message.header.destination_prefix_length).ok()?;
+    Some((metric, Route { prefix, table, paths }))
+}
+
+/// Of each prefix in each table the route that is taken. Ways of IPv6 that were added one by one come as routes of their own.
+fn best(mut found: Vec<(u32, Route)>) -> Vec<Route> {
+    found.sort_by_key(|(metric, route)| (route.table, route.prefix, *metric));
+    let mut best: Vec<(u32, Route)> = Vec::new();
+    for (metric, route) in found {
+        match best.last_mut().filter(|(_, last)| (last.table, last.prefix) == (route.table, route.prefix)) {
+            Some((least, last)) if *least == metric => last.paths += route.paths,
+            Some(_) => {}
+            None => best.push((metric, route)),
+        }
+    }
+    best.into_iter().map(|(_, route)| route).collect()
+}
+
+fn port(message: &LinkMessage) -> Option<(String, Port)> {
+    let name = message.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(name.clone()),
+        _ => None,
+    })?;
+    let bridged =
+        message.attributes.iter().any(|attribute| matches!(attribute, LinkAttribute::Controller(_)));
+    Some((name, Port { up: message.header.flags.contains(LinkFlags::Up), bridged }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_route_with_the_lowest_metric_is_taken() {
+        let route = |prefix: &str, table, paths| Route { prefix: prefix.parse().unwrap(), table, paths };
+        let found = vec![
+            (20, route("10.0.0.1/32", 254, 3)),
+            (17, route("10.0.0.1/32", 254, 2)),
+            (20, route("10.0.0.1/32", 100, 4)),
+            (20, route("fd00::1/128", 254, 1)),
+            (20, route("fd00::1/128", 254, 1)),
+        ];
+
+        let taken = best(found);
+
+        assert_eq!(
+            taken,
+            [route("10.0.0.1/32", 100, 4), route("10.0.0.1/32", 254, 2), route("fd00::1/128", 254, 2)]
+        );
+    }
+
+    #[test]
+    fn the_loopback_is_a_port() {
+        let ports = ports().unwrap();
+
+        assert!(!ports["lo"].bridged);
+    }
+}

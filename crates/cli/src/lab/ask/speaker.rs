@@ -1,0 +1,21 @@
+//! A speaker, by GoBGP's own client: its API is gRPC, for which nothing else in this program has a use.
+
+use std::process::Stdio;
+
+use ichor_core::agent::Session;
+use ichor_core::lab::view::speaker;
+
+use crate::lab::{Lab, services};
+
+/// What the speaker of a machine says of its sessions.
+pub(super) fn ask(lab: &Lab, machine: usize, now: u64) -> Result<Vec<Session>, String> {
+    let target = format!("unix://{}", services::SPEAKER);
+    let mut command = lab.enter(machine);
+    command.args(["gobgp", "--target", &target, "--json", "neighbor"]);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("gobgp: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&[&output.stderr[..], &output.stdout].concat()).trim().to_owned();
+        return Err(format!("the speaker does not answer: {}", said.lines().next().unwrap_or_default()));
+    }
+    speaker::sessions(&String::from_utf8_lossy(&output.stdout), now).map_err(|error| error.to_string())
+}

@@ -1,0 +1,146 @@
+//! Something of a lab that is made to fail, and works again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use ichor_core::lab::verdict::Cut;
+use ichor_core::prove::Subject;
+use ichor_core::prove::failure::Failure;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::services::{SPEAKER, SPEAKER_CONF};
+use super::{Lab, LabError, hub};
+
+/// What could not be made to fail, or to work again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FaultError {
+    #[error("`{0}` is more than one thing in a lab; name a link such as `cp1:fab0`")]
+    Between(String),
+    #[error("the speaker of {0} does not run; `ichor lab up --replace` builds the lab anew")]
+    NoSpeaker(String),
+    #[error("cannot cut or heal {name}")]
+    Cable { name: String, source: io::Error },
+    #[error("cannot stop or start the speaker of {name}")]
+    Speaker { name: String, source: io::Error },
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
+/// Something that does not work. It does again when this is dropped.
+pub(crate) struct Fault<'l> {
+    lab: &'l Lab,
+    name: String,
+    what: Option<What>,
+}
+
+enum What {
+    /// Cables, at these ends.
+    Cables(Vec<hub::End>),
+    /// A speaker that hangs.
+    Hung(Pid),
+    /// A speaker that closed its session: which machine, and what it calls the node.
+    Closed(usize, String),
+}
+
+impl<'l> Fault<'l> {
+    /// Makes something fail.
+    pub(crate) fn make(
+        lab: &'l Lab,
+        subject: &Subject,
+        failure: Failure,
+        cut: Cut,
+    ) -> Result<Self, FaultError> {
+        let name = subject.name(failure);
+        let what = match failure {
+            Failure::Between(..) => return Err(FaultError::Between(name)),
+            Failure::Vertex(_) | Failure::Link(_) => {
+                let ends = hub::called(lab, std::slice::from_ref(&name))?;
+                hub::cut(lab, &ends, cut == Cut::Silent)
+                    .map_err(|source| FaultError::Cable { name: name.clone(), source })?;
+                What::Cables(ends)
+            }
+            Failure::Speaker(node) => {
+                let node = subject.network.nodes[node as usize].name.to_string();
+                speaker(lab, &node, &name, cut)?
+            }
+        };
+        Ok(Self { lab, name, what: Some(what) })
+    }
+
+    /// Makes it work again.
+    pub(crate) fn heal(mut self) -> Result<(), FaultError> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Result<(), FaultError> {
+        let name = self.name.clone();
+        match self.what.take() {
+            None => Ok(()),
+            Some(What::Cables(ends)) => {
+                hub::heal(self.lab, &ends).map_err(|source| FaultError::Cable { name, source })
+            }
+            Some(What::Hung(pid)) => {
+                let told = kill(pid, Signal::SIGCONT);
+                told.map_err(|errno| FaultError::Speaker { name, source: errno.into() })
+            }
+            Some(What::Closed(machine, peer)) => tell(self.lab, machine, &peer, "enable")
+                .map_err(|source| FaultError::Speaker { name, source }),
+        }
+    }
+}
+
+impl Drop for Fault<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.undo() {
+            crate::style::say(&format!("{error}; `ichor lab heal` plugs every cable in again"));
+        }
+    }
+}
+
+/// Makes a speaker hang, which nobody is told; or close its session.
+fn speaker(lab: &Lab, node: &str, name: &str, cut: Cut) -> Result<What, FaultError> {
+    let machine = lab.machine(node)?;
+    let wrong = |source| FaultError::Speaker { name: name.to_owned(), source };
+    if cut == Cut::Carrier {
+        let session = lab.scene().sessions.iter().find(|session| session.other.name == name);
+        let peer = session.map(|session| session.other.peer.clone());
+        let peer = peer.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
+        tell(lab, machine, &peer, "disable").map_err(wrong)?;
+        return Ok(What::Closed(machine, peer));
+    }
+    let pid = process(lab.record.machines[machine]).map_err(wrong)?;
+    let pid = pid.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
+    kill(pid, Signal::SIGSTOP).map_err(|errno| wrong(errno.into()))?;
+    Ok(What::Hung(pid))
+}
+
+/// Tells a speaker to close the session with its node, or to open it again.
+fn tell(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
+    let mut command = lab.enter(machine);
+    command.args(["gobgp", "--target", &format!("unix://{SPEAKER}"), "neighbor", peer, what]);
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
+
+/// The process of the speaker in the machine with this first process.
+fn process(first: i32) -> io::Result<Option<Pid>> {
+    let namespace = |pid: &Path| fs::read_link(pid.join("ns/pid")).ok();
+    let own = namespace(&PathBuf::from(format!("/proc/{first}")));
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|_| own.is_some() && namespace(&path) == own) else { continue };
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        if words.any(|word| word == SPEAKER_CONF.as_bytes()) {
+            return Ok(Some(Pid::from_raw(number)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,74 @@
+//! What stands for the API server on a node: it answers the health check of anycast addresses with yes.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ichor_core::talos::secrets::self_signed;
+use rand_core::OsRng;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, Stream};
+
+use crate::sealed;
+
+/// How long a caller may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Listens where a URL of this machine points to, and answers until the machine ends.
+pub(crate) fn answer(url: &str) -> io::Result<()> {
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| io::Error::other(format!("{url} is no URL")))?;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let place = if has_port { authority.to_owned() } else { format!("{authority}:{usual}") };
+    let listener = TcpListener::bind(place)?;
+    let tls = if scheme == "https" { Some(Arc::new(tls()?)) } else { None };
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let tls = tls.clone();
+            thread::spawn(move || drop(serve(stream, tls)));
+        }
+    });
+    Ok(())
+}
+
+fn serve(mut stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    match tls {
+        None => say_yes(&mut stream),
+        Some(config) => {
+            let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
+            say_yes(&mut Stream::new(&mut connection, &mut stream))?;
+            connection.send_close_notify();
+            connection.write_tls(&mut stream).map(drop)
+        }
+    }
+}
+
+/// Reads a question to the empty line at its end, and answers.
+fn say_yes(stream: &mut (impl Read + Write)) -> io::Result<()> {
+    let mut asked = Vec::new();
+    let mut part = [0; 1024];
+    while !asked.windows(4).any(|bytes| bytes == b"\r\n\r\n") && asked.len() < 16 * 1024 {
+        match stream.read(&mut part)? {
+            0 => return Ok(()),
+            count => asked.extend_from_slice(&part[..count]),
+        }
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n")?;
+    stream.flush()
+}
+
+fn tls() -> io::Result<ServerConfig> {
+    let pair = self_signed("ichor lab", &mut OsRng, sealed::now()).map_err(io::Error::other)?;
+    let certificate = CertificateDer::from_pem_slice(pair.crt.text().as_bytes()).map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from_pem_slice(pair.key.text().as_bytes()).map_err(io::Error::other)?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+    builder.with_no_client_auth().with_single_cert(vec![certificate], key).map_err(io::Error::other)
+}

@@ -1,0 +1,202 @@
+//! The network in which a lab's cables are: a bridge for each, and a port on it for each end.
+//!
+//! A cable is cut by taking its ports down, which the machines at its ends see; silently, by taking them off the bridge.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+
+use ichor_core::cluster::nearest::nearest;
+use ichor_core::lab::Scene;
+use ichor_core::lab::scene::{Cable, Machine, Part, Plug};
+
+use super::{Lab, LabError};
+
+/// The metric of routes that Talos makes.
+const METRIC: u32 = 1024;
+
+/// The first table of the ways in.
+const DOORS: usize = 100;
+
+/// The start of a command in a network: what follows is a program of this machine.
+pub(crate) fn enter(pid: i32) -> Command {
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &pid.to_string(), "--net", "--"]);
+    command
+}
+
+/// The port of a cable's end in the hub.
+pub(crate) fn port(cable: usize, end: usize) -> String {
+    format!("c{cable}e{end}")
+}
+
+/// The bridge of a cable.
+pub(crate) fn bridge(cable: usize) -> String {
+    format!("cable{cable}")
+}
+
+/// Gives `ip` many lines at once, in the network of a process.
+pub(crate) fn batch(pid: i32, options: &[&str], lines: &[String]) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let mut command = enter(pid);
+    command.arg("ip").args(options).args(["-batch", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let mut text = lines.join("\n");
+    text.push('\n');
+    let told = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return told;
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let nth = said.rsplit(':').next().and_then(|number| number.trim().parse::<usize>().ok());
+    let line = nth.and_then(|nth| lines.get(nth.checked_sub(1)?));
+    let line = line.map_or_else(String::new, |line| format!(" at `ip {line}`"));
+    Err(io::Error::other(format!("ip: {}{line}", said.lines().next().unwrap_or_default())))
+}
+
+/// Makes every cable, with the machines' ends in their networks.
+pub(crate) fn plug(scene: &Scene, hub: i32, machines: &[i32], dummy: bool) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for (nth, cable) in scene.cables.iter().enumerate() {
+        let ports = cable.ends.iter().map(|end| &scene.machines[end.machine].ports[end.port]);
+        let mtu = ports.clone().filter_map(|port| port.mtu).max();
+        let long = mtu.map(|mtu| format!(" mtu {mtu}")).unwrap_or_default();
+        lines.push(format!("link add {}{long} type bridge mcast_snooping 0", bridge(nth)));
+        lines.push(format!("link set {} up", bridge(nth)));
+        for ((at, end), far) in cable.ends.iter().enumerate().zip(ports) {
+            let mac = far.mac.map(|mac| format!(" address {mac}")).unwrap_or_default();
+            // An end without an MTU of its own can do what the others send.
+            let own = far.mtu.or(mtu).map(|mtu| format!(" mtu {mtu}")).unwrap_or_default();
+            let near = port(nth, at);
+            lines.push(format!(
+                "link add {near}{long} type veth peer name {}{mac}{own} netns {}",
+                far.name, machines[end.machine]
+            ));
+            lines.push(format!("link set {near} master {} up", bridge(nth)));
+        }
+    }
+    if !dummy {
+        for (nth, machine) in scene.machines.iter().enumerate() {
+            for (at, (name, mtu)) in machine.dummies.iter().enumerate() {
+                let mtu = mtu.map(|mtu| format!(" mtu {mtu}")).unwrap_or_default();
+                let near = format!("d{nth}x{at}");
+                lines.push(format!(
+                    "link add {near}{mtu} type veth peer name {name}{mtu} netns {}",
+                    machines[nth]
+                ));
+                lines.push(format!("link set {near} up"));
+            }
+        }
+    }
+    batch(hub, &[], &lines)
+}
+
+/// Gives a machine its links, addresses and routes.
+pub(crate) fn address(machine: &Machine, pid: i32, dummy: bool) -> io::Result<()> {
+    let mut lines = vec!["link set lo up".to_owned()];
+    for (name, table) in &machine.vrfs {
+        lines.push(format!("link add {name} type vrf table {table}"));
+        lines.push(format!("link set {name} up"));
+    }
+    for (name, mtu) in &machine.dummies {
+        if dummy {
+            let mtu = mtu.map(|mtu| format!(" mtu {mtu}")).unwrap_or_default();
+            lines.push(format!("link add {name}{mtu} type dummy"));
+        }
+        lines.push(format!("link set {name} up"));
+    }
+    for (link, net) in &machine.addresses {
+        lines.push(add(net, link));
+    }
+    for port in &machine.ports {
+        let master = port.vrf.as_ref().map(|vrf| format!(" master {vrf}")).unwrap_or_default();
+        let alias = port.alias.as_ref().map(|alias| format!(" alias {alias}")).unwrap_or_default();
+        lines.push(format!("link set {}{master}{alias} up", port.name));
+        lines.extend(port.addresses.iter().map(|net| add(net, &port.name)));
+    }
+    lines.extend(machine.gateways.iter().map(|via| format!("route add default via {via} metric {METRIC}")));
+    let mut rules = [Vec::new(), Vec::new()];
+    if let Part::Outside { doors } = &machine.part {
+        for (nth, door) in doors.iter().enumerate() {
+            let table = DOORS + nth;
+            let through = door.through.iter().map(|via| format!("route add default via {via} table {table}"));
+            lines.extend(through);
+            // Whoever names no source comes in by the first door.
+            if nth == 0 {
+                lines.extend(door.through.iter().map(|via| format!("route add default via {via}")));
+            }
+            for source in &door.sources {
+                rules[usize::from(source.is_ipv6())].push(format!("rule add from {source} lookup {table}"));
+            }
+        }
+    }
+    batch(pid, &[], &lines)?;
+    batch(pid, &["-4"], &rules[0])?;
+    batch(pid, &["-6"], &rules[1])
+}
+
+fn add(net: &ipnet::IpNet, link: &str) -> String {
+    let nodad = if matches!(net.addr(), IpAddr::V6(_)) { " nodad" } else { "" };
+    format!("address add {net} dev {link}{nodad}")
+}
+
+/// An end of a cable: which cable, and which of its ends.
+pub(crate) type End = (usize, usize);
+
+/// Every end of every cable.
+pub(crate) fn ends(scene: &Scene) -> Vec<End> {
+    let of =
+        |(nth, cable): (usize, &Cable)| (0..cable.ends.len()).map(move |end| (nth, end)).collect::<Vec<_>>();
+    scene.cables.iter().enumerate().flat_map(of).collect()
+}
+
+/// The ends that names mean: a cable by its name or by either end, or all cables of a machine. Where a cable has two ends, both
+/// go with one.
+pub(crate) fn called(lab: &Lab, names: &[String]) -> Result<Vec<End>, LabError> {
+    let scene = lab.scene();
+    let mut found = BTreeSet::new();
+    for name in names {
+        let before = found.len();
+        for (nth, cable) in scene.cables.iter().enumerate() {
+            let called =
+                |plug: &Plug| is_called(scene, *plug, name) || scene.machines[plug.machine].name == *name;
+            let all = cable.name == *name || (cable.ends.len() == 2 && cable.ends.iter().any(called));
+            let ends = cable.ends.iter().enumerate().filter(|(_, plug)| all || called(plug));
+            found.extend(ends.map(|(end, _)| (nth, end)));
+        }
+        if found.len() == before {
+            let cables = scene.cables.iter().map(|cable| cable.name.as_str());
+            let known = cables.chain(scene.machines.iter().map(|machine| machine.name.as_str()));
+            let near = nearest(name, known).map(str::to_owned);
+            return Err(LabError::Unknown { name: name.clone(), near });
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Whether a plug is known by this name: by the kernel's or the file's for its port.
+fn is_called(scene: &Scene, plug: Plug, name: &str) -> bool {
+    let machine = &scene.machines[plug.machine];
+    let port = &machine.ports[plug.port];
+    let rest = name.strip_prefix(machine.name.as_str()).and_then(|rest| rest.strip_prefix(':'));
+    rest.is_some_and(|rest| rest == port.name || port.alias.as_deref() == Some(rest))
+}
+
+/// Cuts cables at these ends.
+pub(crate) fn cut(lab: &Lab, ends: &[End], silent: bool) -> io::Result<()> {
+    let how = if silent { "nomaster" } else { "down" };
+    let lines: Vec<_> =
+        ends.iter().map(|(cable, end)| format!("link set {} {how}", port(*cable, *end))).collect();
+    batch(lab.record.hub, &[], &lines)
+}
+
+/// Plugs cables in again at these ends.
+pub(crate) fn heal(lab: &Lab, ends: &[End]) -> io::Result<()> {
+    let line = |(cable, end): &End| format!("link set {} master {} up", port(*cable, *end), bridge(*cable));
+    batch(lab.record.hub, &[], &ends.iter().map(line).collect::<Vec<_>>())
+}

@@ -1,0 +1,96 @@
+//! The first process of a machine: makes its file system, says that it is there, starts what runs in it when its cables are
+//! plugged in, and takes in what ends.
+
+use std::fs;
+use std::io::{self, Write as _};
+
+use ichor_core::lab::scene::{Machine, Part};
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+
+use super::hold::{WRONG, own_pid};
+use super::place::Place;
+use super::record::Record;
+use super::{mounts, services};
+
+/// Where programs are found in a machine.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The signal that says that the cables are plugged in.
+pub(crate) const PLUGGED: Signal = Signal::SIGUSR1;
+
+/// Is the first process of machine `nth`.
+pub(crate) fn first(place: &Place, nth: usize) -> io::Result<()> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGCHLD);
+    signals.add(PLUGGED);
+    signals.thread_block()?;
+    let record = Record::read(place).map_err(io::Error::other)?;
+    let machine = &record.scene.machines[nth];
+    let pid = own_pid();
+    let made = pid.and_then(|pid| {
+        // No daemon runs outside: what asks from there is this machine's own.
+        let root = record.root.as_deref().filter(|_| !matches!(machine.part, Part::Outside { .. }));
+        mounts::make(root, &record.agent)?;
+        switch(machine)?;
+        Ok(pid)
+    });
+    say(nth, made.as_ref().map(|pid| pid.to_string()))?;
+    made?;
+    loop {
+        match signals.wait()? {
+            PLUGGED => say(nth, services::start(machine, &record).map(|()| "runs".to_owned()).as_ref())?,
+            _ => reap()?,
+        }
+    }
+}
+
+/// Tells whoever brings the lab up; later nobody listens.
+fn say(nth: usize, done: Result<impl ToString, &io::Error>) -> io::Result<()> {
+    let text = match done {
+        Ok(text) => text.to_string(),
+        Err(error) => format!("{WRONG} {error}"),
+    };
+    match writeln!(io::stdout(), "{nth} {text}").and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
+    }
+}
+
+/// Turns what a machine needs in its kernel, before there is any link.
+fn switch(machine: &Machine) -> io::Result<()> {
+    let set = |key: &str, value: &str| match fs::write(format!("/proc/sys/{key}"), value) {
+        Err(error) => Err(io::Error::new(error.kind(), format!("/proc/sys/{key}: {error}"))),
+        done => done,
+    };
+    set("kernel/hostname", &machine.name)?;
+    for which in ["all", "default"] {
+        // Links are cables of this lab: nobody else has their addresses.
+        set(&format!("net/ipv6/conf/{which}/accept_dad"), "0")?;
+        set(&format!("net/ipv6/conf/{which}/disable_ipv6"), "0")?;
+        // Packets may come back another way than they went.
+        set(&format!("net/ipv4/conf/{which}/rp_filter"), "0")?;
+        if matches!(machine.part, Part::Router { .. }) {
+            set(&format!("net/ipv6/conf/{which}/forwarding"), "1")?;
+        }
+    }
+    if matches!(machine.part, Part::Router { .. }) {
+        set("net/ipv4/ip_forward", "1")?;
+        // Of several ways a connection takes one, by its ports too.
+        set("net/ipv4/fib_multipath_hash_policy", "1")?;
+        set("net/ipv6/fib_multipath_hash_policy", "1")?;
+    }
+    Ok(())
+}
+
+/// Takes in every process that has ended.
+fn reap() -> io::Result<()> {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

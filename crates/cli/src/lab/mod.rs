@@ -1,0 +1,83 @@
+//! Labs: a cluster's fabric on this machine, in namespaces.
+//!
+//! A lab is a process that holds namespaces: [`hold`] is that process, and one of the same kind in each machine ([`machine`]).
+//! All processes of a lab end with its holder, and nothing is ever made in the network of whoever starts it. [`place`] is where
+//! labs are known by their names, [`build`] brings one up, [`hub`] is what its cables are plugged into. [`ask`] asks a lab that
+//! runs how it is, and [`capture`] keeps its packets.
+//! Where the kernel cannot do what a lab needs, the same happens in a virtual machine ([`vm`]).
+//!
+//! A lab is put to the test by a [`trial`]: a [`fault`] is something that fails, a [`probe`] sends packets all the while, and
+//! [`observed`] is what is to be seen.
+
+pub(crate) mod ask;
+pub(crate) mod build;
+pub(crate) mod capture;
+pub(crate) mod fault;
+pub(crate) mod health;
+pub(crate) mod here;
+pub(crate) mod hold;
+pub(crate) mod hub;
+pub(crate) mod machine;
+pub(crate) mod mounts;
+pub(crate) mod observed;
+pub(crate) mod place;
+pub(crate) mod probe;
+pub(crate) mod record;
+pub(crate) mod seen;
+pub(crate) mod services;
+pub(crate) mod signals;
+pub(crate) mod trial;
+pub(crate) mod vm;
+
+use std::process::Command;
+
+use ichor_core::cluster::nearest::nearest;
+use ichor_core::lab::Scene;
+
+pub(crate) use place::{LabError, Place, Taken};
+pub(crate) use record::Record;
+
+/// A lab that runs.
+pub(crate) struct Lab {
+    pub place: Place,
+    pub record: Record,
+}
+
+impl Lab {
+    /// The lab of a name; without one, the only lab there is.
+    pub(crate) fn open(name: Option<&str>) -> Result<Self, LabError> {
+        let place = match name {
+            Some(name) => Place::of(name)?,
+            None => Place::only()?,
+        };
+        if !place.is_alive() {
+            return Err(LabError::None(place.name().to_owned()));
+        }
+        let record = Record::read(&place)?;
+        Ok(Self { place, record })
+    }
+
+    /// What was built.
+    pub(crate) fn scene(&self) -> &Scene {
+        &self.record.scene
+    }
+
+    /// The number of a machine.
+    pub(crate) fn machine(&self, name: &str) -> Result<usize, LabError> {
+        let machines = &self.scene().machines;
+        let nth = machines.iter().position(|machine| machine.name == name);
+        nth.ok_or_else(|| {
+            let near = nearest(name, machines.iter().map(|machine| machine.name.as_str()));
+            LabError::Unknown { name: name.to_owned(), near: near.map(str::to_owned) }
+        })
+    }
+
+    /// The start of a command in a machine: what follows is the program and its arguments.
+    pub(crate) fn enter(&self, machine: usize) -> Command {
+        let mut command = Command::new("nsenter");
+        let pid = self.record.machines[machine].to_string();
+        command.args(["--target", &pid, "--mount", "--net", "--pid", "--uts", "--"]);
+        command.env("PATH", machine::PATH);
+        command
+    }
+}

@@ -1,0 +1,207 @@
+//! Where labs are known by their names: a folder each, and a lock that is held as long as the lab lives.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+
+/// How long a lab may take to end.
+const ENDING: Duration = Duration::from_secs(20);
+
+/// Something about a lab that is not as asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LabError {
+    #[error("`{0}` is no name for a lab: letters, digits, `-`, `_` and `.`, at most 64 of them")]
+    Name(String),
+    #[error("there is no lab `{0}`; `ichor lab ls` lists what runs, and `ichor lab up` brings one up")]
+    None(String),
+    #[error("no lab runs here; `ichor lab up` brings one up")]
+    NoneAtAll,
+    #[error("more than one lab runs here: {}; say which with `--lab`", .0.join(", "))]
+    Several(Vec<String>),
+    #[error(
+        "a lab `{0}` runs already, and it is not what the file says now; end it with `ichor lab down {0}`, or give `--replace`"
+    )]
+    Runs(String),
+    #[error("nothing in this lab is called `{name}`{}", .near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown { name: String, near: Option<String> },
+    #[error("there is no folder for labs: XDG_RUNTIME_DIR is not set")]
+    Nowhere,
+    #[error("the lab `{0}` does not end: its first process is {1}")]
+    Stays(String, i32),
+    #[error("{}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{} is not what this release of ichor wrote; end that lab with `ichor lab down`", .0.display())]
+    Record(PathBuf, #[source] serde_json::Error),
+}
+
+/// The folder of a lab, which may not be there.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(PathBuf);
+
+/// A place that nobody else can have: the lock is held.
+pub(crate) struct Taken {
+    pub place: Place,
+    pub lock: File,
+}
+
+impl Place {
+    /// The place of a lab of this name.
+    pub(crate) fn of(name: &str) -> Result<Self, LabError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) || name.starts_with('.') {
+            return Err(LabError::Name(name.to_owned()));
+        }
+        Ok(Self(root()?.join(name)))
+    }
+
+    /// The place of a folder.
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
+    /// Every place there is, whether its lab lives or not.
+    pub(crate) fn all() -> Result<Vec<Self>, LabError> {
+        let root = root()?;
+        let entries = match fs::read_dir(&root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|source| LabError::Io { path: root, source })?,
+        };
+        let mut places: Vec<_> = entries.filter_map(|entry| Some(Self(entry.ok()?.path()))).collect();
+        places.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(places)
+    }
+
+    /// The only lab that lives.
+    pub(crate) fn only() -> Result<Self, LabError> {
+        let mut alive: Vec<_> = Self::all()?.into_iter().filter(Self::is_alive).collect();
+        match alive.len() {
+            0 => Err(LabError::NoneAtAll),
+            1 => Ok(alive.remove(0)),
+            _ => Err(LabError::Several(alive.iter().map(|place| place.name().to_owned()).collect())),
+        }
+    }
+
+    /// The lab's name.
+    pub(crate) fn name(&self) -> &str {
+        self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file that says what was built.
+    pub(crate) fn record(&self) -> PathBuf {
+        self.0.join("lab.json")
+    }
+
+    /// Where a machine's daemons write what they say.
+    pub(crate) fn log(&self, machine: &str) -> PathBuf {
+        self.0.join("log").join(format!("{machine}.log"))
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// Whether the lab lives: somebody holds the lock.
+    pub(crate) fn is_alive(&self) -> bool {
+        let lock = OpenOptions::new().read(true).open(self.lock());
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Takes the place, with everything in it gone; none while its lab lives.
+    pub(crate) fn take(self) -> Result<Option<Taken>, LabError> {
+        let wrong = |source| LabError::Io { path: self.0.clone(), source };
+        loop {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(wrong)?;
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let lock = options.open(self.lock()).map_err(wrong)?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(source)) => return Err(wrong(source)),
+            }
+            // Whoever ended the lab that was here may have removed the folder since.
+            let same = fs::metadata(self.lock())
+                .is_ok_and(|now| Some(now.ino()) == lock.metadata().ok().map(|it| it.ino()));
+            if !same {
+                continue;
+            }
+            self.clear().map_err(wrong)?;
+            DirBuilder::new().mode(0o700).create(self.0.join("log")).map_err(wrong)?;
+            return Ok(Some(Taken { place: self, lock }));
+        }
+    }
+
+    /// Removes what an earlier lab left.
+    fn clear(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                fs::remove_dir_all(path)?;
+            } else if path != self.lock() {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the lab and removes its folder; false where there was neither.
+    pub(crate) fn end(&self) -> Result<bool, LabError> {
+        let wrong = |source| LabError::Io { path: self.0.clone(), source };
+        let lock = match OpenOptions::new().read(true).open(self.lock()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self.remove().is_ok()),
+            lock => lock.map_err(wrong)?,
+        };
+        let start = Instant::now();
+        let mut holder = None;
+        while matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || holder.is_some_and(lives) {
+            let pid = fs::read_to_string(self.lock()).ok().and_then(|text| text.trim().parse::<i32>().ok());
+            // The holder writes its number as the first thing it does.
+            holder = pid.filter(|pid| *pid > 1);
+            if let Some(pid) = holder {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            if start.elapsed() > ENDING {
+                return Err(LabError::Stays(self.name().to_owned(), pid.unwrap_or_default()));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        match self.remove() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(wrong(error)),
+            _ => Ok(true),
+        }
+    }
+
+    /// Removes the folder.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.0)
+    }
+}
+
+/// Whether a process is there and not yet at its end. The first of a PID namespace comes to its end after all others: the lock
+/// is free before.
+fn lives(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// The folder of all labs.
+fn root() -> Result<PathBuf, LabError> {
+    let run = if geteuid().is_root() {
+        PathBuf::from("/run")
+    } else {
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).ok_or(LabError::Nowhere)?
+    };
+    Ok(run.join("ichor/lab"))
+}

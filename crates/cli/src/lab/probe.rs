@@ -1,0 +1,438 @@
+//! Packets that ask again and again whether an address answers, from inside other networks.
+//!
+//! One thread works in each network namespace: it enters it, sends echo requests by raw sockets, one for each address it sends from,
+//! and writes down which of them were answered. Everything is measured from one common moment.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ichor_core::lab::echo;
+use ichor_core::lab::outage::Sample;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// An answer that takes longer counts as lost.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Packets a second of all streams together, at most.
+const RATE: u64 = 4000;
+
+/// Milliseconds between two packets of a stream, at least.
+const LEAST: u64 = 10;
+
+/// Packets that are sent one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    /// The process in whose network they are sent.
+    pub pid: i32,
+    /// From which address.
+    pub source: IpAddr,
+    /// To which.
+    pub to: IpAddr,
+    /// Whether outages are measured on it; else it only says what is reached.
+    pub often: bool,
+}
+
+/// Somebody who sends could not.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    #[error("cannot enter the network of process {pid}")]
+    Enter { pid: i32, source: io::Error },
+    #[error("cannot send from {address}")]
+    Open { address: IpAddr, source: io::Error },
+}
+
+/// Milliseconds between two packets of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Of those that send often.
+    pub often: u64,
+    /// Of the others.
+    pub seldom: u64,
+}
+
+impl Pace {
+    /// The pace of so many streams of each kind. Those that send seldom share a quarter of all packets.
+    fn of(often: usize, seldom: usize) -> Self {
+        let share = |streams: usize, rate: u64| (streams as u64 * 1000).div_ceil(rate).max(LEAST);
+        match seldom {
+            0 => Self { often: share(often, RATE), seldom: LEAST },
+            _ => Self { often: share(often, RATE * 3 / 4), seldom: share(seldom, RATE / 4) },
+        }
+    }
+
+    fn interval(self, stream: &Stream) -> u64 {
+        if stream.often { self.often } else { self.seldom }
+    }
+}
+
+/// What became of the packets of a stream, as far as it is remembered.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    /// How many were forgotten.
+    forgotten: usize,
+    samples: VecDeque<Sample>,
+}
+
+/// By stream of a thread.
+type Logs = Arc<Mutex<Vec<Log>>>;
+
+/// Streams that run until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    start: Instant,
+    /// How often packets are sent.
+    pub pace: Pace,
+    over: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<()>>,
+    /// By stream: which worker has it, and which of that worker's it is.
+    places: Vec<(usize, usize)>,
+    logs: Vec<Logs>,
+}
+
+impl Probe {
+    /// Begins to send.
+    pub(crate) fn start(streams: &[Stream]) -> Result<Self, ProbeError> {
+        let start = Instant::now();
+        let often = streams.iter().filter(|stream| stream.often).count();
+        let pace = Pace::of(often, streams.len() - often);
+        let over = Arc::new(AtomicBool::new(false));
+        let mut by_pid: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+        for (nth, stream) in streams.iter().enumerate() {
+            by_pid.entry(stream.pid).or_default().push(nth);
+        }
+        let mut places = vec![(0, 0); streams.len()];
+        let mut probe = Self { start, pace, over, workers: Vec::new(), places: Vec::new(), logs: Vec::new() };
+        for (worker, (pid, members)) in by_pid.into_iter().enumerate() {
+            for (nth, member) in members.iter().enumerate() {
+                places[*member] = (worker, nth);
+            }
+            let own: Vec<Stream> = members.iter().map(|nth| streams[*nth].clone()).collect();
+            let log = Arc::new(Mutex::new(vec![Log::default(); own.len()]));
+            let entered = enter(pid, own, pace, start, Arc::clone(&probe.over), Arc::clone(&log))?;
+            probe.workers.push(entered);
+            probe.logs.push(log);
+        }
+        probe.places = places;
+        Ok(probe)
+    }
+
+    /// Milliseconds since the beginning.
+    pub(crate) fn now(&self) -> u64 {
+        millis(self.start.elapsed())
+    }
+
+    /// Of a stream, everything that was sent since a moment and whose answer is due.
+    pub(crate) fn since(&self, stream: usize, since: u64) -> Vec<Sample> {
+        let due = self.now().saturating_sub(millis(PATIENCE));
+        let (worker, nth) = self.places[stream];
+        let log = lock(&self.logs[worker]);
+        let samples = &log[nth].samples;
+        let sent = samples.range(samples.partition_point(|sample| sample.at < since)..).copied();
+        sent.take_while(|sample| sample.at <= due || sample.answered).collect()
+    }
+
+    /// Forgets everything that was sent before a moment.
+    pub(crate) fn forget(&self, before: u64) {
+        for logs in &self.logs {
+            for log in lock(logs).iter_mut() {
+                let old = log.samples.partition_point(|sample| sample.at < before);
+                log.samples.drain(..old);
+                log.forgotten += old;
+            }
+        }
+    }
+
+    /// Whether nobody sends any more although this was not asked for.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.workers.iter().any(JoinHandle::is_finished)
+    }
+
+    /// How long it takes until what happens now is seen in [`since`](Self::since).
+    pub(crate) fn delay(&self) -> Duration {
+        PATIENCE + Duration::from_millis(2 * self.pace.often.max(self.pace.seldom))
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for worker in self.workers.drain(..) {
+            // Who panicked has said so.
+            let _ = worker.join();
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a thread in the network of a process, and waits until it is there.
+fn enter(
+    pid: i32,
+    streams: Vec<Stream>,
+    pace: Pace,
+    start: Instant,
+    over: Arc<AtomicBool>,
+    log: Logs,
+) -> Result<JoinHandle<()>, ProbeError> {
+    let (said, heard) = std::sync::mpsc::channel();
+    let worker = thread::spawn(move || {
+        let opened = Sender::open(pid, streams, pace, start, log);
+        match opened {
+            Err(error) => drop(said.send(Err(error))),
+            Ok(mut sender) => {
+                let _ = said.send(Ok(()));
+                while !over.load(Ordering::Relaxed) {
+                    sender.turn();
+                }
+            }
+        }
+    });
+    match heard.recv() {
+        Ok(Ok(())) => Ok(worker),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(ProbeError::Enter { pid, source: io::Error::other("its thread ended") }),
+    }
+}
+
+/// What a thread sends.
+struct Sender {
+    sockets: Vec<Socket>,
+    /// By stream: its socket, and when it sends next, in milliseconds.
+    streams: Vec<(usize, Stream, u64)>,
+    pace: Pace,
+    start: Instant,
+    log: Logs,
+    /// What tells our packets from those of others in the same network.
+    token: u16,
+}
+
+impl Sender {
+    fn open(
+        pid: i32,
+        streams: Vec<Stream>,
+        pace: Pace,
+        start: Instant,
+        log: Logs,
+    ) -> Result<Self, ProbeError> {
+        let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
+        let entered = File::open(path).and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?));
+        entered.map_err(|source| ProbeError::Enter { pid, source })?;
+        let mut sender = Self { sockets: Vec::new(), streams: Vec::new(), pace, start, log, token: 0 };
+        sender.token = u16::try_from(std::process::id() & 0xffff).unwrap_or_default();
+        let mut known: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        let count = streams.len() as u64;
+        for (nth, stream) in (0_u64..).zip(streams) {
+            let socket = match known.get(&stream.source) {
+                Some(socket) => *socket,
+                None => {
+                    let address = stream.source;
+                    let opened = open(address).map_err(|source| ProbeError::Open { address, source })?;
+                    sender.sockets.push(opened);
+                    known.insert(address, sender.sockets.len() - 1);
+                    sender.sockets.len() - 1
+                }
+            };
+            // Spread over the interval, so that packets do not come in bursts.
+            let first = sender.now() + nth * pace.interval(&stream) / count;
+            sender.streams.push((socket, stream, first));
+        }
+        Ok(sender)
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.start.elapsed())
+    }
+
+    /// Sends what is due, and hears what comes until more is.
+    fn turn(&mut self) {
+        let now = self.now();
+        let mut log = lock(&self.log);
+        for (nth, (socket, stream, next)) in self.streams.iter_mut().enumerate() {
+            if *next > now {
+                continue;
+            }
+            let Log { forgotten, samples } = &mut log[nth];
+            let sequence = *forgotten + samples.len();
+            let packet = echo::request(stream.to.is_ipv6(), self.token, nth, sequence);
+            // No route is an answer too: the packet is lost.
+            let _ = self.sockets[*socket].send_to(&packet, &SocketAddr::new(stream.to, 0).into());
+            samples.push_back(Sample { at: now, answered: false });
+            *next = (*next + self.pace.interval(stream)).max(now);
+        }
+        drop(log);
+        let next = self.streams.iter().map(|(_, _, next)| *next).min().unwrap_or(now);
+        self.hear(next.saturating_sub(self.now()).min(100));
+    }
+
+    fn hear(&self, wait: u64) {
+        let mut fds: Vec<PollFd<'_>> =
+            self.sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+        let timeout = PollTimeout::from(u16::try_from(wait).unwrap_or(100));
+        if !poll(&mut fds, timeout).is_ok_and(|count| count > 0) {
+            return;
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        let mut log = lock(&self.log);
+        let now = self.now();
+        let mut buffer = [0; 2048];
+        for (mut socket, _) in self.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
+            while let Ok(length) = socket.read(&mut buffer) {
+                let v6 = socket.domain().is_ok_and(|domain| domain == Domain::IPV6);
+                let Some((stream, sequence)) = echo::reply(v6, self.token, &buffer[..length]) else {
+                    continue;
+                };
+                let sample = log
+                    .get_mut(stream)
+                    .and_then(|log| log.samples.get_mut(sequence.checked_sub(log.forgotten)?));
+                if let Some(sample) = sample.filter(|sample| now - sample.at <= millis(PATIENCE)) {
+                    sample.answered = true;
+                }
+            }
+        }
+    }
+}
+
+/// A raw socket that sends from an address.
+fn open(address: IpAddr) -> io::Result<Socket> {
+    let (domain, protocol) = match address {
+        IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4),
+        IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6),
+    };
+    let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    socket.set_recv_buffer_size(1 << 20)?;
+    socket.bind(&SocketAddr::new(address, 0).into())?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_streams_send_often_and_many_no_more_than_the_rate_together() {
+        let often = |streams| Pace::of(streams, 0).often;
+        assert_eq!((often(1), often(40), often(41), often(4000)), (10, 10, 11, 1000));
+        assert_eq!(Pace::of(300, 2000), Pace { often: 100, seldom: 2000 });
+    }
+}
+
+#[cfg(test)]
+mod lab {
+    use std::process::{Child, Command};
+
+    use ichor_core::lab::outage::{gaps, longest_since};
+
+    use super::*;
+
+    /// A network of its own, until this is dropped.
+    struct Network(Child);
+
+    impl Network {
+        fn new() -> Self {
+            let child =
+                Command::new("unshare").args(["--net", "sleep", "120"]).spawn().expect("unshare runs");
+            let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+            let path = format!("/proc/{}/ns/net", child.id());
+            while std::fs::read_link(&path).is_ok_and(|namespace| namespace == own) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Self(child)
+        }
+
+        fn pid(&self) -> i32 {
+            i32::try_from(self.0.id()).unwrap()
+        }
+
+        fn run(&self, command: &str) {
+            let pid = self.pid().to_string();
+            let mut entered = Command::new("nsenter");
+            entered.args(["--target", &pid, "--net", "sh", "-ec", command]);
+            assert!(entered.status().expect("nsenter runs").success(), "{command}");
+        }
+    }
+
+    impl Drop for Network {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn longest(probe: &Probe, stream: usize, since: u64) -> u64 {
+        longest_since(&probe.since(stream, since), since).map_or(0, |gap| gap.length)
+    }
+
+    #[test]
+    fn a_cable_that_is_cut_for_a_known_time_is_measured() {
+        let (one, other) = (Network::new(), Network::new());
+        one.run(&format!("ip link add near type veth peer name far netns {}", other.pid()));
+        one.run("ip link set lo up; ip address add 192.0.2.1/24 dev near; ip -6 address add fd00::1/64 dev near nodad; ip link set near up");
+        other.run("ip link set lo up; ip address add 192.0.2.2/24 dev far; ip -6 address add fd00::2/64 dev far nodad; ip link set far up");
+        let stream = |source: &str, to: &str| Stream {
+            pid: one.pid(),
+            source: source.parse().unwrap(),
+            to: to.parse().unwrap(),
+            often: true,
+        };
+        let streams = [
+            stream("192.0.2.1", "192.0.2.2"),
+            stream("fd00::1", "fd00::2"),
+            stream("192.0.2.1", "192.0.2.9"),
+        ];
+        let probe = Probe::start(&streams).unwrap();
+        thread::sleep(Duration::from_secs(1));
+        let before = probe.now();
+
+        thread::sleep(Duration::from_millis(500));
+        other.run("ip address del 192.0.2.2/24 dev far; ip -6 address del fd00::2/64 dev far");
+        let cut = probe.now();
+        thread::sleep(Duration::from_millis(400));
+        other.run("ip address add 192.0.2.2/24 dev far; ip -6 address add fd00::2/64 dev far nodad");
+        let healed = probe.now();
+        thread::sleep(Duration::from_millis(400) + probe.delay());
+
+        for stream in 0..2 {
+            let (least, most) = (healed - cut - 30, healed - cut + 300);
+            let seen = longest(&probe, stream, before);
+            assert!((least..=most).contains(&seen), "{seen} is not {least} to {most}");
+            assert_eq!(gaps(&probe.since(stream, healed + 250)), []);
+        }
+        let lost = probe.since(2, before);
+        assert!(lost.len() > 50 && lost.iter().all(|sample| !sample.answered));
+        probe.forget(healed + 250);
+        assert!(probe.since(0, 0).iter().all(|sample| sample.at >= healed + 250 && sample.answered));
+        thread::sleep(probe.delay());
+        assert_eq!(gaps(&probe.since(0, healed + 250)), []);
+        assert!(!probe.is_broken());
+    }
+
+    #[test]
+    fn who_cannot_send_says_why() {
+        let network = Network::new();
+
+        let address: IpAddr = "fd00::1".parse().unwrap();
+        let stream = |pid| Stream { pid, source: address, to: address, often: true };
+
+        let error = Probe::start(&[stream(network.pid())]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot send from fd00::1");
+        let error = Probe::start(&[stream(i32::MAX)]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot enter the network of process 2147483647");
+    }
+}

@@ -1,0 +1,58 @@
+//! What is written down of a lab: what was built, and the first process of each machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use ichor_core::lab::{Here, Scene};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::place::{LabError, Place};
+
+/// `lab.json`, which may hold passwords of sessions.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Record {
+    /// What is built.
+    pub scene: Scene,
+    /// The daemons and the kernel it is built of.
+    pub here: Here,
+    /// The file system of its machines; this machine's own when there is none.
+    pub root: Option<PathBuf>,
+    /// The agent of its nodes.
+    pub agent: PathBuf,
+    /// The cluster file, as it was named from the root of the file system.
+    pub file: PathBuf,
+    /// SHA-256 of the cluster file and of those it includes.
+    pub sources: BTreeMap<String, String>,
+    /// Whether the kernel is emulated, so that times mean nothing.
+    pub emulated: bool,
+    /// First process of the network in which the cables are; 0 before it is there.
+    pub hub: i32,
+    /// First process of each machine, in the scene's order.
+    pub machines: Vec<i32>,
+    /// Milliseconds from the start to the last session that came up; none before.
+    pub took: Option<u64>,
+}
+
+impl Record {
+    /// Reads what was written.
+    pub(crate) fn read(place: &Place) -> Result<Self, LabError> {
+        let path = place.record();
+        let text = fs::read_to_string(&path).map_err(|source| LabError::Io { path: path.clone(), source })?;
+        serde_json::from_str(&text).map_err(|source| LabError::Record(path, source))
+    }
+
+    /// Writes it in one step, for its owner alone.
+    pub(crate) fn write(&self, place: &Place) -> Result<(), LabError> {
+        let path = place.record();
+        let attempt = || {
+            let mut file = NamedTempFile::new_in(place.path())?;
+            file.write_all(&serde_json::to_vec(self)?)?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        attempt().map_err(|source| LabError::Io { path: path.clone(), source })
+    }
+}

@@ -1,0 +1,153 @@
+//! From nothing to a virtual machine that waits for commands.
+
+use std::env;
+use std::fs;
+use std::io::{Seek as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use super::kit::Kit;
+use super::port::{Port, PortError};
+use super::qemu::{self, Accelerator, Order, Qemu};
+use super::relay::Relay;
+use super::{RECORD, Wanted};
+use crate::lab::place::Taken;
+use crate::lab::{LabError, Place};
+use crate::progress::Progress;
+use crate::style;
+
+/// How long a machine may take until it listens: one that runs on the processor is there in seconds, or never.
+const PATIENCE: Duration = Duration::from_secs(20);
+const EMULATED_PATIENCE: Duration = Duration::from_mins(4);
+
+/// Memory: of the system, and for each machine of the lab; MiB.
+const MEMORY: usize = 512;
+const MEMORY_EACH: usize = 48;
+
+/// What is written down of a virtual machine.
+#[derive(Debug, Deserialize, Serialize)]
+struct Record {
+    accelerator: Accelerator,
+    /// MiB.
+    memory: usize,
+}
+
+/// Everything a virtual machine needs, for a lab that has none.
+pub(super) struct Boot {
+    taken: Taken,
+    kit: Kit,
+    program: PathBuf,
+    accelerators: Vec<Accelerator>,
+    memory: usize,
+}
+
+/// One that waits for its first command.
+pub(super) struct Booted {
+    pub port: Port,
+    pub stream: UnixStream,
+}
+
+impl Boot {
+    /// Gets everything; nothing where there is one already, or where somebody else boots it.
+    pub(super) fn prepare(place: &Place, wanted: Wanted) -> anyhow::Result<Option<Self>> {
+        if place.is_alive() {
+            if place.record().exists() {
+                // It is not in a virtual machine.
+                return Err(LabError::Runs(place.name().to_owned()).into());
+            }
+            return Ok(None);
+        }
+        let kit = Kit::ready()?;
+        let program = env::current_exe().context("cannot tell where this program is")?;
+        let accelerators = match wanted.accelerator {
+            Some(accelerator) => vec![accelerator],
+            None if qemu::has_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg],
+            None => vec![Accelerator::Tcg],
+        };
+        let memory = MEMORY + MEMORY_EACH * wanted.machines;
+        let taken = place.clone().take()?;
+        Ok(taken.map(|taken| Self { taken, kit, program, accelerators, memory }))
+    }
+
+    /// Boots it, until it waits for a command. What fails leaves nothing.
+    pub(super) fn run(mut self, relay: &Relay) -> anyhow::Result<Booted> {
+        let booted = self.attempt(relay);
+        if booted.is_err() {
+            let _ = self.taken.place.remove();
+        }
+        booted
+    }
+
+    fn attempt(&mut self, relay: &Relay) -> anyhow::Result<Booted> {
+        let accelerators = std::mem::take(&mut self.accelerators);
+        for (nth, accelerator) in accelerators.iter().enumerate() {
+            match self.start(*accelerator, relay) {
+                Ok(booted) => {
+                    if *accelerator == Accelerator::Tcg {
+                        note("the lab runs on an emulated processor: all is slow, and times say nothing");
+                    }
+                    return Ok(booted);
+                }
+                Err(error) if nth + 1 == accelerators.len() => return Err(error),
+                Err(_) => note("KVM gets no virtual machine going here; going on without it"),
+            }
+        }
+        bail!("there is nothing to run a virtual machine with")
+    }
+
+    fn start(&mut self, accelerator: Accelerator, relay: &Relay) -> anyhow::Result<Booted> {
+        let folder = self.taken.place.path();
+        let _progress = Progress::start("booting the lab's virtual machine");
+        let order = Order {
+            folder,
+            kit: &self.kit,
+            accelerator,
+            memory: self.memory,
+            program: &self.program,
+            lock: &self.taken.lock,
+        };
+        let qemu = relay.boots(|| Qemu::start(&order))?;
+        let started = self.introduce(&qemu, accelerator);
+        if started.is_err() {
+            relay.rests();
+            qemu.end();
+        }
+        started
+    }
+
+    /// Waits until it listens, and writes down what it is.
+    fn introduce(&mut self, qemu: &Qemu, accelerator: Accelerator) -> anyhow::Result<Booted> {
+        // Whoever ends a lab reads there whom to end.
+        let lock = &mut self.taken.lock;
+        lock.rewind()
+            .and_then(|()| lock.set_len(0))
+            .and_then(|()| writeln!(lock, "{}", qemu.pid))
+            .context("cannot write the lab's lock")?;
+        let folder = self.taken.place.path();
+        let patience = if accelerator == Accelerator::Kvm { PATIENCE } else { EMULATED_PATIENCE };
+        let port = Port::take(folder)?;
+        let last_words = || Qemu::last_words(folder);
+        let stream = match port.answered(patience) {
+            Ok(Some(stream)) => stream,
+            Ok(None) => {
+                let seconds = patience.as_secs();
+                bail!("the lab's virtual machine did not come up in {seconds} seconds{}", last_words())
+            }
+            Err(PortError::Gone(_)) => {
+                bail!("the lab's virtual machine ended while it booted{}", last_words())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let record = serde_json::to_vec(&Record { accelerator, memory: self.memory })?;
+        fs::write(folder.join(RECORD), record).context("cannot write down what the virtual machine is")?;
+        Ok(Booted { port, stream })
+    }
+}
+
+fn note(text: &str) {
+    style::say(&format!("{}note:{} {text}", style::NOTE, style::NOTE.render_reset()));
+}

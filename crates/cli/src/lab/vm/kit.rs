@@ -1,0 +1,100 @@
+//! The kernel and the initramfs of the virtual machine: made once, and kept in the user's cache.
+//!
+//! They are of Debian's newest kernel when they are made, and stay until what they are made of is another in this program, or until
+//! somebody removes them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use ichor_core::cluster::section::Arch;
+use ichor_core::extension::debian;
+use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
+use ichor_core::talos::digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::apt::Apt;
+use crate::progress::Progress;
+use crate::{cache, oci};
+
+/// What to do without apt.
+const WITHOUT_APT: &str = "bring the lab up as root, on a kernel with VRFs";
+
+/// No package is larger.
+const LARGEST: u64 = 1 << 30;
+
+/// Where they are.
+#[derive(Clone, Debug)]
+pub(super) struct Kit {
+    pub kernel: PathBuf,
+    pub initramfs: PathBuf,
+}
+
+impl Kit {
+    fn at(folder: &Path) -> Self {
+        Self { kernel: folder.join("kernel"), initramfs: folder.join("initramfs") }
+    }
+
+    /// The kit, made if it is not there.
+    pub(super) fn ready() -> anyhow::Result<Self> {
+        if !cfg!(target_arch = "x86_64") {
+            bail!(
+                "the virtual machine of a lab has a kernel for amd64, and this machine is another; bring the lab up as root, on a kernel \
+                 with VRFs"
+            );
+        }
+        let name = digest::hex(&Sha256::digest(kit::recipe()));
+        let cache = cache::user()?.join("lab");
+        let folder = cache.join(format!("kernel-{}", &name[..16]));
+        if !folder.is_dir() {
+            make(&cache, &folder).context("cannot make what the lab's virtual machine boots")?;
+        }
+        Ok(Self::at(&folder))
+    }
+}
+
+/// Makes it in a folder beside its own. Whoever comes second waits, and finds it.
+fn make(cache: &Path, folder: &Path) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", cache.display());
+    fs::create_dir_all(cache).with_context(failed)?;
+    let lock = File::create(cache.join("lock")).with_context(failed)?;
+    lock.lock().with_context(failed)?;
+    if folder.is_dir() {
+        return Ok(());
+    }
+    // What is left of one that was interrupted is there under that name too.
+    let new = cache.join("new");
+    if new.exists() {
+        fs::remove_dir_all(&new).with_context(failed)?;
+    }
+    fs::create_dir(&new).with_context(failed)?;
+    let made = fill(&new).and_then(|()| fs::rename(new.join("kit"), folder).with_context(failed));
+    let _ = fs::remove_dir_all(&new);
+    made
+}
+
+fn fill(new: &Path) -> anyhow::Result<()> {
+    let packages = {
+        let _progress = Progress::start("fetching Debian's kernel for the lab's virtual machine");
+        let apt = Apt::open(new, SUITE, Arch::Amd64, WITHOUT_APT)?;
+        let kernel = apt.first_need(KERNEL)?;
+        apt.fetch(&[&kernel, BUSYBOX])?
+    };
+    let _progress = Progress::start("making what the lab's virtual machine boots");
+    let packages: Vec<_> =
+        packages.iter().map(|path| oci::read(path, LARGEST)).collect::<anyhow::Result<_>>()?;
+    let root = debian::unpack(packages.iter().map(Vec::as_slice), Arch::Amd64)
+        .map_err(|(_, error)| anyhow!(error).context("cannot unpack Debian's packages"))?;
+    let made = kit::make(&root)?;
+    let folder = new.join("kit");
+    fs::create_dir(&folder).with_context(|| format!("cannot write {}", folder.display()))?;
+    let kit = Kit::at(&folder);
+    for (path, content) in [(&kit.kernel, &made.kernel), (&kit.initramfs, &made.initramfs)] {
+        let written = File::create(path).and_then(|mut file| {
+            content.copy_to(&mut file)?;
+            file.sync_all()
+        });
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! The virtual machine of a lab, where this kernel has no VRFs or where the user is not root.
+//!
+//! It is a shell that nobody sees: a command runs inside as it would here, with the same words, streams, terminal, signals and exit code, on
+//! the same files ([`hand_over`]). Whatever it writes is gone with the virtual machine, but for the files it is said to write.
+//!
+//! [`kit`] is what it boots, [`qemu`] its process, which holds the lab's lock. Its ports are sockets in the lab's folder; at the other end
+//! of each is [`mod@serve`], which runs one [`command`] at a time. [`talk`] is the end outside. [`frame`] is what both say.
+
+mod boot;
+mod command;
+mod frame;
+mod kit;
+mod port;
+mod qemu;
+mod relay;
+mod request;
+mod serve;
+mod talk;
+mod terminal;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+
+use super::Place;
+use boot::{Boot, Booted};
+use port::Port;
+use qemu::Qemu;
+use relay::Relay;
+use request::Request;
+use talk::TalkError;
+
+pub(crate) use qemu::Accelerator;
+pub(crate) use serve::serve;
+
+/// How many commands can run at once.
+const PORTS: usize = 8;
+
+/// What the names of ports begin with.
+const PORT: &str = "ichor.";
+
+/// The file of a lab's folder that says that the lab is in a virtual machine.
+const RECORD: &str = "vm.json";
+
+/// Set in the virtual machine alone; and where its processor is emulated, so that times say nothing.
+const INSIDE: &str = "ICHOR_LAB_VM";
+const EMULATED: &str = "ICHOR_LAB_EMULATED";
+
+/// Whether this is the virtual machine.
+pub(crate) fn is_here() -> bool {
+    env::var_os(INSIDE).is_some()
+}
+
+/// Whether this is a machine whose processor is emulated.
+pub(crate) fn is_emulated() -> bool {
+    env::var_os(EMULATED).is_some()
+}
+
+/// Whether a lab is in a virtual machine.
+pub(crate) fn holds(place: &Place) -> bool {
+    place.is_alive() && place.path().join(RECORD).exists()
+}
+
+/// The virtual machine that a lab gets which has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// For so many machines.
+    pub machines: usize,
+    /// Run by this; by the best there is when nothing is said.
+    pub accelerator: Option<Accelerator>,
+    /// Whether it stays also when the command fails it is booted for.
+    pub keep: bool,
+}
+
+/// Runs a command in the virtual machine of a lab. The files it is said to write are moved here when it ended.
+pub(crate) fn hand_over(
+    place: &Place,
+    wanted: Option<Wanted>,
+    words: Vec<OsString>,
+    files: &[PathBuf],
+) -> anyhow::Result<ExitCode> {
+    let files: Vec<_> = files.iter().map(|path| real(path)).collect::<anyhow::Result<_>>()?;
+    let request = Request::new(words, files.iter().map(|path| path.clone().into()).collect())
+        .context("cannot tell where this program runs")?;
+    let boot = wanted.map(|wanted| Boot::prepare(place, wanted)).transpose()?.flatten();
+    let relay = Relay::start().context("cannot listen for signals")?;
+    let is_fresh = boot.is_some();
+    // The port is ours as long as it is there.
+    let Booted { port: _port, stream } = match boot {
+        Some(boot) => boot.run(&relay)?,
+        None => {
+            let port = Port::take(place.path())?;
+            Booted { stream: port.listen()?, port }
+        }
+    };
+    let talked = talk::talk(stream, &request, &files, &relay).map_err(|error| told(error, place.path()));
+    if is_fresh && !matches!(talked, Ok(0)) && !wanted.is_some_and(|wanted| wanted.keep) {
+        place.end()?;
+    }
+    Ok(ExitCode::from(talked?))
+}
+
+/// Runs a command of this program, as it was called, in the virtual machine of a lab.
+pub(crate) fn hand_over_all(
+    place: &Place,
+    wanted: Option<Wanted>,
+    files: &[PathBuf],
+) -> anyhow::Result<ExitCode> {
+    let program = env::current_exe().context("cannot tell where this program is")?;
+    let words = [program.into()].into_iter().chain(env::args_os().skip(1)).collect();
+    hand_over(place, wanted, words, files)
+}
+
+/// Where a file is once no folder above it is a link.
+fn real(path: &Path) -> anyhow::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder =
+        fs::canonicalize(folder).with_context(|| format!("there is no folder {}", folder.display()))?;
+    let name = path.file_name().with_context(|| format!("{} is no name of a file", path.display()))?;
+    Ok(folder.join(name))
+}
+
+/// The end of a virtual machine, with the last that was heard of it.
+fn told(error: TalkError, folder: &Path) -> anyhow::Error {
+    match error {
+        TalkError::Gone => anyhow!("{error}{}", Qemu::last_words(folder)),
+        _ => error.into(),
+    }
+}

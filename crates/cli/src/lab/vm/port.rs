@@ -1,0 +1,91 @@
+//! A port of the virtual machine, for one command at a time.
+
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind::{self, Interrupted, TimedOut, WouldBlock};
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::PORTS;
+use super::frame::{Lookout, PIECE};
+
+/// How long the inside may take to say that it listens. It does so at once, unless it is busy, or did not notice that the command before was
+/// given up: then it does when it is left alone for a moment. So it is left alone, and then may take longer.
+const ANSWER: Duration = Duration::from_secs(2);
+const ALONE: Duration = Duration::from_millis(500);
+
+/// How long that is tried.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Why no command can be run.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PortError {
+    #[error("{PORTS} commands run in the lab's virtual machine already; wait until one ends")]
+    Busy,
+    #[error("cannot open {}", path.display())]
+    Lock { path: PathBuf, source: io::Error },
+    #[error("the lab's virtual machine cannot be reached; `ichor lab down` removes it")]
+    Gone(#[source] io::Error),
+    #[error("the lab's virtual machine does not answer; `ichor lab down` removes it")]
+    Silent,
+}
+
+/// A port that nobody else uses, as long as this is there.
+pub(super) struct Port {
+    socket: PathBuf,
+    _lock: File,
+}
+
+impl Port {
+    /// The first that is free.
+    pub(super) fn take(folder: &Path) -> Result<Self, PortError> {
+        for nth in 0..PORTS {
+            let path = folder.join(format!("port{nth}.lock"));
+            let wrong = |source| PortError::Lock { path: path.clone(), source };
+            let lock = File::create(&path).map_err(wrong)?;
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { socket: folder.join(format!("port{nth}")), _lock: lock }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(wrong(source)),
+            }
+        }
+        Err(PortError::Busy)
+    }
+
+    /// Connects to the inside when it waits for a command.
+    pub(super) fn listen(&self) -> Result<UnixStream, PortError> {
+        let (start, mut patience) = (Instant::now(), ANSWER);
+        while start.elapsed() < PATIENCE {
+            if let Some(stream) = self.answered(patience)? {
+                return Ok(stream);
+            }
+            thread::sleep(ALONE);
+            patience *= 2;
+        }
+        Err(PortError::Silent)
+    }
+
+    /// Connects to the inside; none where it does not say in time that it listens.
+    pub(super) fn answered(&self, patience: Duration) -> Result<Option<UnixStream>, PortError> {
+        let mut stream = UnixStream::connect(&self.socket).map_err(PortError::Gone)?;
+        let (start, mut lookout, mut bytes) = (Instant::now(), Lookout::default(), vec![0; PIECE]);
+        loop {
+            let left = patience.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            stream.set_read_timeout(Some(left)).map_err(PortError::Gone)?;
+            match stream.read(&mut bytes) {
+                Ok(0) => return Err(PortError::Gone(ErrorKind::UnexpectedEof.into())),
+                Ok(count) if lookout.sees(&bytes[..count]) => break,
+                Ok(_) => {}
+                Err(error) if [WouldBlock, TimedOut, Interrupted].contains(&error.kind()) => {}
+                Err(error) => return Err(PortError::Gone(error)),
+            }
+        }
+        stream.set_read_timeout(None).map_err(PortError::Gone)?;
+        Ok(Some(stream))
+    }
+}

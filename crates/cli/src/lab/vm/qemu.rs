@@ -1,0 +1,168 @@
+//! qemu: the process that is the virtual machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::kit::Kit;
+use super::{EMULATED, INSIDE, PORT, PORTS};
+
+/// What runs the machine's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Accelerator {
+    /// The processor itself.
+    Kvm,
+    /// qemu, which emulates one: slow, and times say nothing.
+    Tcg,
+}
+
+/// No lab needs more processors.
+const MOST_PROCESSORS: usize = 4;
+
+/// The processor that is emulated. Without AVX: programs that find it use it, and its emulation made them three times as slow.
+const PROCESSOR: &str = "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+aes,+pclmulqdq";
+
+/// How much of what the kernel said is told.
+const TAIL: usize = 20;
+
+/// Files of a lab's folder: what the kernel says, and the number of the process.
+const CONSOLE: &str = "console";
+const PID: &str = "qemu.pid";
+
+/// Why it does not run.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum QemuError {
+    #[error(
+        "there is no qemu-system-x86_64 here, which a lab needs that is not built in this kernel; install it, with `apt-get install qemu-system-x86`"
+    )]
+    Absent,
+    #[error("cannot run qemu-system-x86_64")]
+    Run(#[source] io::Error),
+    #[error("qemu-system-x86_64 does not start: {0}")]
+    Failed(String),
+    #[error("the path {} has a character that a kernel's command line cannot have; move ichor elsewhere", .0.display())]
+    Path(PathBuf),
+}
+
+/// What is started.
+pub(super) struct Order<'o> {
+    /// The lab's folder.
+    pub folder: &'o Path,
+    pub kit: &'o Kit,
+    pub accelerator: Accelerator,
+    /// MiB.
+    pub memory: usize,
+    /// This program.
+    pub program: &'o Path,
+    /// The lab's lock, which qemu holds for its life.
+    pub lock: &'o File,
+}
+
+/// A virtual machine that was started.
+#[derive(Clone, Debug)]
+pub(super) struct Qemu {
+    pub(super) pid: Pid,
+    folder: PathBuf,
+}
+
+impl Qemu {
+    /// Starts it, and returns as soon as its ports can be connected to.
+    pub(super) fn start(order: &Order<'_>) -> Result<Self, QemuError> {
+        let mut command = Command::new("qemu-system-x86_64");
+        // Names without a comma or a length to think of.
+        command.current_dir(order.folder).args(words(order)?);
+        // It becomes a process of its own, and says before whether it can.
+        command.args(["-daemonize", "-pidfile", PID]);
+        let ran = inherited(order.lock, || command.output()).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => QemuError::Absent,
+            _ => QemuError::Run(error),
+        })?;
+        if !ran.status.success() {
+            let said = String::from_utf8_lossy(&ran.stderr).trim().replace('\n', "; ");
+            return Err(QemuError::Failed(if said.is_empty() { ran.status.to_string() } else { said }));
+        }
+        let pid = fs::read_to_string(order.folder.join(PID)).map_err(QemuError::Run)?;
+        let pid = pid
+            .trim()
+            .parse()
+            .map_err(|_| QemuError::Failed("it wrote no number of its process".to_owned()))?;
+        Ok(Self { pid: Pid::from_raw(pid), folder: order.folder.to_owned() })
+    }
+
+    /// Ends it. With it goes everything inside.
+    pub(super) fn end(&self) {
+        let _ = kill(self.pid, Signal::SIGKILL);
+    }
+
+    /// Ends it, and removes the folder of its lab.
+    pub(super) fn vanish(&self) {
+        self.end();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    /// The last that the kernel inside said, to be put behind what is wrong.
+    pub(super) fn last_words(folder: &Path) -> String {
+        let text = fs::read(folder.join(CONSOLE)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() {
+            return "; its console says nothing".to_owned();
+        }
+        format!("; its console says at last:\n{}", lines[lines.len().saturating_sub(TAIL)..].join("\n"))
+    }
+}
+
+/// Does something while a file stays open in programs that are started.
+fn inherited<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
+    let done = work();
+    fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    done
+}
+
+/// Whether the processor's own virtual machines can be had.
+pub(super) fn has_kvm() -> bool {
+    OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok()
+}
+
+fn words(order: &Order<'_>) -> Result<Vec<String>, QemuError> {
+    let program = order.program.to_str().filter(|path| !path.contains(['"', '\n']));
+    let program = program.ok_or_else(|| QemuError::Path(order.program.to_owned()))?;
+    let processors = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_PROCESSORS));
+    let (accelerator, processor, emulated) = match order.accelerator {
+        Accelerator::Kvm => ("kvm", "host", String::new()),
+        Accelerator::Tcg => ("tcg,thread=multi", PROCESSOR, format!(" {EMULATED}=1")),
+    };
+    let mut words: Vec<String> = vec!["-nodefaults".into(), "-no-user-config".into(), "-no-reboot".into()];
+    let mut add = |key: &str, value: String| words.extend([key.to_owned(), value]);
+    add("-display", "none".to_owned());
+    add("-accel", accelerator.to_owned());
+    add("-cpu", processor.to_owned());
+    add("-smp", processors.to_string());
+    add("-m", order.memory.to_string());
+    add("-serial", format!("file:{CONSOLE}"));
+    add("-kernel", order.kit.kernel.display().to_string());
+    add("-initrd", order.kit.initramfs.display().to_string());
+    // A machine that is busy gives its timer so late that the kernel would find none.
+    add(
+        "-append",
+        format!(
+            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {INSIDE}=1{emulated} -- \"{program}\" lab serve-console"
+        ),
+    );
+    add("-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap".to_owned());
+    add("-device", format!("virtio-serial-pci,max_ports={}", PORTS + 1));
+    for nth in 0..PORTS {
+        add("-chardev", format!("socket,id=port{nth},path=port{nth},server=on,wait=off"));
+        add("-device", format!("virtserialport,chardev=port{nth},name={PORT}{nth}"));
+    }
+    Ok(words)
+}

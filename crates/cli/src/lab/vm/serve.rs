@@ -1,0 +1,74 @@
+//! The end inside: every port of the virtual machine runs one command after the other, for whoever connects outside.
+
+use std::convert::Infallible;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::command;
+use super::frame::{self, Kind, MARK};
+
+/// Where the kernel lists ports, with their names.
+const PORTS: &str = "/sys/class/virtio-ports";
+
+/// A port that failed is opened again, and not at once.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error("cannot list the ports in {PORTS}")]
+    List(#[from] io::Error),
+    #[error(
+        "there is no port in {PORTS} whose name begins with {}; this runs inside the virtual machine of a lab",
+        super::PORT
+    )]
+    None,
+}
+
+/// Serves all ports, for ever.
+pub(crate) fn serve() -> Result<Infallible, ServeError> {
+    let ports = ports()?;
+    let threads: Vec<_> =
+        ports.into_iter().map(|port| thread::spawn(move || attend_for_ever(&port))).collect();
+    for thread in threads {
+        let _ = thread.join();
+    }
+    Err(ServeError::None)
+}
+
+fn ports() -> io::Result<Vec<PathBuf>> {
+    let mut ports = Vec::new();
+    for entry in fs::read_dir(PORTS)? {
+        let entry = entry?;
+        if fs::read_to_string(entry.path().join("name"))?.starts_with(super::PORT) {
+            ports.push(Path::new("/dev").join(entry.file_name()));
+        }
+    }
+    Ok(ports)
+}
+
+fn attend_for_ever(port: &Path) {
+    loop {
+        if let Err(error) = attend(port) {
+            let _ = writeln!(io::stderr(), "{}: {error}", port.display());
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Runs one command.
+fn attend(path: &Path) -> io::Result<()> {
+    let port = File::options().read(true).write(true).open(path)?;
+    // The kernel keeps who writes waiting until somebody listens outside.
+    (&port).write_all(&MARK)?;
+    let Some(frame) = frame::receive(&mut &port)? else { return Ok(()) };
+    let request = (frame.kind == Kind::Request).then(|| serde_json::from_slice(&frame.bytes).ok()).flatten();
+    match request {
+        Some(request) => command::run(&request, port),
+        None => frame::send(&mut &port, Kind::Refused, b"the request of the command is not understood")
+            .and_then(|()| io::copy(&mut &port, &mut io::sink()).map(drop)),
+    }
+}

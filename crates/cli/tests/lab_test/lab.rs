@@ -1,0 +1,118 @@
+//! A lab that runs, tested, made different on purpose, and interrupted. All daemons are Debian 13's, as `scripts/lab-root`
+//! unpacked them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::CLUSTER;
+use crate::common::{Run, agent, command, folder, ichor};
+
+/// A lab that ends with the test, however the test ends.
+struct Lab {
+    name: String,
+    desk: tempfile::TempDir,
+}
+
+impl Lab {
+    fn up(test: &str) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab/trixie");
+        assert!(root.exists(), "{}: not there; make it with `scripts/lab-root`", root.display());
+        let (root, agent): (PathBuf, PathBuf) = (root.canonicalize().unwrap(), agent());
+        let desk = folder(&[("ichor.yaml", CLUSTER)]);
+        let lab = Self { name: format!("{test}-{}", std::process::id()), desk };
+        let words =
+            format!("lab up --name {} --root {} --agent {}", lab.name, root.display(), agent.display());
+        let run = ichor(lab.desk.path(), &words);
+        assert_eq!(run.code, 0, "{}", run.all());
+        lab
+    }
+
+    fn test(&self, words: &str) -> Run {
+        ichor(self.desk.path(), &format!("lab test {} {words}", self.name))
+    }
+
+    fn tell(&self, router: &str, lines: &[&str]) {
+        let mut vtysh = command(
+            self.desk.path(),
+            &format!("lab exec --lab {} {router} -- vtysh -c configure", self.name),
+        );
+        for line in lines {
+            vtysh.args(["-c", line]);
+        }
+        assert!(vtysh.status().unwrap().success(), "{lines:?}");
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(ichor(self.desk.path(), &format!("lab down {}", self.name)));
+    }
+}
+
+fn row<'v>(told: &'v Value, name: &str) -> &'v Value {
+    let rows = told["rows"].as_array().unwrap();
+    rows.iter().find(|row| row["without"]["name"] == name).unwrap_or_else(|| panic!("{name}: {told:#}"))
+}
+
+#[test]
+fn what_fails_is_measured_and_what_differs_is_named() {
+    let lab = Lab::up("trial");
+
+    // All is as foreseen, and BFD notices a cable that loses packets.
+    let run = lab.test("--fail row1:eth0 --fail row2:metallb --json --html report.html --junit report.xml");
+
+    assert_eq!(run.code, 0, "{}", run.all());
+    let told = run.json();
+    assert_eq!(
+        (&told["holds"], &told["cut"], &told["emulated"]),
+        (&true.into(), &"silent".into(), &false.into())
+    );
+    let cable = row(&told, "row1:eth0");
+    let ms = cable["outage"]["ms"].as_u64().unwrap();
+    assert!((300..3000).contains(&ms), "{told:#}");
+    assert_eq!(cable["expected"], "nothing is lost");
+    let speaker = row(&told, "row2:metallb");
+    assert!(speaker["observed"].as_str().unwrap().contains("203.0.113.3/32 is gone"), "{speaker:#}");
+    assert_eq!(speaker["expected"], speaker["observed"]);
+    let page = fs::read_to_string(lab.desk.path().join("report.html")).unwrap();
+    assert!(page.contains("as foreseen") && page.contains("row1:eth0") && page.contains("<svg"));
+    let junit = fs::read_to_string(lab.desk.path().join("report.xml")).unwrap();
+    assert!(junit.contains("tests=\"3\" failures=\"0\""), "{junit}");
+
+    // A cable that loses its carrier is noticed at once, and a speaker that says so.
+    let run = lab.test("--carrier --fail spine1 --fail row1:metallb --json");
+    assert_eq!(run.code, 0, "{}", run.all());
+    let told = run.json();
+    assert!(row(&told, "spine1")["outage"]["ms"].as_u64().unwrap() < 3000, "{told:#}");
+
+    // A leaf that somebody changed. FRR looks at changed filters only after some seconds.
+    lab.tell("leaf1", &["ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
+    let run = (0..8).map(|_| lab.test("--k 0")).find(|run| run.code != 0).expect("the leaf is another one");
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stdout.contains("to 10.10.10.10/32"), "{}", run.stdout);
+    assert!(run.stdout.contains("spine1: 1 path to 10.10.10.10/32, and 2 foreseen"), "{}", run.stdout);
+    lab.tell("leaf1", &["no ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
+
+    // Who is interrupted heals what it cut.
+    let mut child = command(lab.desk.path(), &format!("lab test {} --fail row1:eth1 --fail row1", lab.name));
+    let child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_secs(4));
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("what was cut works again"), "{said}");
+    let run = lab.test("--k 0");
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    // What was not built cannot be tested.
+    fs::write(lab.desk.path().join("ichor.yaml"), CLUSTER.replace("4200000991", "4200000891")).unwrap();
+    let run = lab.test("--k 0");
+    assert!(run.code == 2 && run.stderr.contains("`ichor lab up --replace --name"), "{}", run.stderr);
+}

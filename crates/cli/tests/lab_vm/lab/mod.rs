@@ -1,0 +1,88 @@
+//! A lab of somebody who is not root, with VRFs. All daemons are Debian 13's, as `scripts/lab-root` unpacked them.
+//!
+//! A virtual machine takes its time to boot, so one test does everything in one.
+
+mod shell;
+mod user;
+
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use user::User;
+
+/// The example with MetalLB behind a VRF, with one node: more would take long on an emulated processor.
+fn cluster() -> String {
+    let example = include_str!("../../../../../examples/metallb/ichor.yaml");
+    let others = ["name: cp2", "name: cp3", "name: wk"];
+    let lines = example.lines().filter(|line| !others.iter().any(|other| line.contains(other)));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+#[test]
+fn a_lab_of_somebody_who_is_not_root_is_as_any_other() {
+    let user = User::new(&[("ichor.yaml", &cluster())]);
+
+    comes_up(&user);
+    is_looked_into_and_cut(&user);
+    shell::streams_and_codes(&user);
+    shell::files(&user);
+    shell::signals(&user);
+    shell::terminal(&user);
+    shell::several_at_once(&user);
+    shell::given_up(&user);
+    dies_and_is_told(&user);
+}
+
+fn comes_up(user: &User) {
+    let up = user.up();
+
+    assert_eq!(up.code, 0, "{}", up.all());
+    assert!(up.stderr.contains("the lab runs on an emulated processor"), "{}", up.stderr);
+    // The node with two leafs and its speaker, and each leaf with two spines.
+    assert_eq!(up.stdout.matches("established").count(), 7, "{}", up.all());
+    let again = user.up();
+    assert_eq!(again.code, 0, "{}", again.all());
+    assert!(again.stderr.contains("it ran already"), "{}", again.stderr);
+    let list = user.ichor("lab ls");
+    assert!(list.stdout.contains("runs in a virtual machine"), "{}", list.all());
+}
+
+fn is_looked_into_and_cut(user: &User) {
+    let vrf = user.ichor("lab exec cp1 -- ip -brief link show type vrf");
+    assert!(vrf.code == 0 && vrf.stdout.starts_with("metallb "), "{}", vrf.all());
+    let code = user.ichor("lab exec cp1 -- sh -c exit\u{a0}7");
+    assert_eq!(code.code, 7, "{}", code.all());
+    let nobody = user.ichor("lab exec cp9 -- true");
+    assert!(
+        nobody.code == 2 && nobody.stderr.contains("nothing in this lab is called `cp9`"),
+        "{}",
+        nobody.all()
+    );
+
+    let cut = user.ichor("lab cut cp1:fab0");
+    let link = user.ichor("lab exec cp1 -- cat /sys/class/net/eth0/operstate");
+    let heal = user.ichor("lab heal");
+
+    assert_eq!((cut.code, heal.code), (0, 0), "{}{}", cut.all(), heal.all());
+    assert!(cut.stderr.contains("cp1:fab0 is cut"), "{}", cut.stderr);
+    assert_eq!(link.stdout.trim(), "down");
+}
+
+fn dies_and_is_told(user: &User) {
+    let running = user.start(&["sleep", "100"]);
+    user.wait_for_command("sleep 100");
+    let qemu: i32 = fs::read_to_string(user.state().join("lock")).unwrap().trim().parse().unwrap();
+
+    kill(Pid::from_raw(qemu), Signal::SIGKILL).unwrap();
+    let run = running.end();
+
+    assert_eq!(run.code, 2, "{}", run.all());
+    assert!(run.stderr.contains("the virtual machine ended before the command did"), "{}", run.stderr);
+    let list = user.ichor("lab ls");
+    assert!(list.stdout.contains("dead"), "{}", list.all());
+    let down = user.ichor("lab down");
+    assert_eq!(down.code, 0, "{}", down.all());
+    assert!(!user.state().exists());
+}
