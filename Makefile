@@ -13,8 +13,8 @@ export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: ## Build ichor and show what it does, on an example cluster
-	@scripts/tools cc
+demo: agent ## Build ichor and show what it does, on an example cluster with real daemons
+	@scripts/tools frr gobgp iproute ping unshare
 	cargo build --release --locked --package ichor
 	@scripts/demo
 
@@ -31,7 +31,7 @@ simulator:
 		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk oci squashfs
+	@scripts/tools cc nextest openssl frr bird iso fat libvirt disk kmod oci squashfs tcpdump gobgp iproute unshare
 	@scripts/lab-root
 	@scripts/lab-vm
 	@scripts/lab-simulator
@@ -52,7 +52,7 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	scripts/house
 
 bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso, mksquashfs and real FRR
-	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso squashfs
+	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso oci squashfs
 	@scripts/lab-root
 	@scripts/lab-vm
 	cargo build --release --locked --package ichor
@@ -63,12 +63,13 @@ bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoima
 	$(PYTHON) scripts/bench-seed --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-seed.json
 	$(PYTHON) scripts/bench-media --out $(TARGET)/bench-media.json
 	$(PYTHON) scripts/bench-image --out $(TARGET)/bench-image.json
+	$(PYTHON) scripts/bench-lab --root target/lab/trixie --out $(TARGET)/bench-lab.json
 	$(PYTHON) scripts/bench-agent --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-agent.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 
-install: ## Install the ichor command with cargo
-	@scripts/tools cc
+install: agent ## Install the ichor command with cargo, and the agent of a node beside it
 	cargo install --path crates/cli --locked
+	install -m 755 $(ICHOR_AGENT) "$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/ichor-agent"
 
 fuzz-build: ## Build the fuzz targets
 	@scripts/tools cc c++
