@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use super::parts::unpacked;
+use super::packed::unpacked;
 use crate::media::{Content, Image as _};
 
 /// What a machine with a BIOS finds in a kernel: that it is one, how long its first part is, and where its version stands.

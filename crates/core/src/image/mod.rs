@@ -17,6 +17,7 @@ pub mod installer;
 pub mod iso;
 pub mod kernel;
 pub mod modules;
+mod packed;
 mod parts;
 mod product;
 pub mod uki;
@@ -28,8 +29,9 @@ use crate::oci::Root;
 use crate::talos::kernel_args::Line;
 use crate::talos::meta;
 
+pub use packed::packed_disk;
 pub(crate) use parts::release;
-pub use parts::{Heap, Part, PartsError, packed_disk};
+pub use parts::{Heap, Part, PartsError};
 pub use product::Product;
 
 /// What an image is to be.

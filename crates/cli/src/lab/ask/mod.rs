@@ -10,6 +10,7 @@ mod vty;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -152,6 +153,15 @@ pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, String> {
     }
 }
 
+/// A socket of a machine, by its path there.
+fn connect(pid: i32, path: &str) -> io::Result<UnixStream> {
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    let stream = UnixStream::connect(root.join(path))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
 /// What a router's FRR says of its sessions.
 fn router(pid: i32) -> Result<Vec<Session>, String> {
     let neighbors =
@@ -164,8 +174,7 @@ fn router(pid: i32) -> Result<Vec<Session>, String> {
 /// What a node's agent says.
 fn node(pid: i32) -> Result<Status, String> {
     let read = || {
-        let mut stream = UnixStream::connect(format!("/proc/{pid}/root/run/ichor/status.sock"))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut stream = connect(pid, "run/ichor/status.sock")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         io::Result::Ok(text)

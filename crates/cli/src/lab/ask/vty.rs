@@ -1,15 +1,10 @@
 //! FRR's daemons, by the sockets that vtysh uses: a command ends with a zero byte, an answer with three and its status.
 
 use std::io::{self, Write as _};
-use std::os::unix::net::UnixStream;
-
-use super::PATIENCE;
 
 /// What a daemon of a machine answers.
 pub(super) fn ask(pid: i32, daemon: &str, command: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(format!("/proc/{pid}/root/run/frr/{daemon}.vty"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = super::connect(pid, &format!("run/frr/{daemon}.vty"))?;
     let mut said = String::new();
     // bfdd shows nothing to whoever did not say this before.
     for command in ["enable", command] {

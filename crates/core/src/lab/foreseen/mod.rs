@@ -4,6 +4,8 @@
 //! The speakers of a lab announce other addresses than the one that stands for a pool in the proof, so these are let spread
 //! here: each from the nodes that announce it.
 
+mod walk;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -20,6 +22,7 @@ use crate::prove::{Subject, aggregate};
 use crate::routing::Family;
 use crate::routing::fabric::Neighbor;
 use crate::routing::network::{End, Session};
+use walk::{Arrival, Tables, Walk, Way};
 
 /// A fabric of which everything can be foreseen.
 #[derive(Debug)]
@@ -47,25 +50,11 @@ enum Meant {
     Never,
 }
 
-/// Where someone sends packets to a prefix.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
-    /// It is there.
-    Own,
-    /// To neighbours, by BGP.
-    By(Vec<u32>),
-    /// To the gateway that the file names.
-    Gateway(u32),
-}
-
 /// From so many addresses the outside sends through a door to the same destination.
 const SOURCES: usize = 2;
 
 /// On so many flows outages are measured; more would have to send too seldom.
 const WATCHED: usize = 400;
-
-/// By vertex: its ways.
-type Tables = Vec<BTreeMap<IpNet, Way>>;
 
 /// The fabric as it is built: FRR on every router, as ichor writes it, under the names of the scene.
 pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene) -> Subject {
@@ -282,7 +271,7 @@ impl<'a> Foreseen<'a> {
 
     /// Whether packets of a flow come back.
     fn reach(&self, tables: &Tables, failure: Option<Failure>, flow: &Flow) -> Reach {
-        let walk = Walk { foreseen: self, tables, failure };
+        let walk = Walk { nodes: self.subject.graph.nodes, tables, failure };
         let Some(start) = self.vertex(flow.door.as_deref().unwrap_or(&flow.from)) else { return Reach::None };
         let there = walk.from(start, flow.to);
         let back: Vec<Arrival> = there
@@ -329,83 +318,6 @@ fn is_over(graph: &crate::prove::graph::Graph, failure: Failure, edge: u32) -> b
         Failure::Vertex(vertex) => ends.0 == vertex || ends.1 == vertex,
         Failure::Link(_) | Failure::Between(..) => failure.edges(graph).contains(&edge),
         Failure::Speaker(_) => false,
-    }
-}
-
-/// Where packets end.
-#[derive(Default)]
-struct Arrival {
-    /// Those who have the address.
-    at: BTreeSet<u32>,
-    /// Whether some ways end elsewhere.
-    lost: bool,
-}
-
-struct Walk<'w> {
-    foreseen: &'w Foreseen<'w>,
-    tables: &'w Tables,
-    failure: Option<Failure>,
-}
-
-impl Walk<'_> {
-    /// Where packets to an address end that start somewhere.
-    fn from(&self, start: u32, to: IpAddr) -> Arrival {
-        let mut arrival = Arrival::default();
-        self.step(start, to, &mut Vec::new(), &mut arrival, &|_| false);
-        arrival
-    }
-
-    /// Where packets to the outside end: every router is on its network.
-    fn outward(&self, start: u32, to: IpAddr) -> Arrival {
-        let mut arrival = Arrival::default();
-        let nodes = self.foreseen.subject.graph.nodes;
-        self.step(start, to, &mut Vec::new(), &mut arrival, &|vertex| vertex as usize >= nodes);
-        arrival
-    }
-
-    /// Someone's way to an address, by the longest prefix.
-    fn longest(&self, at: u32, to: IpAddr) -> Option<(IpNet, &Way)> {
-        let table = &self.tables[at as usize];
-        let whole = IpNet::from(to);
-        if let Some(way) = table.get(&whole) {
-            return Some((whole, way));
-        }
-        let routes = table.iter().filter(|(net, _)| net.contains(&to));
-        routes.max_by_key(|(net, _)| net.prefix_len()).map(|(net, way)| (*net, way))
-    }
-
-    fn step(
-        &self,
-        at: u32,
-        to: IpAddr,
-        passed: &mut Vec<u32>,
-        arrival: &mut Arrival,
-        is_there: &dyn Fn(u32) -> bool,
-    ) {
-        if self.failure == Some(Failure::Vertex(at)) || passed.contains(&at) {
-            arrival.lost = true;
-            return;
-        }
-        if is_there(at) {
-            arrival.at.insert(at);
-            return;
-        }
-        let next: &[u32] = match self.longest(at, to) {
-            Some((net, Way::Own)) if net.prefix_len() == net.max_prefix_len() => {
-                arrival.at.insert(at);
-                return;
-            }
-            // An aggregate of its own, and no part of it.
-            None | Some((_, Way::Own)) => &[],
-            Some((_, Way::By(next))) => next,
-            Some((_, Way::Gateway(router))) => std::slice::from_ref(router),
-        };
-        arrival.lost |= next.is_empty();
-        passed.push(at);
-        for far in next {
-            self.step(*far, to, passed, arrival, is_there);
-        }
-        passed.pop();
     }
 }
 
@@ -478,193 +390,4 @@ fn destinations(subject: &Subject, plan: &Plan, scene: &Scene) -> Vec<Destinatio
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cluster::section::Backend;
-    use crate::lab::scene::{Door, Machine, Session, SessionEnd, Speaker};
-    use crate::model::Cluster;
-    use crate::plan::tests::planned_with;
-
-    const RACK: &str = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
-         network: {node: null, loopback: {v4: 10.0.0.0/26, v6: null}, services: {pools: {default: [198.51.100.0/24]}}}\n\
-         fabric: {routers: [{name: leaf1, asn: 65101}, {name: leaf2, asn: 65102}, {name: spine1, asn: 65200, role: spine}]}\n\
-         routing: {backend: frr, asn: 65000, workload: {speaker: metallb},\n\
-         \x20 neighbors: [{router: leaf1, link: fab0, bfd: true}, {router: leaf2, link: fab1, bfd: true}]}\n\
-         defaults: {ports: [fab0, fab1]}\n\
-         nodes: [{name: cp1, index: 1, macs: [\"02:00:00:00:00:01\", \"02:00:00:00:00:02\"]},\n\
-         \x20 {name: cp2, index: 2, macs: [\"02:00:00:00:00:03\", \"02:00:00:00:00:04\"]}]";
-
-    /// What is asked of a scene here: who announces what, and who sends from where.
-    fn scene(subject: &Subject) -> Scene {
-        let node = |name: &str, source: &str, announces: &[&str]| Machine {
-            name: name.to_owned(),
-            part: Part::Node {
-                backend: Backend::Frr,
-                agent: String::new(),
-                health: None,
-                speaker: Some(Speaker {
-                    name: "metallb".to_owned(),
-                    conf: String::new(),
-                    announces: announces.iter().map(|net| net.parse().unwrap()).collect(),
-                    refused: Vec::new(),
-                }),
-                sources: vec![source.parse().unwrap()],
-            },
-            vrfs: Vec::new(),
-            dummies: Vec::new(),
-            addresses: Vec::new(),
-            ports: Vec::new(),
-            gateways: Vec::new(),
-        };
-        let door = |router: &str, source: &str| Door {
-            router: router.to_owned(),
-            through: Vec::new(),
-            sources: vec![source.parse().unwrap()],
-        };
-        let mut outside = node("outside", "198.18.0.1", &[]);
-        outside.part =
-            Part::Outside { doors: vec![door("leaf1", "198.18.0.1"), door("spine1", "198.18.0.2")] };
-        let end = |name: &str| SessionEnd { name: name.to_owned(), peer: String::new() };
-        let session =
-            |one: &str, other: &str| Session { one: end(one), other: end(other), bfd: true, fault: None };
-        let network = &subject.network;
-        let mut sessions: Vec<Session> =
-            network.sessions.iter().map(|of| session(network.name(of.0), network.name(of.1))).collect();
-        sessions.push(session("cp1", "cp1:metallb"));
-        sessions.push(session("cp2", "cp2:metallb"));
-        Scene {
-            cluster: "a".to_owned(),
-            machines: vec![
-                node("cp1", "10.0.0.1", &["198.51.100.1/32", "198.51.100.11/32"]),
-                node("cp2", "10.0.0.2", &["198.51.100.1/32", "198.51.100.12/32"]),
-                outside,
-            ],
-            cables: Vec::new(),
-            sessions,
-            differs: Vec::new(),
-        }
-    }
-
-    fn subject((cluster, plan): &(Cluster, Plan)) -> Subject {
-        Subject::of(cluster, plan).unwrap()
-    }
-
-    fn paths(state: &State, who: &str, net: &str) -> Option<Paths> {
-        state.routes.get(who)?.get(&net.parse::<IpNet>().unwrap()).copied()
-    }
-
-    #[test]
-    fn while_nothing_fails_everyone_has_everything_over_all_paths() {
-        let planned = planned_with(RACK);
-        let subject = subject(&planned);
-        let scene = scene(&subject);
-        let foreseen = Foreseen::of(&subject, &planned.1, &scene);
-
-        let state = foreseen.state(None);
-
-        assert_eq!(paths(&state, "leaf1", "10.0.0.1/32"), Some(Paths::By(1)));
-        assert_eq!(paths(&state, "spine1", "10.0.0.1/32"), Some(Paths::By(2)));
-        assert_eq!(paths(&state, "cp1", "10.0.0.1/32"), Some(Paths::Own));
-        assert_eq!(paths(&state, "cp1", "0.0.0.0/0"), Some(Paths::By(2)));
-        // Of both nodes the one, of one node the other.
-        assert_eq!(paths(&state, "leaf1", "198.51.100.1/32"), Some(Paths::By(2)));
-        assert_eq!(paths(&state, "leaf1", "198.51.100.12/32"), Some(Paths::By(1)));
-        assert_eq!(paths(&state, "leaf1", "0.0.0.0/0"), None);
-        assert!(state.sessions.iter().all(|up| *up), "{:?}", state.sessions);
-        assert!(state.flows.iter().all(|reach| *reach == Reach::All));
-    }
-
-    #[test]
-    fn packets_are_sent_by_nodes_and_through_every_door_and_to_nobodys_self() {
-        let planned = planned_with(RACK);
-        let subject = subject(&planned);
-        let scene = scene(&subject);
-
-        let foreseen = Foreseen::of(&subject, &planned.1, &scene);
-
-        let of = |who: &str| {
-            let flows = foreseen.flows.iter().filter(|flow| flow.who() == who);
-            flows.map(|flow| flow.to.to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(of("cp1"), ["10.0.0.2", "198.51.100.12"]);
-        assert_eq!(
-            of("outside by spine1"),
-            ["10.0.0.1", "10.0.0.2", "198.51.100.1", "198.51.100.11", "198.51.100.12"]
-        );
-    }
-
-    #[test]
-    fn without_a_leaf_half_of_the_paths_are_left_and_its_door_is_shut() {
-        let planned = planned_with(RACK);
-        let subject = subject(&planned);
-        let scene = scene(&subject);
-        let foreseen = Foreseen::of(&subject, &planned.1, &scene);
-        let leaf = subject.failure("leaf1").unwrap();
-
-        let state = foreseen.state(Some(leaf));
-
-        assert!(state.gone.contains("leaf1") && !state.routes.contains_key("leaf1"));
-        assert_eq!(paths(&state, "spine1", "10.0.0.1/32"), Some(Paths::By(1)));
-        assert_eq!(paths(&state, "cp1", "0.0.0.0/0"), Some(Paths::By(1)));
-        assert_eq!(state.sessions.iter().filter(|up| !**up).count(), 3);
-        for (flow, reach) in foreseen.flows.iter().zip(&state.flows) {
-            let shut = flow.door.as_deref() == Some("leaf1");
-            assert_eq!(*reach, if shut { Reach::None } else { Reach::All }, "{flow:?}");
-        }
-    }
-
-    #[test]
-    fn without_a_speaker_its_own_address_is_gone_and_the_shared_one_has_a_path_less() {
-        let planned = planned_with(RACK);
-        let subject = subject(&planned);
-        let scene = scene(&subject);
-        let foreseen = Foreseen::of(&subject, &planned.1, &scene);
-
-        let state = foreseen.state(subject.failure("cp1:metallb"));
-
-        assert_eq!(paths(&state, "leaf1", "198.51.100.11/32"), None);
-        assert_eq!(paths(&state, "leaf1", "198.51.100.1/32"), Some(Paths::By(1)));
-        assert_eq!(state.sessions.iter().filter(|up| !**up).count(), 1);
-        let silent: Vec<String> = foreseen
-            .flows
-            .iter()
-            .zip(&state.flows)
-            .filter(|(_, reach)| **reach == Reach::None)
-            .map(|(flow, _)| flow.to.to_string())
-            .collect();
-        assert_eq!(silent, ["198.51.100.11"; 3]);
-    }
-
-    #[test]
-    fn of_many_flows_some_to_each_destination_are_watched() {
-        let flow = |from: usize, to: u8| Flow {
-            from: from.to_string(),
-            door: None,
-            source: IpAddr::from([10, 0, 0, 1]),
-            to: IpAddr::from([10, 0, 1, to]),
-        };
-        let flows: Vec<Flow> = (0..10).flat_map(|from| (0..4).map(move |to| flow(from, to))).collect();
-
-        assert!(watched(&flows, 40).into_iter().all(|watched| watched));
-        let some = watched(&flows, 9);
-        for to in 0..4 {
-            let to = IpAddr::from([10, 0, 1, to]);
-            let of = flows.iter().zip(&some).filter(|(flow, watched)| **watched && flow.to == to);
-            assert_eq!(of.map(|(flow, _)| flow.from.as_str()).collect::<Vec<_>>(), ["0", "5"]);
-        }
-        assert!(watched(&[], 9).is_empty());
-    }
-
-    #[test]
-    fn a_silent_failure_is_over_by_bfd_or_when_nobody_keeps_it_any_more() {
-        let planned = planned_with(RACK);
-        let subject = subject(&planned);
-        let scene = scene(&subject);
-        let foreseen = Foreseen::of(&subject, &planned.1, &scene);
-
-        let noticed = |name: &str| foreseen.noticed(subject.failure(name).unwrap());
-
-        assert_eq!((noticed("cp1:fab0"), noticed("spine1")), (900, 9000));
-        assert_eq!(foreseen.kept(subject.failure("cp1:fab0").unwrap()), 39_000);
-    }
-}
+mod tests;
