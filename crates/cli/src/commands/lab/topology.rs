@@ -10,7 +10,7 @@ use ichor_core::prove::crowd;
 use ichor_core::render::fabric::{self, containerlab};
 use ichor_core::routing::Network;
 
-use crate::{project, style};
+use crate::{project, report, style};
 
 /// Write the same lab for containerlab
 ///
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let network = match Network::of(&project.cluster, &project.plan) {
         Ok(network) => network,
-        Err(errors) => return Ok(super::up::underivable(&errors)),
+        Err(errors) => return Ok(report::underivable(&errors)),
     };
     if fabric::is_empty(&network) {
         bail!("no node of {} routes: there is no fabric", args.file.display());

@@ -14,7 +14,6 @@ use ichor_core::cluster::value::Secret;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
-use ichor_core::routing::ModelError;
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
@@ -24,7 +23,7 @@ use crate::lab::build::{Site, Unsettled};
 use crate::lab::vm::{self, Accelerator, Wanted};
 use crate::lab::{Lab, LabError, Place, Record, Taken, here};
 use crate::project::{self, Project};
-use crate::style;
+use crate::{report, style};
 
 /// The password of a session whose own cannot be had.
 const PASSWORD: &str = "ichor-lab";
@@ -87,7 +86,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let subject = match Subject::of(&project.cluster, &project.plan) {
         Ok(subject) => subject,
-        Err(errors) => return Ok(underivable(&errors)),
+        Err(errors) => return Ok(report::underivable(&errors)),
     };
     if subject.network.nodes.is_empty() {
         bail!("no node of {} routes: there is no fabric to bring up", args.file.display());
@@ -137,13 +136,6 @@ fn build(
         site.stay()?;
     }
     Ok(unsettled)
-}
-
-pub(super) fn underivable(errors: &[ModelError]) -> ExitCode {
-    for error in errors {
-        style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
-    }
-    ExitCode::from(1)
 }
 
 fn unrenderable(errors: &[RenderError]) -> ExitCode {

@@ -12,11 +12,9 @@ use std::thread;
 use anyhow::bail;
 use ichor_core::cluster::nearest::nearest;
 use ichor_core::prove::{Proof, Scope, Study, Subject};
-use ichor_core::routing::ModelError;
 
 use crate::progress::Progress;
-use crate::project;
-use crate::style;
+use crate::{project, report};
 
 /// Compute BGP over the whole fabric: who reaches what, by how many paths, and after which failures still
 ///
@@ -60,7 +58,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let subject = match Subject::of(&project.cluster, &project.plan) {
         Ok(subject) => subject,
-        Err(errors) => return Ok(underivable(&errors)),
+        Err(errors) => return Ok(report::underivable(&errors)),
     };
     if subject.network.nodes.is_empty() {
         bail!("no node of {} routes: there is nothing to prove", args.file.display());
@@ -88,13 +86,6 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let holds = proof.holds() && !(args.deny.is_some() && proof.has_warnings());
     Ok(ExitCode::from(u8::from(!holds)))
-}
-
-fn underivable(errors: &[ModelError]) -> ExitCode {
-    for error in errors {
-        style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
-    }
-    ExitCode::from(1)
 }
 
 fn scope(subject: &Subject, args: &Args) -> anyhow::Result<Scope> {

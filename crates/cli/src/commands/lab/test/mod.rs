@@ -15,12 +15,13 @@ use ichor_core::lab::{Foreseen, report};
 use ichor_core::prove::Subject;
 use ichor_core::render::topology;
 
-use super::up::{digests, underivable};
+use super::up::digests;
 use crate::commands::prove::failures;
 use crate::lab::signals::Signals;
 use crate::lab::trial::Trial;
 use crate::lab::{Lab, LabError, Place, Record, vm};
 use crate::project::{self, Project};
+use crate::report::underivable;
 
 /// Check a running lab against the proof: the whole fabric, then without every router, node, link and speaker
 ///
