@@ -18,14 +18,17 @@ const FABRIC: &str = "fabric-";
 /// The sessions in the answers to [`PROTOCOLS`](super::PROTOCOLS), [`BFD`](super::BFD) and [`STATUS`](super::STATUS).
 ///
 /// One that waits for neighbours of a range is told while nobody came: it is then known by its port, else by its name. BIRD
-/// does not count how often a session came up: it is once for one that is up.
+/// does not count how often a session came up: it is once for one that is up. BIRD tells them in the order in which they came,
+/// here they are in the order of their peers.
 pub fn sessions(protocols: &Reply, bfd: &Reply, status: &Reply) -> Vec<Session> {
     let now = status.lines().find_map(|(_, line)| now(line));
     let bfd: BTreeMap<_, _> = bfd.lines().filter(|(code, _)| *code == BFD_ROW).filter_map(path).collect();
     let all = read(protocols);
     let came = |range: &Protocol| all.iter().any(|other| other.came_by(range));
     let told = all.iter().filter(|one| !(one.range && came(one)));
-    told.map(|one| one.session(now, &bfd)).collect()
+    let mut sessions: Vec<Session> = told.map(|one| one.session(now, &bfd)).collect();
+    sessions.sort_by(|one, other| one.peer.cmp(&other.peer));
+    sessions
 }
 
 /// `Current server time is 2026-11-16 06:13:24.168`.
