@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::single::common::routing::service_of;
-use crate::single::{Leaf, Scene, until, up};
+use crate::single::{Leaf, Scene, tended, until, up};
 
 /// A release of BIRD: what stands in a cluster file for it, and where it is.
 type Release = (&'static str, fn(&Scene) -> Place);
@@ -158,7 +158,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
                 let before = bird.pid().unwrap();
                 kill(Pid::from_raw(before.cast_signed()), signal).unwrap();
 
-                let why = bird.tend().await;
+                let why = tended(async || bird.tend().await).await;
 
                 assert!(why.contains(reason), "{release}: {why}");
                 assert_ne!(bird.pid(), Some(before));

@@ -23,7 +23,7 @@ use nix::unistd::Pid;
 use crate::single::common::lab::made;
 use crate::single::common::routing::{model, service_of};
 use crate::single::common::{load_text, planned};
-use crate::single::{Leaf, Scene, until, up};
+use crate::single::{Leaf, Scene, tended, until, up};
 
 /// Who is told, and how the leafs are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -313,7 +313,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
             let before = gobgp.pid().unwrap();
             kill(Pid::from_raw(before.cast_signed()), signal).unwrap();
 
-            let why = gobgp.tend().await;
+            let why = tended(async || gobgp.tend().await).await;
 
             assert!(why.contains(reason), "{kind:?}: {why}");
             assert_ne!(gobgp.pid(), Some(before));

@@ -174,3 +174,12 @@ pub async fn until<T: std::fmt::Debug>(
 pub fn up(sessions: &[Session], number: usize) -> bool {
     sessions.iter().filter(|session| session.state == State::Established).count() == number
 }
+
+/// What care of a daemon comes to that is let go of again and again, as the agent does whenever something else happens.
+pub async fn tended(mut tend: impl AsyncFnMut() -> String) -> String {
+    loop {
+        if let Ok(why) = tokio::time::timeout(Duration::from_millis(100), tend()).await {
+            return why;
+        }
+    }
+}

@@ -88,11 +88,14 @@ impl Bird {
         }
     }
 
+    /// Starts it, unless that was begun, and waits until it answers.
     async fn run(&mut self) -> Result<(), BirdError> {
-        // Else it would be taken for the one of the process that is to start.
-        Place::clear(&self.socket())?;
-        let recovers = self.place.enter()?;
-        self.solo.start(self.program(recovers))?;
+        if !self.solo.begun() {
+            // Else it would be taken for the one of the process that is to start.
+            Place::clear(&self.socket())?;
+            let recovers = self.place.enter()?;
+            self.solo.start(self.program(recovers))?;
+        }
         let start = Instant::now();
         while let Err(error) = self.ask(bird::STATUS).await {
             if start.elapsed() >= STARTING {
@@ -103,6 +106,7 @@ impl Bird {
                 () = sleep(LOOK) => {}
             }
         }
+        self.solo.healed();
         Ok(())
     }
 
@@ -129,11 +133,11 @@ impl Bird {
             let alive = async || answers(&socket).await;
             let why = self.solo.fails(alive).await;
             match self.run().await {
-                Ok(()) => {
-                    self.solo.healed();
-                    return why;
+                Ok(()) => return why,
+                Err(error) => {
+                    say::error(format_args!("bird cannot be started again: {error}"));
+                    self.solo.abandon();
                 }
-                Err(error) => say::error(format_args!("bird cannot be started again: {error}")),
             }
         }
     }

@@ -96,14 +96,17 @@ impl Gobgp {
         gobgp.run().await.map(|()| gobgp)
     }
 
+    /// Starts it, unless that was begun, waits until it has what its file means, and gives it the node's own addresses.
     async fn run(&mut self) -> Result<(), GobgpError> {
-        Place::clear(&self.socket())?;
-        let recovers = self.place.enter()?;
-        self.solo.start(self.program(recovers))?;
+        if !self.solo.begun() {
+            Place::clear(&self.socket())?;
+            let recovers = self.place.enter()?;
+            self.solo.start(self.program(recovers))?;
+        }
         let start = Instant::now();
         loop {
             match self.taken().await {
-                Ok(missing) if missing.is_empty() => return Ok(self.announce_own().await?),
+                Ok(missing) if missing.is_empty() => break,
                 Ok(missing) if start.elapsed() >= TAKING => return Err(GobgpError::Differs(missing)),
                 Err(error) if start.elapsed() >= TAKING => return Err(error.into()),
                 _ => {}
@@ -113,6 +116,9 @@ impl Gobgp {
                 () = sleep(LOOK) => {}
             }
         }
+        self.announce_own().await?;
+        self.solo.healed();
+        Ok(())
     }
 
     fn program(&self, recovers: bool) -> Program {
@@ -143,11 +149,11 @@ impl Gobgp {
             let alive = async || answers(&socket).await;
             let why = self.solo.fails(alive).await;
             match self.run().await {
-                Ok(()) => {
-                    self.solo.healed();
-                    return why;
+                Ok(()) => return why,
+                Err(error) => {
+                    say::error(format_args!("gobgpd cannot be started again: {error}"));
+                    self.solo.abandon();
                 }
-                Err(error) => say::error(format_args!("gobgpd cannot be started again: {error}")),
             }
         }
     }

@@ -266,7 +266,7 @@ mod tests {
             said: Some("Route limit exceeded".to_owned()),
             ..plain("192.168.250.255", State::Idle)
         };
-        assert_eq!(told, [waiting, refused, up, closed]);
+        assert_eq!(told, [closed, up, waiting, refused]);
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
 
         let told = sessions(&reply(PROTOCOLS), &none, &reply("0013 up\n"));
 
-        assert_eq!((told[2].bfd, told[2].uptime, told[2].state), (None, None, State::Established));
+        assert_eq!((told[1].bfd, told[1].uptime, told[1].state), (None, None, State::Established));
     }
 
     proptest! {
