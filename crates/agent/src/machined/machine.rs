@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use ichor_core::talos::api::common::Any;
+use ichor_core::talos::api::machine::{MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 use prost::Message;
-
-use super::message::{Any, MachineStatusEvent, START, STOP, SequenceEvent};
 
 /// Why a node leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub enum Leaving {
 }
 
 impl Leaving {
-    /// The stages of Talos' `MachineStatusEvent` that are the end of one.
-    fn of_stage(stage: i32) -> Option<Self> {
+    /// The stages that are the end of one.
+    fn of_stage(stage: Stage) -> Option<Self> {
         match stage {
-            5 => Some(Self::Reboots),
-            6 => Some(Self::ShutsDown),
-            7 => Some(Self::Reset),
-            8 => Some(Self::Upgraded),
-            _ => None,
+            Stage::Rebooting => Some(Self::Reboots),
+            Stage::ShuttingDown => Some(Self::ShutsDown),
+            Stage::Resetting => Some(Self::Reset),
+            Stage::Upgrading => Some(Self::Upgraded),
+            Stage::Unknown | Stage::Booting | Stage::Installing | Stage::Maintenance | Stage::Running => None,
         }
     }
 
@@ -69,15 +69,15 @@ impl Machine {
         match event.type_url.rsplit('/').next() {
             Some("machine.MachineStatusEvent") => {
                 if let Ok(event) = MachineStatusEvent::decode(&event.value[..]) {
-                    self.stage = Leaving::of_stage(event.stage);
+                    self.stage = Leaving::of_stage(event.stage());
                 }
             }
             Some("machine.SequenceEvent") => {
                 if let Ok(event) = SequenceEvent::decode(&event.value[..]) {
-                    self.sequence = match event.action {
-                        START => Leaving::of_sequence(&event.sequence),
-                        STOP => None,
-                        _ => self.sequence,
+                    self.sequence = match event.action() {
+                        SequenceAction::Start => Leaving::of_sequence(&event.sequence),
+                        SequenceAction::Stop => None,
+                        SequenceAction::Noop => self.sequence,
                     };
                 }
             }
@@ -92,15 +92,17 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use super::SequenceAction::{Start, Stop};
     use super::*;
 
     fn stage(stage: i32) -> Any {
-        let value = MachineStatusEvent { stage }.encode_to_vec();
+        let value = MachineStatusEvent { stage, status: None }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
     }
 
-    fn sequence(sequence: &str, action: i32) -> Any {
-        let value = SequenceEvent { sequence: sequence.into(), action }.encode_to_vec();
+    fn sequence(sequence: &str, action: SequenceAction) -> Any {
+        let value =
+            SequenceEvent { sequence: sequence.into(), action: action.into(), error: None }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
     }
 
@@ -123,19 +125,19 @@ mod tests {
 
     #[test]
     fn a_sequence_is_heard_before_the_stage_and_a_late_word_about_the_old_stage_changes_nothing() {
-        assert_eq!(after(&[sequence("reboot", START)]), Some(Leaving::Reboots));
-        assert_eq!(after(&[sequence("reboot", START), stage(4)]), Some(Leaving::Reboots));
+        assert_eq!(after(&[sequence("reboot", Start)]), Some(Leaving::Reboots));
+        assert_eq!(after(&[sequence("reboot", Start), stage(4)]), Some(Leaving::Reboots));
         for upgrade in ["upgrade", "stageUpgrade", "maintenanceUpgrade"] {
-            assert_eq!(after(&[sequence(upgrade, START)]), Some(Leaving::Upgraded));
+            assert_eq!(after(&[sequence(upgrade, Start)]), Some(Leaving::Upgraded));
         }
         for other in ["boot", "initialize", "install", "noop", "emergencyVolumeCleanup"] {
-            assert_eq!(after(&[sequence(other, START)]), None);
+            assert_eq!(after(&[sequence(other, Start)]), None);
         }
     }
 
     #[test]
     fn a_sequence_that_failed_is_over() {
-        let failed = [sequence("upgrade", START), stage(8), sequence("upgrade", STOP), stage(4)];
+        let failed = [sequence("upgrade", Start), stage(8), sequence("upgrade", Stop), stage(4)];
 
         assert_eq!(after(&failed[..3]), Some(Leaving::Upgraded), "the stage has the last word");
         assert_eq!(after(&failed), None);

@@ -4,12 +4,13 @@
 //! and says so in its events before it stops anything. [`follow`] listens to them over machined's socket.
 
 mod machine;
-mod message;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hyper::http::uri::PathAndQuery;
+use ichor_core::talos::api::machine::{Event, EventsRequest};
+use ichor_core::talos::api::method;
 use tokio::sync::watch::Sender;
 use tokio::time;
 use tonic::client::Grpc;
@@ -22,7 +23,6 @@ use crate::run::chain;
 use crate::say;
 pub use machine::Leaving;
 use machine::Machine;
-use message::{Event, EventsRequest};
 
 /// Where machined listens, on the node and in an extension that mounts it.
 pub const SOCKET: &str = "/system/run/machined/machine.sock";
@@ -123,9 +123,9 @@ async fn open(socket: &Path) -> Result<Streaming<Event>, Deaf> {
     let channel: Channel = endpoint.connect().await.map_err(Deaf::Connect)?;
     let mut client = Grpc::new(channel);
     client.ready().await.map_err(Deaf::Connect)?;
-    let mut request = Request::new(EventsRequest { tail_events: -1 });
+    let mut request = Request::new(EventsRequest { tail_events: -1, ..EventsRequest::default() });
     request.metadata_mut().insert("talos-role", MetadataValue::from_static("os:reader"));
-    let path = PathAndQuery::from_static("/machine.MachineService/Events");
+    let path = PathAndQuery::from_static(method::EVENTS);
     let answer = client.server_streaming(request, path, ProstCodec::default()).await;
     answer.map(tonic::Response::into_inner).map_err(|status| Deaf::Refused(status.message().to_owned()))
 }

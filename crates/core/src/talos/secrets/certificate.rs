@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::certificate::{CertificateInner, TbsCertificateInner, Version};
 use x509_cert::der::asn1::{
-    Any, BitString, Ia5String, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec,
+    Any, BitString, Ia5String, ObjectIdentifier, OctetString, PrintableStringRef, SetOfVec, Utf8StringRef,
 };
 use x509_cert::der::oid::AssociatedOid;
 use x509_cert::der::{Decode as _, Encode, Header, Reader as _, SliceReader};
@@ -34,6 +34,7 @@ use super::pem::Pem;
 use crate::moment::Moment;
 
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const CLIENT_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 /// How long a certificate authority lasts: 87600 hours.
@@ -131,6 +132,11 @@ impl Certificate {
     }
 }
 
+/// When a certificate ends; none where it is none.
+pub fn ends(certificate: &Pem) -> Option<Moment> {
+    Some(Certificate::read(certificate).ok()?.validity().1)
+}
+
 fn signed_part(der: &[u8]) -> Option<Vec<u8>> {
     let mut reader = SliceReader::new(der).ok()?;
     Header::decode(&mut reader).ok()?;
@@ -185,11 +191,7 @@ pub fn client_certificate(
     now: Moment,
     life: Duration,
 ) -> Result<Pair, IssueError> {
-    let authority = Certificate::read(&os.crt)?;
-    let signer = PrivateKey::read(&os.key)?;
-    if !authority.belongs_to(&signer) {
-        return Err(IssueError::Foreign);
-    }
+    let (authority, signer) = signer(os)?;
     if let Some(role) = roles.iter().find(|role| !is_role(role)) {
         return Err(IssueError::Role((*role).to_owned()));
     }
@@ -216,11 +218,7 @@ pub fn client_certificate(
 ///
 /// Everything in it follows from the authority and the node, the key too: a build with the same secrets gives the same.
 pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<Pair, IssueError> {
-    let authority = Certificate::read(&os.crt)?;
-    let signer = PrivateKey::read(&os.key)?;
-    if !authority.belongs_to(&signer) {
-        return Err(IssueError::Foreign);
-    }
+    let (authority, signer) = signer(os)?;
     let (_, secret) = os.key.block().ok_or(KeyError::CannotSign)?;
     let seed = Sha256::new()
         .chain_update("ichor agent\0")
@@ -229,17 +227,11 @@ pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<
         .chain_update(secret);
     let mut rng = ChaCha20Rng::from_seed(seed.finalize().into());
     let key = PrivateKey::new(signer.kind().ok_or(KeyError::CannotSign)?, &mut rng);
-    let dns = Ia5String::new(node).map(GeneralName::DnsName).ok();
-    let addresses = addresses.iter().map(|address| match address {
-        IpAddr::V4(address) => OctetString::new(address.octets()),
-        IpAddr::V6(address) => OctetString::new(address.octets()),
-    });
-    let addresses = addresses.map(|octets| GeneralName::IpAddress(octets.expect(FITS)));
     let mut extensions = vec![
         extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
         extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH])),
         // Its subject is empty, so this is what names it (RFC 5280, 4.2.1.6).
-        extension(true, &SubjectAltName(dns.into_iter().chain(addresses).collect())),
+        extension(true, &alternatives(&[node], addresses)),
     ];
     extensions.extend(authority.signs());
     let to_be_signed = Statement {
@@ -251,6 +243,96 @@ pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<
         extensions,
     };
     pair(to_be_signed.sign(&signer)?, &key)
+}
+
+/// For whom a server's certificate is.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// The common name of its subject.
+    pub name: &'a str,
+    /// DNS names by which it is called.
+    pub names: &'a [&'a str],
+    /// Addresses by which it is called.
+    pub addresses: &'a [IpAddr],
+}
+
+/// Makes the certificate of a server, signed by an authority; without one it stands for itself.
+pub fn server_certificate(
+    authority: Option<&Pair>,
+    server: Server<'_>,
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+    life: Duration,
+) -> Result<Pair, IssueError> {
+    let above = authority.map(signer).transpose()?;
+    let kind = above.as_ref().map_or(Some(KeyKind::Ed25519), |(_, signer)| signer.kind());
+    let key = PrivateKey::new(kind.ok_or(KeyError::CannotSign)?, rng);
+    let subject = named(&[(COMMON_NAME, server.name)]);
+    let mut extensions = vec![
+        extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
+        extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH])),
+        extension(false, &alternatives(server.names, server.addresses)),
+    ];
+    extensions.extend(above.as_ref().and_then(|(authority, _)| authority.signs()));
+    let to_be_signed = Statement {
+        serial: serial(rng),
+        issuer: above.as_ref().map_or_else(|| subject.clone(), |(authority, _)| authority.subject().clone()),
+        subject,
+        validity: validity(now, life)?,
+        key: key.public_info()?,
+        extensions,
+    };
+    pair(to_be_signed.sign(above.as_ref().map_or(&key, |(_, signer)| signer))?, &key)
+}
+
+/// Makes the certificate of an administrator of Kubernetes, as Talos puts it into a kubeconfig.
+pub fn kubernetes_admin_certificate(
+    k8s: &Pair,
+    rng: &mut impl CryptoRngCore,
+    now: Moment,
+    life: Duration,
+) -> Result<Pair, IssueError> {
+    let (authority, signer) = signer(k8s)?;
+    let key = PrivateKey::new(signer.kind().ok_or(KeyError::CannotSign)?, rng);
+    let mut extensions = vec![
+        extension(true, &KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment)),
+        extension(false, &ExtendedKeyUsage(vec![CLIENT_AUTH])),
+    ];
+    extensions.extend(authority.signs());
+    let to_be_signed = Statement {
+        serial: serial(rng),
+        issuer: authority.subject().clone(),
+        subject: named(&[(ORGANIZATION, "system:masters"), (COMMON_NAME, "admin")]),
+        validity: validity(now, life)?,
+        key: key.public_info()?,
+        extensions,
+    };
+    pair(to_be_signed.sign(&signer)?, &key)
+}
+
+/// The roles that a certificate in DER has at Talos' API, and none where it cannot be read.
+pub fn roles(der: &[u8]) -> Vec<String> {
+    Certificate::read(&Pem::new("CERTIFICATE", der)).map_or_else(|_| Vec::new(), |found| found.roles())
+}
+
+/// Certificate and key of an authority that can sign.
+fn signer(authority: &Pair) -> Result<(Certificate, PrivateKey), IssueError> {
+    let (certificate, key) = (Certificate::read(&authority.crt)?, PrivateKey::read(&authority.key)?);
+    if !certificate.belongs_to(&key) {
+        return Err(IssueError::Foreign);
+    }
+    Ok((certificate, key))
+}
+
+/// The names and addresses of a server. What is no name of the DNS is left out.
+fn alternatives(names: &[&str], addresses: &[IpAddr]) -> SubjectAltName {
+    let names = names.iter().filter_map(|name| Ia5String::new(name).ok()).map(GeneralName::DnsName);
+    let addresses = addresses.iter().map(|address| match address {
+        IpAddr::V4(address) => OctetString::new(address.octets()),
+        IpAddr::V6(address) => OctetString::new(address.octets()),
+    });
+    let addresses = addresses.map(|octets| GeneralName::IpAddress(octets.expect(FITS)));
+    SubjectAltName(names.chain(addresses).collect())
 }
 
 /// Makes the administrator's certificate: the role `os:admin` alone.
@@ -334,6 +416,16 @@ fn name<'t>(organizations: impl IntoIterator<Item = &'t str>) -> Name {
     }
     let set = SetOfVec::try_from(attributes).expect(FITS);
     RdnSequence(vec![RelativeDistinguishedName(set)])
+}
+
+/// A name of attributes, each in a set of its own.
+fn named(attributes: &[(ObjectIdentifier, &str)]) -> Name {
+    let sets = attributes.iter().map(|(oid, text)| {
+        let value = Any::from(Utf8StringRef::new(text).expect("every text is UTF-8"));
+        let set = SetOfVec::try_from(vec![AttributeTypeAndValue { oid: *oid, value }]).expect(FITS);
+        RelativeDistinguishedName(set)
+    });
+    RdnSequence(sets.collect())
 }
 
 fn extension(critical: bool, content: &(impl AssociatedOid + Encode)) -> Extension {

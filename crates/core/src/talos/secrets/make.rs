@@ -24,6 +24,24 @@ impl Bundle {
         rng: &mut impl CryptoRngCore,
         now: Moment,
     ) -> Result<Self, IssueError> {
+        Self::with(service_account(contract), contract, rng, now)
+    }
+
+    /// Makes all secrets of a cluster that is only tried: without an RSA key, which Talos does not need, at once.
+    pub fn quick(
+        contract: &TalosVersion,
+        rng: &mut impl CryptoRngCore,
+        now: Moment,
+    ) -> Result<Self, IssueError> {
+        Self::with(KeyKind::P256, contract, rng, now)
+    }
+
+    fn with(
+        service_account: KeyKind,
+        contract: &TalosVersion,
+        rng: &mut impl CryptoRngCore,
+        now: Moment,
+    ) -> Result<Self, IssueError> {
         let encryption = Hidden::new(base64::encode(random(rng)));
         let (secretbox, aescbc) =
             if at_least(contract, 3) { (Some(encryption), None) } else { (None, Some(encryption)) };
@@ -37,9 +55,7 @@ impl Bundle {
             etcd: authority(KeyKind::P256, Some("etcd"), rng, now)?,
             k8s: authority(KeyKind::P256, Some("kubernetes"), rng, now)?,
             aggregator: authority(KeyKind::P256, None, rng, now)?,
-            service_account: PrivateKey::new(service_account(contract), rng)
-                .pem()
-                .ok_or(KeyError::CannotSign)?,
+            service_account: PrivateKey::new(service_account, rng).pem().ok_or(KeyError::CannotSign)?,
             os: authority(KeyKind::Ed25519, Some("talos"), rng, now)?,
         })
     }

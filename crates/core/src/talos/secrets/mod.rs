@@ -21,7 +21,8 @@ pub use admin::{
 };
 pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
 pub use certificate::{
-    CertificateError, IssueError, admin_certificate, agent_certificate, client_certificate, self_signed,
+    CertificateError, IssueError, Server, admin_certificate, agent_certificate, client_certificate, ends,
+    kubernetes_admin_certificate, roles, self_signed, server_certificate,
 };
 pub use check::{Warning, pair_warnings};
 pub use import::{ImportError, from_config};

@@ -1,0 +1,30 @@
+//! `cluster.ClusterService`.
+
+use super::common::{Duration, Metadata};
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct HealthCheckRequest {
+    #[prost(message, optional, tag = "1")]
+    pub wait_timeout: Option<Duration>,
+    #[prost(message, optional, tag = "2")]
+    pub cluster_info: Option<ClusterInfo>,
+}
+
+/// The nodes that must be there; none where Talos shall discover them.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ClusterInfo {
+    #[prost(string, repeated, tag = "1")]
+    pub control_plane_nodes: Vec<String>,
+    #[prost(string, repeated, tag = "2")]
+    pub worker_nodes: Vec<String>,
+    #[prost(string, tag = "3")]
+    pub force_endpoint: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct HealthCheckProgress {
+    #[prost(message, optional, tag = "1")]
+    pub metadata: Option<Metadata>,
+    #[prost(string, tag = "2")]
+    pub message: String,
+}

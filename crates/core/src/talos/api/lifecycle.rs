@@ -1,0 +1,39 @@
+//! `machine.LifecycleService`, which Talos has since 1.13.
+
+use super::common::Containerd;
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct UpgradeRequest {
+    #[prost(message, optional, tag = "1")]
+    pub containerd: Option<Containerd>,
+    #[prost(message, optional, tag = "2")]
+    pub source: Option<Source>,
+}
+
+/// An installer image that the node has already.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Source {
+    #[prost(string, tag = "1")]
+    pub image_name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct UpgradeResponse {
+    #[prost(message, optional, tag = "1")]
+    pub progress: Option<Progress>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Progress {
+    #[prost(oneof = "Said", tags = "1, 2")]
+    pub response: Option<Said>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Oneof)]
+pub enum Said {
+    #[prost(string, tag = "1")]
+    Message(String),
+    /// The installer ended; anything but 0 is a failure, which is no error of the call.
+    #[prost(int32, tag = "2")]
+    ExitCode(i32),
+}

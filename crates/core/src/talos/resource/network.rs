@@ -1,0 +1,167 @@
+//! Links, addresses, routes and sessions.
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+
+/// A link; named as the kernel names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LinkStatus {
+    /// Its number.
+    pub index: u32,
+    /// `ether`, `loopback` or another.
+    pub r#type: String,
+    /// The address it has now.
+    pub hardware_addr: String,
+    /// The address it was made with.
+    pub permanent_addr: String,
+    /// The longest packet.
+    pub mtu: u32,
+    /// `up`, `down` or another.
+    pub operational_state: String,
+    /// What made it, such as `bond`; empty for a port.
+    pub kind: String,
+    /// Which part of another it is, such as `bond`.
+    pub slave_kind: String,
+    /// Where it is plugged in.
+    pub bus_path: String,
+    /// The kernel's driver.
+    pub driver: String,
+    /// Whether there is a carrier.
+    pub link_state: bool,
+    /// Megabits per second.
+    #[serde(rename = "speedMbit")]
+    pub speed: u64,
+    /// Another name it has.
+    pub alias: String,
+    /// Other names it has.
+    pub alt_names: Vec<String>,
+}
+
+impl LinkStatus {
+    /// Whether it is a port of the machine and not made of others.
+    pub fn is_port(&self) -> bool {
+        self.r#type == "ether" && self.kind.is_empty()
+    }
+
+    /// The MAC address it was made with, as the machine is known by; a port in a bond borrows another.
+    pub fn mac(&self) -> Option<&str> {
+        [&self.permanent_addr, &self.hardware_addr]
+            .into_iter()
+            .map(String::as_str)
+            .find(|mac| !mac.is_empty())
+    }
+}
+
+impl Kind for LinkStatus {
+    const TYPE: &'static str = "LinkStatuses.net.talos.dev";
+    const NAMESPACE: &'static str = "network";
+}
+
+/// An address on a link; named `link/address`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AddressStatus {
+    /// With the length of its prefix.
+    pub address: String,
+    /// Where it is.
+    pub link_name: String,
+    /// `inet4` or `inet6`.
+    pub family: String,
+    /// `global`, `link` or another.
+    pub scope: String,
+}
+
+impl Kind for AddressStatus {
+    const TYPE: &'static str = "AddressStatuses.net.talos.dev";
+    const NAMESPACE: &'static str = "network";
+}
+
+/// The name of the machine; the one is named `hostname`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostnameStatus {
+    /// The name.
+    pub hostname: String,
+    /// What stands behind it.
+    pub domainname: String,
+}
+
+impl HostnameStatus {
+    /// The name of the one there is.
+    pub const ID: &str = "hostname";
+}
+
+impl Kind for HostnameStatus {
+    const TYPE: &'static str = "HostnameStatuses.net.talos.dev";
+    const NAMESPACE: &'static str = "network";
+}
+
+/// A route of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RouteStatus {
+    /// `inet4` or `inet6`.
+    pub family: String,
+    /// Where it leads; empty for everywhere.
+    pub dst: String,
+    /// From which address.
+    pub src: String,
+    /// Through whom.
+    pub gateway: String,
+    /// Out of which link.
+    pub out_link_name: String,
+    /// In which table, such as `main`.
+    pub table: String,
+    /// Its metric.
+    pub priority: u32,
+    /// Who made it, such as `bgp`.
+    pub protocol: String,
+}
+
+impl Kind for RouteStatus {
+    const TYPE: &'static str = "RouteStatuses.net.talos.dev";
+    const NAMESPACE: &'static str = "network";
+}
+
+/// A session of Talos' own BGP, since 1.14; named `instance/peer`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BgpPeerStatus {
+    /// Its address or link.
+    pub peer: String,
+    /// Our AS.
+    #[serde(rename = "localASN")]
+    pub local_asn: u32,
+    /// The AS of the other end.
+    #[serde(rename = "peerASN")]
+    pub peer_asn: u32,
+    /// `ESTABLISHED`, `ACTIVE` or another.
+    pub state: String,
+    /// Since when it is so.
+    pub since: String,
+    /// Prefixes that came.
+    pub received: u32,
+    /// Prefixes that were told.
+    pub advertised: u32,
+    /// Prefixes that were taken.
+    pub accepted: u32,
+    /// The state of BFD, where there is any.
+    #[serde(rename = "bfdState")]
+    pub bfd_state: String,
+    /// The instance it belongs to.
+    pub instance: String,
+}
+
+impl BgpPeerStatus {
+    /// Whether the session stands.
+    pub fn is_established(&self) -> bool {
+        self.state.eq_ignore_ascii_case("established")
+    }
+}
+
+impl Kind for BgpPeerStatus {
+    const TYPE: &'static str = "BGPPeerStatuses.net.talos.dev";
+    const NAMESPACE: &'static str = "network";
+}

@@ -1,0 +1,174 @@
+//! What the machine does.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+
+/// The machine as a whole; the one is named `machine`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineStatus {
+    /// `booting`, `installing`, `maintenance`, `running`, `rebooting`, `shutting down`, `resetting` or `upgrading`.
+    pub stage: String,
+    /// How it is with it.
+    pub status: MachineStatusStatus,
+}
+
+impl MachineStatus {
+    /// The name of the one there is.
+    pub const ID: &str = "machine";
+}
+
+impl Kind for MachineStatus {
+    const TYPE: &'static str = "MachineStatuses.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// Whether a machine is ready, and what it lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MachineStatusStatus {
+    /// Whether it is as it should be at its stage.
+    pub ready: bool,
+    /// What keeps it from that.
+    pub unmet_conditions: Vec<UnmetCondition>,
+}
+
+/// What keeps a machine from being ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnmetCondition {
+    /// Such as `services`.
+    pub name: String,
+    /// Such as `ext-frr not running`.
+    pub reason: String,
+}
+
+impl fmt::Display for UnmetCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.reason)
+    }
+}
+
+/// A service; named as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Service {
+    /// Whether it runs.
+    pub running: bool,
+    /// Whether it says it is well.
+    pub healthy: bool,
+    /// Whether it says nothing of that.
+    pub unknown: bool,
+}
+
+impl Kind for Service {
+    const TYPE: &'static str = "Services.v1alpha1.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// A system extension of the image that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExtensionStatus {
+    /// The file it came from.
+    pub image: String,
+    /// What it says of itself.
+    pub metadata: ExtensionMetadata,
+}
+
+impl Kind for ExtensionStatus {
+    const TYPE: &'static str = "ExtensionStatuses.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// What an extension says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExtensionMetadata {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Who made it.
+    pub author: String,
+}
+
+/// The command line of the kernel; the one is named `cmdline`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KernelCmdline {
+    /// The line.
+    pub cmdline: String,
+}
+
+impl KernelCmdline {
+    /// The name of the one there is.
+    pub const ID: &str = "cmdline";
+}
+
+impl Kind for KernelCmdline {
+    const TYPE: &'static str = "KernelCmdlines.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// What its platform told the machine; the one is named `platformmetadata`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PlatformMetadata {
+    /// Such as `nocloud`.
+    pub platform: String,
+    /// The name it was given.
+    pub hostname: String,
+    /// By what the platform knows it; with nocloud, the `instance-id` of its medium.
+    pub instance_id: String,
+}
+
+impl PlatformMetadata {
+    /// The name of the one there is.
+    pub const ID: &str = "platformmetadata";
+}
+
+impl Kind for PlatformMetadata {
+    const TYPE: &'static str = "PlatformMetadatas.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// A key of META that is set; named such as `0x0a`. Its value is passed over: it may be a secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetaKey {}
+
+impl Kind for MetaKey {
+    const TYPE: &'static str = "MetaKeys.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// The document of an extension's service that is in force; named as the service, without `ext-`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ExtensionServiceConfigStatus {
+    /// Which of its versions has been written for the service.
+    pub spec_version: String,
+}
+
+impl Kind for ExtensionServiceConfigStatus {
+    const TYPE: &'static str = "ExtensionServiceConfigStatuses.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
+
+/// What Talos itself finds wrong with the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Diagnostic {
+    /// What is wrong.
+    pub message: String,
+    /// With what.
+    pub details: Vec<String>,
+}
+
+impl Kind for Diagnostic {
+    const TYPE: &'static str = "Diagnostics.runtime.talos.dev";
+    const NAMESPACE: &'static str = "runtime";
+}
