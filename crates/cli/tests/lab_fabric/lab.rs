@@ -236,3 +236,24 @@ fn sessions_of_gobgp_come_up_without_bfd() {
     assert_eq!(run.code, 0, "{}", run.all());
     assert!(run.stderr.contains("no BFD with the nodes: GoBGP 3.36"), "{}", run.stderr);
 }
+
+/// FRR 8.4 leaves it out of the group of next hops that its routes share, where it is not kept from having groups.
+#[test]
+fn a_path_by_a_port_that_lost_its_carrier_for_a_moment_is_used_again() {
+    let lab = Lab::new("carrier", CLUSTER);
+    let words = format!("lab up --name {} --agent {}", lab.name, agent().display());
+    let up = ichor(lab.desk.path(), &words);
+    assert_eq!(up.code, 0, "{}", up.all());
+    assert!(up.stderr.contains("FRR 8.4"), "{}", up.stderr);
+    let paths = |machine: &str, to: &str| {
+        lab.exec(machine, &format!("ip route show {to} proto bgp | grep -c ' dev '")).1.trim().to_owned()
+    };
+    let whole = || paths("leaf1", "203.0.113.1") == "3" && paths("row1", "default") == "2";
+    wait_for("all paths", whole);
+
+    assert_eq!(lab.act("cut row1:eth0").code, 0);
+    wait_for("the other paths", || paths("leaf1", "203.0.113.1") == "2" && paths("row1", "default") == "1");
+    assert_eq!(lab.act("heal").code, 0);
+
+    wait_for("all paths again", whole);
+}

@@ -20,8 +20,15 @@ const LOCKED: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
-const FIRST: [&str; 6] =
-    ["frr defaults", "hostname", "domainname", "service", "ip forwarding", "ipv6 forwarding"];
+const FIRST: [&str; 7] = [
+    "frr defaults",
+    "hostname",
+    "domainname",
+    "service",
+    "ip forwarding",
+    "ipv6 forwarding",
+    "zebra nexthop kernel",
+];
 
 /// What shall run, for a release.
 #[derive(Clone, Debug)]

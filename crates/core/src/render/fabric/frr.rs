@@ -11,6 +11,7 @@
 use ipnet::IpNet;
 
 use super::{Group, MOST_PREFIXES, group};
+use crate::cluster::value::SoftwareVersion;
 use crate::render::routing::frr::page::{Page, words};
 use crate::routing::fabric::Found;
 use crate::routing::router::Peer;
@@ -54,6 +55,7 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
     conf.page.line(format_args!("hostname {}", router.name));
     conf.page.line("ip forwarding");
     conf.page.line("ipv6 forwarding");
+    conf.page.whole_routes(router.version.as_ref().map(SoftwareVersion::minor));
     conf.page.bfd_profiles(&profiles(groups));
     conf.all(router, groups);
     conf.page.text()

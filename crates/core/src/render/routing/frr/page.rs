@@ -36,6 +36,15 @@ impl Page {
         let _ = writeln!(self.0, "{line}");
     }
 
+    /// Has zebra give the kernel each route with all its ways, and no group of next hops that routes share. Once a port has lost its
+    /// carrier and got it back, FRR 8.4 shows every path again, and leaves one out of the group for good; 10.3 does not. What is
+    /// between them, or not known, is taken for the older.
+    pub fn whole_routes(&mut self, version: Option<(u16, u16)>) {
+        if version.is_none_or(|(major, _)| major < 10) {
+            self.line("no zebra nexthop kernel enable");
+        }
+    }
+
     /// A section: its head, its lines one deeper, its end.
     pub fn section(&mut self, head: impl std::fmt::Display, lines: &[String]) {
         self.line(head);
