@@ -10,10 +10,13 @@ use ichor_core::lab::Here;
 use ichor_core::plan::Plan;
 use ichor_core::routing::Network;
 
+use super::accelerator::QEMU;
+use super::guest::OVMF;
 use super::machine::PATH;
 
 /// A program that a lab needs.
-struct Need {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Need {
     program: &'static str,
     package: &'static str,
     /// Whether it runs in the machines, and not around them.
@@ -23,6 +26,8 @@ struct Need {
 const IP: Need = Need { program: "ip", package: "iproute2", inside: false };
 const NSENTER: Need = Need { program: "nsenter", package: "util-linux", inside: false };
 const UNSHARE: Need = Need { program: "unshare", package: "util-linux", inside: false };
+const VIRTUAL: Need = Need { program: QEMU, package: "qemu-system-x86", inside: false };
+const UEFI: Need = Need { program: OVMF, package: "ovmf", inside: false };
 const FRR: Need = Need { program: "/usr/lib/frr/bgpd", package: "frr", inside: true };
 const VTYSH: Need = Need { program: "vtysh", package: "frr", inside: true };
 const BIRD: Need = Need { program: "bird", package: "bird2", inside: true };
@@ -43,10 +48,10 @@ pub(crate) struct Missing {
 type Packages = BTreeMap<&'static str, Vec<&'static str>>;
 
 /// Refuses to begin where programs are missing, all of them at once.
-pub(crate) fn judge(plan: &Plan, network: &Network, root: Option<&Path>) -> Result<(), Missing> {
+pub(crate) fn judge(needs: &[Need], root: Option<&Path>) -> Result<(), Missing> {
     let mut missing =
         Missing { root: root.map(Path::to_owned), inside: Packages::new(), around: Packages::new() };
-    for need in needs(plan, network) {
+    for need in needs {
         let root = root.filter(|_| need.inside);
         if found(need.program, root).is_none() {
             let packages = if root.is_some() { &mut missing.inside } else { &mut missing.around };
@@ -77,8 +82,15 @@ fn told(root: Option<&Path>, inside: &Packages, around: &Packages) -> String {
     parts.join("; ")
 }
 
+/// What routers need, and nodes that are virtual machines.
+pub(crate) fn needs_of_guests(uefi: bool) -> Vec<Need> {
+    let mut needs = vec![IP, NSENTER, UNSHARE, FRR, VTYSH, VIRTUAL];
+    needs.extend(uefi.then_some(UEFI));
+    needs
+}
+
 /// What the machines of a fabric need.
-fn needs(plan: &Plan, network: &Network) -> Vec<Need> {
+pub(crate) fn needs(plan: &Plan, network: &Network) -> Vec<Need> {
     let routing = plan.nodes.iter().filter_map(|node| node.routing.as_deref());
     let backends: Vec<Backend> = routing.map(|routing| routing.backend.value).collect();
     let mut needs = vec![IP, NSENTER, UNSHARE, FRR, VTYSH];

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use ichor_core::lab::scene::Part;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::waitpid;
@@ -29,10 +30,13 @@ pub(crate) const WRONG: &str = "!";
 
 /// Makes the namespaces of a lab, or of one of its machines, and starts their first process.
 pub(crate) fn begin(place: &Path, machine: Option<usize>) -> io::Result<()> {
-    let mut flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    let mut flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
     match machine {
         Some(_) => flags |= CloneFlags::CLONE_NEWUTS,
         None => drop(setsid()?),
+    }
+    if !machine.map_or(Ok(false), |nth| is_guest(place, nth))? {
+        flags |= CloneFlags::CLONE_NEWNET;
     }
     unshare(flags)?;
     let mut command = itself();
@@ -40,6 +44,12 @@ pub(crate) fn begin(place: &Path, machine: Option<usize>) -> io::Result<()> {
     command.args(machine.map(|nth| format!("--machine={nth}")));
     command.spawn()?;
     Ok(())
+}
+
+/// Whether a machine is a virtual one: its ports are in the network of the hub.
+fn is_guest(place: &Path, nth: usize) -> io::Result<bool> {
+    let record = Record::read(&Place::at(place.to_owned())).map_err(io::Error::other)?;
+    Ok(matches!(record.scene.machines[nth].part, Part::Guest(_)))
 }
 
 /// This program, also where its path leads nowhere.
@@ -71,7 +81,8 @@ pub(crate) fn lab(place: &Place) -> io::Result<()> {
     writeln!(line, "hub {pid}")?;
     let machines = Record::read(place).map_err(io::Error::other)?.scene.machines;
     for (nth, machine) in machines.iter().enumerate() {
-        let log = File::create(place.log(&machine.name))?;
+        // A virtual machine's console writes to it too.
+        let log = File::options().create(true).append(true).open(place.log(&machine.name))?;
         let mut command = itself();
         command.args(["lab", "hold"]).arg(place.path()).arg(format!("--machine={nth}"));
         command.stdin(Stdio::null()).stderr(log).spawn()?;

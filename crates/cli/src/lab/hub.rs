@@ -11,7 +11,7 @@ use ichor_core::cluster::nearest::nearest;
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::{Cable, Machine, Part, Plug};
 
-use super::{Lab, LabError};
+use super::{Lab, LabError, guest};
 
 /// The metric of routes that Talos makes.
 const METRIC: u32 = 1024;
@@ -59,7 +59,7 @@ pub(crate) fn batch(pid: i32, options: &[&str], lines: &[String]) -> io::Result<
     Err(io::Error::other(format!("ip: {}{line}", said.lines().next().unwrap_or_default())))
 }
 
-/// Makes every cable, with the machines' ends in their networks.
+/// Makes every cable, with the machines' ends in their networks; those of virtual machines stay in the hub.
 pub(crate) fn plug(scene: &Scene, hub: i32, machines: &[i32], dummy: bool) -> io::Result<()> {
     let mut lines = Vec::new();
     for (nth, cable) in scene.cables.iter().enumerate() {
@@ -73,6 +73,11 @@ pub(crate) fn plug(scene: &Scene, hub: i32, machines: &[i32], dummy: bool) -> io
             // An end without an MTU of its own can do what the others send.
             let own = far.mtu.or(mtu).map(|mtu| format!(" mtu {mtu}")).unwrap_or_default();
             let near = port(nth, at);
+            if matches!(scene.machines[end.machine].part, Part::Guest(_)) {
+                lines.push(format!("tuntap add dev {near} mode tap"));
+                lines.push(format!("link set {near}{long} master {} up", bridge(nth)));
+                continue;
+            }
             lines.push(format!(
                 "link add {near}{long} type veth peer name {}{mac}{own} netns {}",
                 far.name, machines[end.machine]
@@ -96,8 +101,11 @@ pub(crate) fn plug(scene: &Scene, hub: i32, machines: &[i32], dummy: bool) -> io
     batch(hub, &[], &lines)
 }
 
-/// Gives a machine its links, addresses and routes.
+/// Gives a machine its links, addresses and routes; a virtual one finds them in its configuration.
 pub(crate) fn address(machine: &Machine, pid: i32, dummy: bool) -> io::Result<()> {
+    if matches!(machine.part, Part::Guest(_)) {
+        return Ok(());
+    }
     let mut lines = vec!["link set lo up".to_owned()];
     for (name, table) in &machine.vrfs {
         lines.push(format!("link add {name} type vrf table {table}"));
@@ -192,11 +200,21 @@ pub(crate) fn cut(lab: &Lab, ends: &[End], silent: bool) -> io::Result<()> {
     let how = if silent { "nomaster" } else { "down" };
     let lines: Vec<_> =
         ends.iter().map(|(cable, end)| format!("link set {} {how}", port(*cable, *end))).collect();
-    batch(lab.record.hub, &[], &lines)
+    batch(lab.record.hub, &[], &lines)?;
+    if silent { Ok(()) } else { carry(lab, ends, false) }
+}
+
+/// Gives the ports of virtual machines their carrier, or takes it: they do not see what becomes of the ports in the hub.
+fn carry(lab: &Lab, ends: &[End], up: bool) -> io::Result<()> {
+    let scene = lab.scene();
+    let plugs = ends.iter().map(|(cable, end)| scene.cables[*cable].ends[*end]);
+    let mut guests = plugs.filter(|plug| matches!(scene.machines[plug.machine].part, Part::Guest(_)));
+    guests.try_for_each(|plug| guest::carry(lab, plug, up))
 }
 
 /// Plugs cables in again at these ends.
 pub(crate) fn heal(lab: &Lab, ends: &[End]) -> io::Result<()> {
     let line = |(cable, end): &End| format!("link set {} master {} up", port(*cable, *end), bridge(*cable));
-    batch(lab.record.hub, &[], &ends.iter().map(line).collect::<Vec<_>>())
+    batch(lab.record.hub, &[], &ends.iter().map(line).collect::<Vec<_>>())?;
+    carry(lab, ends, true)
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use ichor_core::lab::scene::{Machine, Part};
 use nix::errno::Errno;
@@ -12,13 +13,17 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use super::hold::{WRONG, own_pid};
 use super::place::Place;
 use super::record::Record;
-use super::{mounts, services};
+use super::{guest, mounts, services};
+use crate::disk;
 
 /// Where programs are found in a machine.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The signal that says that the cables are plugged in.
 pub(crate) const PLUGGED: Signal = Signal::SIGUSR1;
+
+/// How the host outside reaches virtual machines with Talos.
+pub(crate) const CLIENT: &str = "/run/lab/talosconfig";
 
 /// Is the first process of machine `nth`.
 pub(crate) fn first(place: &Place, nth: usize) -> io::Result<()> {
@@ -30,18 +35,34 @@ pub(crate) fn first(place: &Place, nth: usize) -> io::Result<()> {
     let machine = &record.scene.machines[nth];
     let pid = own_pid();
     let made = pid.and_then(|pid| {
+        if matches!(machine.part, Part::Guest(_)) {
+            return Ok(pid);
+        }
+        let client = fs::read(place.client()).ok();
         // No daemon runs outside: what asks from there is this machine's own.
         let root = record.root.as_deref().filter(|_| !matches!(machine.part, Part::Outside { .. }));
         mounts::make(root, &record.agent)?;
         switch(machine)?;
+        if let (Part::Outside { .. }, Some(client)) = (&machine.part, client) {
+            disk::create_private(Path::new(CLIENT), &client).map_err(io::Error::other)?;
+        }
         Ok(pid)
     });
     say(nth, made.as_ref().map(|pid| pid.to_string()))?;
     made?;
     loop {
         match signals.wait()? {
-            PLUGGED => say(nth, services::start(machine, &record).map(|()| "runs".to_owned()).as_ref())?,
-            _ => reap()?,
+            PLUGGED => {
+                let started = match (&machine.part, &record.guests) {
+                    (Part::Guest(_), Some(guests)) => guest::start(place, &record.scene, nth, guests),
+                    _ => services::start(machine, &record),
+                };
+                say(nth, started.map(|()| "runs").as_ref())?;
+            }
+            _ if reap()? && matches!(machine.part, Part::Guest(_)) => {
+                say(nth, Err::<&str, _>(&io::Error::other("its virtual machine ended")))?;
+            }
+            _ => {}
         }
     }
 }
@@ -84,12 +105,14 @@ fn switch(machine: &Machine) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes in every process that has ended.
-fn reap() -> io::Result<()> {
+/// Takes in every process that has ended, and says whether there was one.
+fn reap() -> io::Result<bool> {
+    let mut ended = false;
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
-            Ok(_) | Err(Errno::EINTR) => {}
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(ended),
+            Ok(_) => ended = true,
+            Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }

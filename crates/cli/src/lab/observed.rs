@@ -95,7 +95,7 @@ fn routes(lab: &Lab, gone: &BTreeSet<String>) -> Result<BTreeMap<String, Routes>
 fn of_machine(machine: &Machine, pid: i32) -> Result<Routes, ObserveError> {
     let vrf = match &machine.part {
         Part::Router { vrf, .. } => vrf.as_deref(),
-        Part::Node { .. } | Part::Outside { .. } => None,
+        Part::Node { .. } | Part::Guest(_) | Part::Outside { .. } => None,
     };
     let mut routes = Routes::new();
     for v6 in [false, true] {

@@ -107,6 +107,16 @@ impl Place {
         self.0.join("log").join(format!("{machine}.log"))
     }
 
+    /// What a virtual machine reads, by the machine's number: a socket in it has a path that is not too long.
+    pub(crate) fn guest(&self, nth: usize) -> PathBuf {
+        self.0.join("guests").join(nth.to_string())
+    }
+
+    /// How the administrator reaches virtual machines with Talos.
+    pub(crate) fn client(&self) -> PathBuf {
+        self.0.join("talosconfig")
+    }
+
     fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

@@ -9,6 +9,7 @@ use ichor_core::lab::{Here, Scene};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use super::guest::Guests;
 use super::place::{LabError, Place};
 
 /// `lab.json`, which may hold passwords of sessions.
@@ -22,11 +23,13 @@ pub(crate) struct Record {
     pub root: Option<PathBuf>,
     /// The agent of its nodes.
     pub agent: PathBuf,
+    /// What its nodes boot, where they are virtual machines.
+    pub guests: Option<Guests>,
     /// The cluster file, as it was named from the root of the file system.
     pub file: PathBuf,
     /// SHA-256 of the cluster file and of those it includes.
     pub sources: BTreeMap<String, String>,
-    /// Whether the kernel is emulated, so that times mean nothing.
+    /// Whether the kernel, or a node's processor, is emulated, so that times mean nothing.
     pub emulated: bool,
     /// First process of the network in which the cables are; 0 before it is there.
     pub hub: i32,

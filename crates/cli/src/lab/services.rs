@@ -40,7 +40,7 @@ pub(crate) fn start(machine: &Machine, record: &Record) -> io::Result<()> {
             node(*backend, agent)?;
             speaker.as_ref().map_or(Ok(()), |speaker| speak(speaker, patience))
         }
-        Part::Outside { .. } => Ok(()),
+        Part::Guest(_) | Part::Outside { .. } => Ok(()),
     }
 }
 

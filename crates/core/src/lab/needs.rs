@@ -9,6 +9,8 @@ impl Scene {
     pub fn needs_vrf(&self) -> bool {
         self.machines.iter().any(|machine| match &machine.part {
             Part::Node { agent, .. } => speaks_in_vrf(agent),
+            // It has a kernel of its own.
+            Part::Guest(_) => false,
             Part::Router { .. } | Part::Outside { .. } => !machine.vrfs.is_empty(),
         })
     }

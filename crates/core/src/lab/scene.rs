@@ -68,11 +68,44 @@ pub enum Part {
         /// Addresses from which it speaks with others: its loopbacks.
         sources: Vec<IpAddr>,
     },
+    /// A node in a virtual machine, which boots Talos from a CD. Nobody sees into it.
+    Guest(Guest),
     /// The host outside, which asks. It is on one network with every router.
     Outside {
         /// Ways in.
         doors: Vec<Door>,
     },
+}
+
+/// A node's virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Guest {
+    /// Processors.
+    pub cores: u16,
+    /// Memory in MiB.
+    pub memory: u64,
+    /// Size of its disk in GiB.
+    pub disk: u64,
+    /// How its disk is connected, which gives it its name.
+    pub bus: Bus,
+    /// Whether its firmware is UEFI.
+    pub uefi: bool,
+    /// The CD with its first configuration, as `ichor build` calls it; none where the image has it.
+    pub carrier: Option<String>,
+    /// Addresses from which it speaks with others: its loopbacks.
+    pub sources: Vec<IpAddr>,
+}
+
+/// How a disk is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bus {
+    /// `/dev/sda`.
+    Sata,
+    /// `/dev/vda`.
+    Virtio,
+    /// `/dev/nvme0n1`.
+    Nvme,
 }
 
 /// A way into the fabric: packets of these sources go to this router first.

@@ -118,7 +118,7 @@ impl Base {
 }
 
 /// The extension service of a node's routing, where it is ichor's own.
-fn routing(node: &NodePlan) -> Option<String> {
+pub fn routing(node: &NodePlan) -> Option<String> {
     let routing = node.routing.as_deref()?;
     routing.carrier.as_ref().filter(|carrier| carrier.value == Carrier::Ichor)?;
     let named = node.settings.routing.get().and_then(|routing| routing.service.get());

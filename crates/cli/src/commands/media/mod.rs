@@ -8,6 +8,8 @@ mod text;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub(super) use source::Source;
+
 /// Look at what machines boot from, the way Talos does
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

@@ -29,7 +29,7 @@ const WANTED: &str = "an image, a folder, a schematic, a kernel command line or 
                       Factory makes";
 
 /// Something to inspect.
-pub(super) enum Source {
+pub(in crate::commands) enum Source {
     /// What a machine finds.
     Media(Box<Media>),
     /// What a factory makes images from.
@@ -40,7 +40,7 @@ pub(super) enum Source {
 
 impl Source {
     /// A folder, an image, a schematic or a command line; `-` for standard input.
-    pub(super) fn open(given: &str) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn open(given: &str) -> anyhow::Result<Self> {
         let path = Path::new(given);
         if given.trim().is_empty() {
             bail!("nothing is given; want {WANTED}");

@@ -25,7 +25,7 @@ use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
 use ichor_core::moment::Moment;
 use nix::sched::{CloneFlags, setns};
 
-use super::{Lab, hub};
+use super::{Lab, guest, hub};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -99,6 +99,9 @@ impl<'l> Ear<'l> {
         let pid = self.lab.record.machines[nth];
         let part = &self.lab.scene().machines[nth].part;
         let said = said(self.lab, nth);
+        if matches!(part, Part::Guest(_)) {
+            return (Heard { said, speaker: None, routes: Vec::new(), memory: self.memory[nth] }, None);
+        }
         let routes = enter(pid).and_then(|()| netlink::routes());
         let (said, routes) = match routes {
             Ok(routes) => (said, routes),
@@ -149,6 +152,7 @@ pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, String> {
     match lab.scene().machines[nth].part {
         Part::Router { .. } => router(pid).map(Said::Router),
         Part::Node { .. } => node(pid).map(|status| Said::Node(Box::new(status))),
+        Part::Guest(_) => guest::runs(lab, nth).map(|()| Said::Here),
         Part::Outside { .. } => Ok(Said::Here),
     }
 }

@@ -3,20 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd as _;
 
 use ichor_core::lab::view::Route;
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use nix::sys::socket::{
-    AddressFamily as Domain, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
-};
 
-/// The longest part of an answer; the kernel's are 32 KiB.
-const PART: usize = 64 * 1024;
+use crate::netlink::dump;
 
 /// A port, as far as cables are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,40 +42,6 @@ pub(super) fn ports() -> io::Result<HashMap<String, Port>> {
         _ => None,
     });
     Ok(named.collect())
-}
-
-/// Asks for all there is.
-fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
-    let kernel = socket(Domain::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
-    let mut message = NetlinkMessage::from(question);
-    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    sendto(kernel.as_raw_fd(), &bytes, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-    let (mut answers, mut part) = (Vec::new(), vec![0; PART]);
-    loop {
-        let length = recv(kernel.as_raw_fd(), &mut part, MsgFlags::empty())?;
-        if !take(&part[..length], &mut answers)? {
-            return Ok(answers);
-        }
-    }
-}
-
-/// Takes the messages of one part; false when nothing follows.
-fn take(mut part: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
-    while !part.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(part).map_err(io::Error::other)?;
-        let length = usize::try_from(message.header.length).map_err(io::Error::other)?;
-        match message.payload {
-            NetlinkPayload::Done(_) => return Ok(false),
-            NetlinkPayload::Error(error) => return Err(error.to_io()),
-            NetlinkPayload::InnerMessage(answer) => answers.push(answer),
-            _ => {}
-        }
-        part = part.get(length.next_multiple_of(4).max(16)..).unwrap_or_default();
-    }
-    Ok(true)
 }
 
 /// A route that a daemon installed, with its metric.

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::kit::Kit;
 use super::port::{Port, PortError};
-use super::qemu::{self, Accelerator, Order, Qemu};
+use super::qemu::{Order, Qemu};
 use super::relay::Relay;
 use super::{RECORD, Wanted};
+use crate::lab::accelerator::Accelerator;
 use crate::lab::place::Taken;
 use crate::lab::{LabError, Place};
 use crate::progress::Progress;
@@ -65,7 +66,7 @@ impl Boot {
         let program = env::current_exe().context("cannot tell where this program is")?;
         let accelerators = match wanted.accelerator {
             Some(accelerator) => vec![accelerator],
-            None if qemu::has_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg],
+            None if Accelerator::has_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg],
             None => vec![Accelerator::Tcg],
         };
         let memory = MEMORY + MEMORY_EACH * wanted.machines;

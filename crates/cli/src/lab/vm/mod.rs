@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 
 use super::Place;
+use super::accelerator::Accelerator;
 use boot::{Boot, Booted};
 use port::Port;
 use qemu::Qemu;
@@ -34,7 +35,6 @@ use relay::Relay;
 use request::Request;
 use talk::TalkError;
 
-pub(crate) use qemu::Accelerator;
 pub(crate) use serve::serve;
 
 /// How many commands can run at once.

@@ -1,6 +1,6 @@
 //! qemu: the process that is the virtual machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,10 @@ use nix::unistd::Pid;
 
 use super::kit::Kit;
 use super::{EMULATED, INSIDE, PORT, PORTS};
-
-/// What runs the machine's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Accelerator {
-    /// The processor itself.
-    Kvm,
-    /// qemu, which emulates one: slow, and times say nothing.
-    Tcg,
-}
+use crate::lab::accelerator::{Accelerator, QEMU};
 
 /// No lab needs more processors.
 const MOST_PROCESSORS: usize = 4;
-
-/// The processor that is emulated. Without AVX: programs that find it use it, and its emulation made them three times as slow.
-const PROCESSOR: &str = "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+aes,+pclmulqdq";
 
 /// How much of what the kernel said is told.
 const TAIL: usize = 20;
@@ -76,7 +64,7 @@ pub(super) struct Qemu {
 impl Qemu {
     /// Starts it, and returns as soon as its ports can be connected to.
     pub(super) fn start(order: &Order<'_>) -> Result<Self, QemuError> {
-        let mut command = Command::new("qemu-system-x86_64");
+        let mut command = Command::new(QEMU);
         // Names without a comma or a length to think of.
         command.current_dir(order.folder).args(words(order)?);
         // It becomes a process of its own, and says before whether it can.
@@ -128,24 +116,18 @@ fn inherited<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result
     done
 }
 
-/// Whether the processor's own virtual machines can be had.
-pub(super) fn has_kvm() -> bool {
-    OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok()
-}
-
 fn words(order: &Order<'_>) -> Result<Vec<String>, QemuError> {
     let program = order.program.to_str().filter(|path| !path.contains(['"', '\n']));
     let program = program.ok_or_else(|| QemuError::Path(order.program.to_owned()))?;
     let processors = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_PROCESSORS));
-    let (accelerator, processor, emulated) = match order.accelerator {
-        Accelerator::Kvm => ("kvm", "host", String::new()),
-        Accelerator::Tcg => ("tcg,thread=multi", PROCESSOR, format!(" {EMULATED}=1")),
+    let emulated = match order.accelerator {
+        Accelerator::Kvm => String::new(),
+        Accelerator::Tcg => format!(" {EMULATED}=1"),
     };
     let mut words: Vec<String> = vec!["-nodefaults".into(), "-no-user-config".into(), "-no-reboot".into()];
+    words.extend(order.accelerator.words().map(str::to_owned));
     let mut add = |key: &str, value: String| words.extend([key.to_owned(), value]);
     add("-display", "none".to_owned());
-    add("-accel", accelerator.to_owned());
-    add("-cpu", processor.to_owned());
     add("-smp", processors.to_string());
     add("-m", order.memory.to_string());
     add("-serial", format!("file:{CONSOLE}"));

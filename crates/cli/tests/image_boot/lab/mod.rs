@@ -6,6 +6,7 @@
 
 mod boot;
 mod built;
+mod fabric;
 mod foreign;
 mod imager;
 mod parts;

@@ -24,7 +24,7 @@ const PORT: &str = "52:54:00:12:00:01";
 /// Seconds that an emulated machine may take to come up, and after which qemu ends by itself.
 const PATIENCE: u64 = 280;
 
-const SECRETS: &str = include_str!("../../../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+pub const SECRETS: &str = include_str!("../../../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = r#"
 cluster: {name: lab, id: 12, talos: v1.13.9}

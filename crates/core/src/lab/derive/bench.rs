@@ -26,6 +26,15 @@ impl Bench {
     /// Cables all sessions. Routers are the first machines, and nodes follow, both as in the network.
     pub fn wire(&mut self, order: Order<'_>, network: &Network, differs: &mut Differs) {
         let cables = Cables::of(order.cluster);
+        if order.guests {
+            // A virtual machine has all its ports: the kernel counts them.
+            for (nth, model) in network.nodes.iter().enumerate() {
+                let plan = &order.plan.nodes[model.nth];
+                for port in &plan.ports {
+                    self.node_port(plan, network.routers.len() + nth, port.name.as_str());
+                }
+            }
+        }
         for Session(one, other) in &network.sessions {
             let Some(far) = port_of(&network.at(*other).found) else { continue };
             let far = (machine_of(network, *other), plain(far, network, *other));

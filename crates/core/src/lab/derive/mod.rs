@@ -1,7 +1,8 @@
-//! The scene of a cluster: who stands in for whom (`router`, `node`, `speaker`), how all are cabled (`bench`, `lan`), and the
-//! host that asks from `outside`.
+//! The scene of a cluster: who stands in for whom (`router`, `node`, `speaker`), nodes that are virtual machines (`guest`), how all
+//! are cabled (`bench`, `lan`), and the host that asks from `outside`.
 
 mod bench;
+mod guest;
 mod lan;
 mod node;
 mod outside;
@@ -37,6 +38,8 @@ pub struct Order<'a> {
     pub secret: &'a Fetch<'a>,
     /// What there is to build it of.
     pub here: &'a Here,
+    /// Whether nodes are virtual machines that boot Talos.
+    pub guests: bool,
 }
 
 /// What is other here than the file says.
@@ -66,7 +69,12 @@ impl Scene {
         }
         let protected = Protected::of(order.plan);
         for model in &network.nodes {
-            match node::machine(order, &protected, model, &mut differs) {
+            let made = if order.guests {
+                guest::machine(order, model)
+            } else {
+                node::machine(order, &protected, model, &mut differs)
+            };
+            match made {
                 Ok(machine) => bench.machines.push(machine),
                 Err(mut found) => errors.append(&mut found),
             }
@@ -82,7 +90,11 @@ impl Scene {
         if !order.here.dummy && bench.machines.iter().any(|machine| !machine.dummies.is_empty()) {
             differs.add("this kernel has no dummy links: cables that lead nowhere stand in for them");
         }
-        let sessions = sessions(order.subject, &network, &bench);
+        let mut sessions = sessions(order.subject, &network, &bench);
+        if order.guests && network.nodes.iter().any(|model| model.workload.is_some()) {
+            sessions.truncate(network.sessions.len());
+            differs.add("no speakers: they come with Kubernetes, which nobody waits for here");
+        }
         Ok(Self {
             cluster: order.plan.cluster.name.to_string(),
             machines: bench.machines,
@@ -104,7 +116,7 @@ fn absent(order: Order<'_>, network: &Network, differs: &mut Differs) {
     }
 }
 
-/// Every session, with the names by which daemons know each other.
+/// Every session, with the names by which daemons know each other: those of the fabric, then those with speakers.
 fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session> {
     let end = |end: End| SessionEnd { name: network.name(end).to_owned(), peer: bench.peer(network, end) };
     let fabric = network.sessions.iter().zip(&subject.faults).map(|(Meant(one, other), fault)| Session {

@@ -44,7 +44,9 @@ pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
         }
         accept_unknown(order, router, differs);
     }
-    without_bfd(order, &mut network, differs);
+    if !order.guests {
+        without_bfd(order, &mut network, differs);
+    }
     let here = order.here.frr.as_ref().map_or_else(|| "FRR".to_owned(), |frr| format!("FRR {frr}"));
     for (meant, who) in others {
         let who = crowd(who.iter().map(String::as_str));

@@ -236,7 +236,7 @@ impl<'a> Foreseen<'a> {
                 flows.push(Flow { from: machine.name.clone(), door: door.map(str::to_owned), source, to });
             };
             match &machine.part {
-                Part::Router { .. } => {}
+                Part::Router { .. } | Part::Guest(_) => {}
                 Part::Node { sources, .. } => {
                     for source in sources {
                         let alike = to.iter().filter(|to| to.is_ipv4() == source.is_ipv4());

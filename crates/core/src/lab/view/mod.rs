@@ -150,6 +150,7 @@ fn machine(machine: &Machine, heard: &Heard) -> SeenMachine {
         part: match machine.part {
             Part::Router { .. } => "router",
             Part::Node { .. } => "node",
+            Part::Guest(_) => "guest",
             Part::Outside { .. } => "outside",
         },
         trouble: heard.trouble(),

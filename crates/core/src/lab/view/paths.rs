@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::{Heard, Prefix, Route};
 use crate::agent::route::MAIN;
-use crate::lab::scene::{Machine, Part, Scene};
+use crate::lab::scene::{Guest, Machine, Part, Scene};
 
 /// What routers have routes to; and what speakers announce, whether anybody heard it or not.
 pub(super) fn prefixes(scene: &Scene, heard: &[Heard]) -> Vec<Prefix> {
@@ -35,7 +35,7 @@ fn table(machine: &Machine) -> Option<u32> {
             machine.vrfs.iter().find(|(name, _)| name == vrf).map(|(_, table)| *table)
         }
         Part::Router { vrf: None, .. } => Some(MAIN),
-        Part::Node { .. } | Part::Outside { .. } => None,
+        Part::Node { .. } | Part::Guest(_) | Part::Outside { .. } => None,
     }
 }
 
@@ -46,8 +46,10 @@ fn owners(scene: &Scene) -> BTreeMap<IpNet, BTreeSet<&str>> {
         let ports = machine.ports.iter().flat_map(|port| &port.addresses);
         let own = machine.addresses.iter().map(|(_, net)| net).chain(ports);
         let mut nets: Vec<IpNet> = own.flat_map(|net| [net.trunc(), host(net.addr())]).collect();
-        if let Part::Node { speaker, sources, .. } = &machine.part {
+        if let Part::Node { speaker, .. } = &machine.part {
             nets.extend(speaker.iter().flat_map(|speaker| &speaker.announces).map(IpNet::trunc));
+        }
+        if let Part::Node { sources, .. } | Part::Guest(Guest { sources, .. }) = &machine.part {
             nets.extend(sources.iter().copied().map(host));
         }
         for net in nets {

@@ -1,6 +1,6 @@
 //! Sessions from both ends.
 
-use super::{Heard, SeenSession, Side};
+use super::{Heard, Said, SeenSession, Side};
 use crate::agent::session::State;
 use crate::agent::{Session, Trouble};
 use crate::lab::scene::{Scene, SessionEnd};
@@ -9,9 +9,9 @@ use crate::lab::scene::{Scene, SessionEnd};
 pub(super) fn sessions(scene: &Scene, heard: &[Heard]) -> Vec<SeenSession> {
     let seen = |meant: &crate::lab::scene::Session| {
         let (one, other) = (side(scene, heard, &meant.one), side(scene, heard, &meant.other));
-        let stands = [&one, &other]
-            .iter()
-            .all(|side| side.state == Some(State::Established) && !(meant.bfd && side.bfd == Some(false)));
+        let up =
+            |side: &Side| side.state == Some(State::Established) && !(meant.bfd && side.bfd == Some(false));
+        let stands = (one.is_silent() || up(&one)) && up(&other);
         SeenSession { one, other, stands, fault: meant.fault.clone() }
     };
     scene.sessions.iter().map(seen).collect()
@@ -28,6 +28,7 @@ fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
             Err(why) => Side { trouble: Some(why.clone()), ..blank },
             Ok(said) => match said.session(&end.peer) {
                 Some((session, trouble)) => told(blank, session, true, trouble),
+                None if *said == Said::Here => blank,
                 None => unknown(blank),
             },
         };

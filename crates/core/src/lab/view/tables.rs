@@ -33,6 +33,9 @@ impl SeenSession {
     /// How far it is; from both ends, where they do not agree.
     pub fn state(&self) -> String {
         let name = |side: &Side| side.state.map_or_else(|| "unknown".to_owned(), |state| state.to_string());
+        if self.one.is_silent() {
+            return name(&self.other);
+        }
         let (one, other) = (name(&self.one), name(&self.other));
         if one == other { one } else { format!("{one} / {other}") }
     }
@@ -45,8 +48,14 @@ impl SeenSession {
         self.fault.is_none().then_some((side.name.as_str(), words, side.remedy.as_deref()))
     }
 
-    fn row(&self) -> Vec<String> {
+    pub(super) fn row(&self) -> Vec<String> {
         let count = |count: Option<u32>| count.map(|count| count.to_string()).unwrap_or_default();
+        // Of an end that does not tell: what the other sent came in there.
+        let (received, sent) = if self.one.is_silent() {
+            (self.other.sent, self.other.received)
+        } else {
+            (self.one.received, self.one.sent)
+        };
         let bfd = [self.one.bfd, self.other.bfd].into_iter().flatten().min();
         let state = if self.fault.is_some() { format!("{}, as meant", self.state()) } else { self.state() };
         vec![
@@ -58,10 +67,17 @@ impl SeenSession {
                 .filter(|_| self.stands)
                 .map(table::duration)
                 .unwrap_or_default(),
-            count(self.one.received),
-            count(self.one.sent),
+            count(received),
+            count(sent),
             bfd.map(|up| if up { "up" } else { "down" }.to_owned()).unwrap_or_default(),
         ]
+    }
+}
+
+impl Side {
+    /// Whether nobody there tells how it is: it is a virtual machine that nobody sees into.
+    pub(super) fn is_silent(&self) -> bool {
+        self.state.is_none() && self.trouble.is_none()
     }
 }
 

@@ -388,3 +388,33 @@ fn a_cable_is_cut_at_either_end_and_a_network_plug_by_plug() {
     let all = [0, 1, 2].map(|end| (1, end, Carrier::Down));
     assert_eq!(cut(&all), ["nodes: cut"]);
 }
+
+#[test]
+fn a_virtual_machine_is_seen_from_the_other_ends() {
+    let mut scene = scene();
+    let guest = scene::Guest {
+        cores: 2,
+        memory: 2048,
+        disk: 10,
+        bus: scene::Bus::Sata,
+        uefi: false,
+        carrier: None,
+        sources: vec!["10.0.0.11".parse().unwrap()],
+    };
+    scene.machines[2] = blank("cp1", Part::Guest(guest));
+    scene.sessions.truncate(2);
+    let booted = Heard { said: Ok(Said::Here), speaker: None, routes: Vec::new(), memory: 1 << 30 };
+    let mut heard = [leaf(254), leaf(100), booted];
+
+    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+
+    assert!(view.stands);
+    assert_eq!(view.sessions[0].row()[1..5], ["Established", "1m 15s", "2", "3"]);
+    assert_eq!(view.prefixes[0].of, ["cp1"]);
+
+    heard[0].said = Ok(Said::Router(vec![Session { state: State::Active, ..up("swp1") }]));
+    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+
+    assert!(!view.stands);
+    assert_eq!(view.sessions[0].state(), "Active");
+}

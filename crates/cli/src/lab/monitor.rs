@@ -1,0 +1,92 @@
+//! qemu's monitor (QMP): the way to a virtual machine that runs.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How long qemu may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A monitor that listens to this process alone.
+pub(crate) struct Monitor {
+    lines: BufReader<UnixStream>,
+}
+
+impl Monitor {
+    /// Waits until it is this process' turn.
+    pub(crate) fn open(socket: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut monitor = Self { lines: BufReader::new(stream) };
+        monitor.answer("QMP")?;
+        monitor.ask("qmp_capabilities", &json!({}))?;
+        Ok(monitor)
+    }
+
+    /// Has a command done.
+    pub(crate) fn ask(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
+        let line = json!({"execute": command, "arguments": arguments});
+        writeln!(self.lines.get_mut(), "{line}")?;
+        self.answer("return")
+    }
+
+    /// The next answer of a kind; what happened meanwhile is told in between, and passed over.
+    fn answer(&mut self, kind: &str) -> io::Result<Value> {
+        loop {
+            let mut line = String::new();
+            if self.lines.read_line(&mut line)? == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "qemu closed its monitor"));
+            }
+            let mut value: Value = serde_json::from_str(&line)?;
+            if let Some(answer) = value.get_mut(kind) {
+                return Ok(answer.take());
+            }
+            if let Some(error) = value.get("error") {
+                let said = error["desc"].as_str().unwrap_or("an error without a word");
+                return Err(io::Error::other(format!("qemu: {said}")));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_happens_meanwhile_is_no_answer_and_what_qemu_refuses_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("monitor");
+        let listener = UnixListener::bind(&path).unwrap();
+        let answers = [
+            "{\"event\": \"RESUME\"}\n{\"return\": {}}",
+            "{\"return\": {\"status\": \"running\"}}",
+            "{\"error\": {\"class\": \"DeviceNotFound\", \"desc\": \"Device 'nic7' not found\"}}",
+        ];
+        let qemu = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            writeln!(stream, "{{\"QMP\": {{\"version\": {{}}}}}}").unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            for answer in answers {
+                lines.next().unwrap().unwrap();
+                writeln!(stream, "{answer}").unwrap();
+            }
+        });
+
+        let mut monitor = Monitor::open(&path).unwrap();
+        let status = monitor.ask("query-status", &json!({})).unwrap();
+        let refused = monitor.ask("set_link", &json!({"name": "nic7", "up": false})).unwrap_err();
+
+        assert_eq!(status["status"], "running");
+        assert_eq!(refused.to_string(), "qemu: Device 'nic7' not found");
+        qemu.join().unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! `ichor lab up --image`: a node of a lab that boots the image, and nothing of it left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::built::Built;
+use super::parts::{Parts, TALOS};
+use super::rack::SECRETS;
+use crate::common::{Run, agent, folder, ichor};
+
+const CLUSTER: &str = r#"
+cluster: {name: booted, id: 12, talos: v1.13.9}
+secrets: secrets.yaml
+network: {node: null, loopback: {v4: 10.12.10.0/24}}
+fabric:
+  routers: [{name: leaf1, role: leaf, asn: 4200000101, software: frr}]
+routing:
+  backend: frr
+  asn: 4200000991
+  router_id: loopback
+  neighbors: [{router: leaf1, link: eth0, bfd: false}]
+image: {registry: ghcr.io/example/talos}
+hypervisors: {here: {libvirt: {uri: "qemu:///system"}}}
+defaults:
+  platform: nocloud
+  boot: {from: cidata}
+  install: {disk: /dev/sda}
+  vm: {hypervisor: here, cores: 1, memory: 1GiB, disk: 10GiB, firmware: seabios}
+nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01", "52:54:00:12:00:02"]}]
+"#;
+
+/// A lab that ends with the test, however the test ends.
+struct Lab {
+    name: String,
+    desk: TempDir,
+    agent: PathBuf,
+}
+
+impl Lab {
+    fn new(test: &str) -> Self {
+        let desk = folder(&[("ichor.yaml", CLUSTER), ("talosctl.yaml", SECRETS)]);
+        Self { name: format!("{test}-{}", std::process::id()), desk, agent: agent() }
+    }
+
+    /// Gives the cluster secrets of its own.
+    fn with_secrets(self) -> Self {
+        let run = ichor(self.desk.path(), "secrets import talosctl.yaml --plain -o secrets.yaml");
+        assert_eq!(run.code, 0, "{}", run.all());
+        self
+    }
+
+    fn up(&self, image: &Path, more: &str) -> Run {
+        let (name, image, agent) = (&self.name, image.display(), self.agent.display());
+        let words = format!("lab up --name {name} --image {image} --accel tcg --agent {agent} {more}");
+        ichor(self.desk.path(), &words)
+    }
+
+    fn act(&self, words: &str) -> Run {
+        let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
+        ichor(self.desk.path(), &format!("lab {verb} --lab {} {rest}", self.name))
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new("/run/ichor/lab").join(&self.name)
+    }
+
+    /// Its processes, qemu among them, as this machine sees them.
+    fn processes(&self) -> Vec<String> {
+        let mark = self.folder().display().to_string();
+        let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+        lines.filter(|line| line.contains(&mark)).collect()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(ichor(self.desk.path(), &format!("lab down {}", self.name)));
+    }
+}
+
+fn wait_for(what: &str, patience: u64, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(patience), "{what}: never seen");
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_node_of_a_lab_boots_an_image_and_speaks_with_its_leaf() {
+    let parts = Parts::made();
+    let built = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
+    let lab = Lab::new("booted").with_secrets();
+
+    let up = lab.up(&built.path(".iso"), &format!("--talos {TALOS} --json"));
+
+    assert_eq!(up.code, 0, "{}", up.all());
+    let told = up.json();
+    assert!(told["sessions"][0]["established"] == true && told["emulated"] == true, "{told:#}");
+    let status = lab.act("status --json");
+    assert_eq!(status.code, 0, "{}", status.all());
+    let status = status.json();
+    assert_eq!(status["sessions"][0]["other"]["state"], "established", "{status:#}");
+    assert_eq!(status["machines"][1]["part"], "guest", "{status:#}");
+    wait_for("its address", 60, || lab.act("status --json").json()["prefixes"][0]["of"][0] == "n1");
+    let listed = ichor(lab.desk.path(), "lab ls").stdout;
+    assert!(listed.contains(&lab.name), "{listed}");
+
+    // Nobody runs a command in it; what it says is in its log, and from outside it answers.
+    let exec = lab.act("exec n1 -- true");
+    let log = lab.folder().join("log/n1.log");
+    assert!(exec.code == 2 && exec.stderr.contains(&log.display().to_string()), "{}", exec.all());
+    assert!(fs::read_to_string(&log).unwrap().contains("session eth0: Established"));
+    let ping = "exec outside -- busybox ping -c 1 -W 2 10.12.10.1";
+    wait_for("an answer", 30, || lab.act(ping).code == 0);
+    assert_eq!(lab.act("exec outside -- test -s /run/lab/talosconfig").code, 0);
+    let test = ichor(lab.desk.path(), &format!("lab test {}", lab.name));
+    assert!(test.code == 2 && test.stderr.contains("without --image"), "{}", test.all());
+
+    // Its cable can be heard, cut and healed.
+    let capture = lab.act("capture n1:eth0 -o packets.pcapng --count 2 --seconds 60");
+    assert_eq!(capture.code, 0, "{}", capture.all());
+    assert!(fs::metadata(lab.desk.path().join("packets.pcapng")).unwrap().len() > 200);
+    assert_eq!(lab.act("cut n1").code, 0);
+    wait_for("the end of its session", 30, || lab.act("status").code == 1);
+    assert_eq!(lab.act("heal").code, 0);
+    wait_for("its session again", 90, || lab.act("status").code == 0);
+
+    // Its holder dies, and so does everything; `down` removes the rest.
+    assert!(lab.processes().iter().any(|line| line.contains("qemu-system")), "{:#?}", lab.processes());
+    let holder = fs::read_to_string(lab.folder().join("lock")).unwrap();
+    assert!(Command::new("kill").args(["-KILL", holder.trim()]).status().unwrap().success());
+    wait_for("the end of all processes", 30, || lab.processes().is_empty());
+    let down = ichor(lab.desk.path(), &format!("lab down {}", lab.name));
+    assert_eq!(down.code, 0, "{}", down.all());
+    assert!(!lab.folder().exists());
+}
+
+#[test]
+fn an_image_that_a_lab_cannot_boot_is_refused_with_the_reason() {
+    let parts = Parts::made();
+    let lab = Lab::new("refused").with_secrets();
+    fs::write(lab.desk.path().join("text.iso"), "not an image\n".repeat(9000)).unwrap();
+    let bare = parts.path("metal-amd64.iso");
+    let nocloud = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
+    let cases = [
+        (PathBuf::from("nowhere.iso"), TALOS, "--image nowhere.iso"),
+        (PathBuf::from("text.iso"), TALOS, "it does not start like an ISO image"),
+        (nocloud.path(".iso"), "v1.12.4", "says Talos v1.13.9"),
+        (bare, TALOS, "is for the platform metal, and n1 is nocloud"),
+    ];
+
+    for (image, talos, reason) in &cases {
+        let run = lab.up(image, &format!("--talos {talos}"));
+
+        assert_eq!(run.code, 2, "{reason}: {}", run.all());
+        assert!(run.stderr.contains(reason), "{reason}: {}", run.stderr);
+    }
+
+    // One for the right platform, without the extension.
+    let plain = lab.desk.path().join("plain");
+    let words = format!(
+        "image build --talos {TALOS} --platform nocloud --base {} --product iso --name node -o {}",
+        parts.path("metal-amd64.iso").display(),
+        plain.display()
+    );
+    let run = ichor(lab.desk.path(), &words);
+    assert_eq!(run.code, 0, "{}", run.all());
+    let run = lab.up(&plain.join("node.iso"), &format!("--talos {TALOS}"));
+    assert!(run.code == 2 && run.stderr.contains("has no extension `frr`, which n1 needs"), "{}", run.all());
+
+    // A release that the file does not mean, although the image does.
+    let text = CLUSTER.replace("talos: v1.13.9", "talos: v1.12.4");
+    fs::write(lab.desk.path().join("ichor.yaml"), text).unwrap();
+    let run = lab.up(&nocloud.path(".iso"), &format!("--talos {TALOS}"));
+    assert!(run.code == 2 && run.stderr.contains("n1 is Talos v1.12.4 by the file"), "{}", run.all());
+    assert!(!lab.folder().exists());
+}
