@@ -105,7 +105,10 @@ fn a_view_that_does_not_exist_is_named() {
     let run = ichor(folder.path(), "show nods ichor.yaml");
 
     assert_eq!(run.code, 2);
-    assert_eq!(run.stderr, "error: no view `nods`; there are nodes, bgp, boot, vms, file, backends\n");
+    assert_eq!(
+        run.stderr,
+        "error: no view `nods`; there are nodes, bgp, boot, vms, cilium, file, backends\n"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::derive::{self, Rule};
 use super::node::Ground;
 use super::{ClusterPlan, CniPlan, Decided, Gap, GapReason, NodePlan, Prefixes};
-use crate::cluster::key::{Key, List};
+use crate::cluster::key::{At, Key, List};
 use crate::cluster::section::{Cni, Loopback, NodeNetwork, Role};
 use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Either, Endpoint, Prefix};
 use crate::model::Cluster;
@@ -140,6 +140,7 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
         Some(at) => Some(Decided::written(at.value.clone(), at.place)),
         None => endpoint(vip.as_ref(), &anycast, control_planes().next()),
     };
+    let cni = cni(cluster);
     ClusterPlan {
         name: section.name.get().expect("checked: required").clone(),
         id: section.id.value(),
@@ -162,7 +163,8 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
         },
         pods: networks(&section.pods, "10.244.0.0/16", "Talos' own pod network"),
         services: networks(&section.services, "10.96.0.0/12", "Talos' own service network"),
-        cni: cni(cluster),
+        kube_proxy: kube_proxy(section.kube_proxy.at(), &cni),
+        cni,
         node: ground.node,
         loopback: ground.loopback,
         vip,
@@ -221,6 +223,14 @@ fn cni(cluster: &Cluster) -> Decided<CniPlan> {
         }
     };
     Decided::written(plan, cni.place)
+}
+
+fn kube_proxy(written: Option<At<&bool>>, cni: &Decided<CniPlan>) -> Decided<bool> {
+    match written {
+        Some(at) => Decided::written(*at.value, at.place),
+        None if cni.value == CniPlan::Cilium => Decided::default(false, "Cilium takes its place"),
+        None => Decided::default(true, "Talos runs it"),
+    }
 }
 
 fn pools(cluster: &Cluster) -> Vec<(crate::cluster::value::Word, Vec<Decided<IpNet>>)> {

@@ -103,6 +103,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether some node has this speaker of service addresses.
+    pub fn has_speaker(&self, speaker: Speaker) -> bool {
+        let workload = |node: &NodePlan| Some(node.routing.as_deref()?.workload.as_ref()?.speaker);
+        self.nodes.iter().any(|node| workload(node) == Some(speaker))
+    }
+
     /// The nodes of the control plane.
     pub fn control_planes(&self) -> impl Iterator<Item = &NodePlan> {
         self.nodes.iter().filter(|node| node.role == Role::Controlplane)
@@ -172,6 +178,8 @@ pub struct ClusterPlan {
     pub services: Decided<Vec<IpNet>>,
     /// The pod network's software.
     pub cni: Decided<CniPlan>,
+    /// Whether kube-proxy runs.
+    pub kube_proxy: Decided<bool>,
     /// Prefixes of the nodes' addresses, cluster-wide.
     pub node: Prefixes,
     /// Prefixes of the nodes' loopbacks, cluster-wide.

@@ -245,6 +245,7 @@ pub fn cluster_rows(plan: &ClusterPlan) -> Vec<Row> {
     rows.list("cluster.pods", &plan.pods);
     rows.list("cluster.services", &plan.services);
     rows.put("cluster.cni", &plan.cni);
+    rows.put("cluster.kube_proxy", &plan.kube_proxy);
     rows.prefixes("network.node", &plan.node);
     rows.prefixes("network.loopback", &plan.loopback);
     rows.list("network.kubelet_subnets", &plan.kubelet_subnets);

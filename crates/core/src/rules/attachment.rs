@@ -10,6 +10,8 @@ use crate::cluster::load::beside;
 use crate::cluster::value::{Either, FilePath};
 use crate::cluster::{Files, Place};
 use crate::model::Cluster;
+use crate::plan::{CniPlan, Plan};
+use crate::render::chart::lock_name;
 
 /// Texts of the files a cluster file names.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub struct Attachments {
     pub matches: BTreeMap<String, Result<Vec<String>, String>>,
     /// The patches among them, and those in the cluster file itself.
     pub patches: Patches,
+    /// The file in which Cilium is kept as helm rendered it, where it is there.
+    pub lock: Option<String>,
 }
 
 /// Why there is no text of a file.
@@ -57,6 +61,8 @@ impl Attachments {
             }
         }
         attachments.patches = Patches::read(cluster, &attachments);
+        let lock = cluster.section().name.get().map(lock_name);
+        attachments.lock = lock.and_then(|lock| text(files, &beside(name, &lock)).ok());
         attachments
     }
 }
@@ -76,6 +82,14 @@ pub struct NamedFile {
     pub place: Place,
 }
 
+impl NamedFile {
+    /// The name of the file without its folder and ending.
+    pub fn stem(&self) -> &str {
+        let file = self.path.rsplit('/').next().unwrap_or(&self.path);
+        file.trim_end_matches(".yaml").trim_end_matches(".yml")
+    }
+}
+
 /// Every file `cluster` names, in the order of the file, but for those of [`patterns`].
 pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
     let mut names = Names(Vec::new());
@@ -87,17 +101,40 @@ pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
         names.key("cluster.cilium.values", &cilium.values);
         names.key("cluster.cilium.manifest", &cilium.manifest);
     }
-    names.0.extend(manifests(cluster).filter(|manifest| !manifest.path.contains('*')));
+    names.0.extend(written(cluster).filter(|manifest| !manifest.path.contains('*')));
     rung::all(cluster).for_each(|step| names.rung(&step));
     names.0
 }
 
 /// Every pattern for files in `cluster`; only `cluster.manifests` may have them.
 pub fn patterns(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
-    manifests(cluster).filter(|manifest| manifest.path.contains('*'))
+    written(cluster).filter(|manifest| manifest.path.contains('*'))
 }
 
-fn manifests(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
+/// The files whose manifests go into the configurations of control planes: the pod network's own, and those of
+/// `cluster.manifests` with all that its patterns match.
+pub fn manifests(cluster: &Cluster, plan: &Plan, attachments: &Attachments) -> Vec<NamedFile> {
+    let mut names = Names(Vec::new());
+    let section = cluster.section();
+    match (&plan.cluster.cni.value, section.cni.get(), section.cilium.get()) {
+        (CniPlan::Manifest(_), Some(Either::Record(own)), _) => {
+            names.key("cluster.cni.manifest", &own.manifest);
+        }
+        (CniPlan::Cilium, _, Some(cilium)) => names.key("cluster.cilium.manifest", &cilium.manifest),
+        _ => {}
+    }
+    for named in written(cluster) {
+        match attachments.matches.get(&named.path) {
+            Some(Ok(found)) => {
+                names.0.extend(found.iter().map(|path| NamedFile { path: path.clone(), ..named.clone() }));
+            }
+            Some(Err(_)) | None => names.0.push(named),
+        }
+    }
+    names.0
+}
+
+fn written(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
     cluster.section().manifests.items().enumerate().map(|(nth, manifest)| NamedFile {
         path: manifest.value.to_string(),
         key: format!("cluster.manifests[{nth}]"),

@@ -3,6 +3,7 @@
 mod backends;
 mod bgp;
 mod boot;
+mod cilium;
 mod nodes;
 mod overview;
 mod vms;
@@ -33,12 +34,13 @@ use crate::{disk, style};
         bgp    who peers with whom, and the link to the service speaker\n  \
         boot   what each machine boots, from where, and where it installs\n  \
         vms    virtual machines\n  \
+        cilium what helm is asked for, and the values that Talos needs\n  \
         file   the cluster file as one, with all includes and tables\n  \
         backends  what every BGP backend can do; needs no cluster file\n\n\
         Examples:\n  ichor show\n  ichor show bgp sites/berlin.yaml\n  ichor show nodes --json\n  \
         ichor show --why nodes.solcp01.routing.asn\n  ichor show --svg topology.svg")]
 pub(crate) struct Args {
-    /// What to show (nodes, bgp, boot, vms, file, backends; everything in short when left out) and the cluster file
+    /// What to show (nodes, bgp, boot, vms, cilium, file, backends; everything in short when left out) and the cluster file
     #[arg(value_name = "VIEW | FILE", num_args = 0..=2)]
     view_and_file: Vec<String>,
     /// Say where a value came from, such as nodes.solcp01.routing.asn
@@ -58,11 +60,12 @@ enum View {
     Bgp,
     Boot,
     Vms,
+    Cilium,
     File,
     Backends,
 }
 
-const VIEWS: [&str; 6] = ["nodes", "bgp", "boot", "vms", "file", "backends"];
+const VIEWS: [&str; 7] = ["nodes", "bgp", "boot", "vms", "cilium", "file", "backends"];
 
 impl Args {
     /// The view, where the first word is one, and the file.
@@ -119,6 +122,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Some(View::Bgp) => bgp::print(&project, args.json, out),
         Some(View::Boot) => boot::print(&project, args.json, out),
         Some(View::Vms) => vms::print(&project, args.json, out),
+        Some(View::Cilium) => cilium::print(&project, args.json, out),
         Some(View::File) => file(&project, args.json, out),
     }?;
     warn(&project);

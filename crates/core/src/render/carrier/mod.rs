@@ -5,6 +5,8 @@
 //! them, and a carrier is small; only META and an embedded configuration are part of the schematic, and so of an image of the
 //! node's own. [`file()`] names what a person takes in hand.
 //!
+//! [`check_size`] is about the other way to a machine, its API, by which it gets the whole configuration later.
+//!
 //! Not here: what the first configuration is ([`Renderer::boot`](super::machine::Renderer::boot)), and what is wrong with a carrier
 //! by the file alone (the rule `boot-carrier`).
 
@@ -18,6 +20,7 @@ use super::{platform_network, schematic};
 use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
 use crate::talos::command_line::INLINE;
+use crate::talos::release;
 
 pub use nocloud::serial;
 pub use volume::Image;
@@ -62,6 +65,25 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
     Ok(files)
 }
 
+/// Whether a machine takes its whole configuration, which the Talos API brings it in one message; no carrier holds it.
+///
+/// Up to 1.12 the API of maintenance mode takes what gRPC takes by itself, 4 MiB; later it is the same that installed machines
+/// have, with 32 MiB.
+pub fn check_size(node: &NodePlan, machine: &str) -> Result<(), RenderError> {
+    /// For what the message has beside it.
+    const FRAME: usize = 1 << 10;
+    let largest = if release::at_least(&node.talos.value, 13) { 32 } else { 4 };
+    if machine.len() + FRAME <= largest << 20 {
+        return Ok(());
+    }
+    let reason = format!(
+        "its configuration is longer than the {largest} MiB that Talos {} takes at once: leave out manifests, which can be \
+         applied when the cluster runs",
+        node.talos.value
+    );
+    Err(RenderError { at: node.path(""), reason })
+}
+
 /// Whether a carrier has nothing but the documents of the first configuration.
 fn wants_documents(from: BootFrom) -> bool {
     matches!(from, BootFrom::MetalIso | BootFrom::Embedded | BootFrom::Early | BootFrom::Inline)
@@ -76,4 +98,28 @@ fn refused(node: &NodePlan, why: &str) -> RenderError {
     let (from, other) = (node.boot.from.value, node.fitting_carrier());
     let remedy = if from == other { String::new() } else { format!("; `boot.from: {other}` would do") };
     RenderError { at: node.path("boot.from"), reason: format!("{from}: {why}{remedy}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::planned;
+
+    #[test]
+    fn a_configuration_is_no_longer_than_the_release_takes() {
+        let plan = planned(
+            "{cluster: {name: sol, id: 1, talos: v1.12.4},
+              nodes: [{name: a, role: controlplane, index: 1}, {name: b, index: 2, talos: v1.13.9}]}",
+        );
+        let [old, new] = &plan.nodes[..] else { panic!("two nodes") };
+        let five = " ".repeat(5 << 20);
+
+        let refused = check_size(old, &five).unwrap_err().to_string();
+
+        let told = "nodes.a: its configuration is longer than the 4 MiB that Talos v1.12.4 takes at once";
+        assert!(refused.starts_with(told), "{refused}");
+        assert_eq!(check_size(old, &five[..1 << 20]), Ok(()));
+        assert_eq!(check_size(new, &five), Ok(()));
+        assert!(check_size(new, &" ".repeat(32 << 20)).is_err());
+    }
 }

@@ -4,9 +4,14 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, base};
-use crate::cluster::section::{DiskKey, Kms};
+use crate::cluster::section::{DiskKey, Kms, Speaker};
 use crate::cluster::value::Either;
 use crate::plan::CniPlan;
+use crate::render::chart;
+use crate::render::manifests::{self, CILIUM, CILIUM_BGP, KUBE_VIP, kube_vip};
+use crate::routing::Network;
+use crate::rules::attachment;
+use crate::talos::emit::emit_all;
 use crate::talos::generate::contract::Trait;
 
 /// Adds it.
@@ -14,7 +19,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>)
     if draft.is_control_plane() {
         kube_proxy(draft, ground);
         flannel(draft, ground);
-        manifests(draft, ground, errors);
+        inline_manifests(draft, ground, errors);
     }
     talos_names(draft, ground);
     cni(draft, ground);
@@ -39,8 +44,7 @@ fn talos_names(draft: &mut Draft, ground: Ground<'_>) {
 }
 
 fn kube_proxy(draft: &mut Draft, ground: Ground<'_>) {
-    let cilium = ground.plan.cluster.cni.value == CniPlan::Cilium;
-    if ground.cluster.section().kube_proxy.value().unwrap_or(!cilium) {
+    if ground.plan.cluster.kube_proxy.value {
         return;
     }
     if draft.has(Trait::KubernetesDocuments) {
@@ -73,38 +77,45 @@ fn flannel(draft: &mut Draft, ground: Ground<'_>) {
     }
 }
 
-/// Manifests that Talos applies when the cluster is made: the CNI's own, and those of the file.
-fn manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
-    let section = ground.cluster.section();
-    let mut paths: Vec<(String, String)> = Vec::new();
-    if let Some(Either::Record(own)) = section.cni.get() {
-        paths.extend(own.manifest.get().map(|path| ("cluster.cni.manifest".to_owned(), path.to_string())));
-    }
-    if let Some(cilium) = section.cilium.get() {
-        paths.extend(
-            cilium.manifest.get().map(|path| ("cluster.cilium.manifest".to_owned(), path.to_string())),
-        );
-    }
-    for (nth, manifest) in section.manifests.values().enumerate() {
-        let key = format!("cluster.manifests[{nth}]");
-        match ground.attachments.matches.get(manifest.as_str()) {
-            Some(Ok(matches)) => paths.extend(matches.iter().map(|path| (key.clone(), path.clone()))),
-            Some(Err(reason)) => errors.push(RenderError::new(key, reason.clone())),
-            None => paths.push((key, manifest.to_string())),
+/// Manifests that Talos applies when the cluster is made: Cilium as helm rendered it, kube-vip, and those of the file.
+fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+    if chart::Order::of(ground.cluster, ground.plan, ground.attachments).is_some() {
+        match ground.cilium {
+            Ok(text) => inline_manifest(draft, CILIUM, text),
+            Err(reason) => errors.push(RenderError::new("cluster.cni", reason)),
         }
     }
-    for (key, path) in paths {
-        match ground.attachments.texts.get(&path) {
-            Some(Ok(text)) => inline_manifest(draft, &path, text),
-            Some(Err(reason)) => errors.push(RenderError::new(key, format!("{path}: {reason}"))),
-            None => errors.push(RenderError::new(key, format!("{path} was not read"))),
+    cilium_bgp(draft, ground, errors);
+    match kube_vip::objects(ground.cluster, ground.plan) {
+        Ok(objects) if objects.is_empty() => {}
+        Ok(objects) => inline_manifest(draft, KUBE_VIP, &emit_all(&objects)),
+        Err(error) => errors.push(error),
+    }
+    for file in attachment::manifests(ground.cluster, ground.plan, ground.attachments) {
+        match ground.attachments.texts.get(&file.path) {
+            Some(Ok(text)) => inline_manifest(draft, file.stem(), text),
+            Some(Err(reason)) => errors.push(RenderError::new(file.key, format!("{}: {reason}", file.path))),
+            None => errors.push(RenderError::new(file.key, format!("{} was not read", file.path))),
         }
     }
 }
 
-fn inline_manifest(draft: &mut Draft, path: &str, text: &str) {
-    let file = path.rsplit('/').next().unwrap_or(path);
-    let name = file.trim_end_matches(".yaml").trim_end_matches(".yml");
+/// What Cilium is told of BGP, where the cluster brings Cilium. Its operator makes the kinds of these objects when it starts; Talos
+/// passes over objects of unknown kinds, and tries again until there are none.
+fn cilium_bgp(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+    let plan = ground.plan;
+    if plan.cluster.cni.value != CniPlan::Cilium || !plan.has_speaker(Speaker::Cilium) {
+        return;
+    }
+    match Network::of(ground.cluster, plan) {
+        Ok(network) => inline_manifest(draft, CILIUM_BGP, &emit_all(&manifests::cilium_bgp(plan, &network))),
+        Err(wrong) => {
+            errors.extend(wrong.iter().map(|error| RenderError::new(error.node.clone(), error.to_string())));
+        }
+    }
+}
+
+fn inline_manifest(draft: &mut Draft, name: &str, text: &str) {
     if draft.has(Trait::KubernetesDocuments) {
         draft.document("KubeInlineManifestConfig", json!({"name": name, "manifest": text}));
     } else {

@@ -13,7 +13,7 @@ use crate::talos::generate::contract::Trait;
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
 pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
     let Some(disk) = &node.boot.disk else { return };
-    let image = match image(node) {
+    let image = match installer(node) {
         Ok(image) => image,
         Err(error) => {
             errors.push(error);
@@ -52,8 +52,8 @@ pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
     draft.set("machine.install", Value::Object(install));
 }
 
-/// The installer; none where Talos' own for its release will do.
-fn image(node: &NodePlan) -> Result<Option<String>, RenderError> {
+/// The installer of a node, without its patches; none where Talos' own for its release will do.
+pub fn installer(node: &NodePlan) -> Result<Option<String>, RenderError> {
     let settings = node.settings.image.get();
     match &node.boot.image.value {
         ImagePlan::Given => {

@@ -34,7 +34,8 @@ use crate::talos::secrets::Bundle;
 use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
 use crate::talos::{encode, load, release};
 
-pub use duty::{Script, rehearsed};
+pub use duty::{FILE as DUTY_FILE, Script, rehearsed};
+pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 
 /// What configurations are made from.
@@ -48,6 +49,8 @@ pub struct Ground<'a> {
     pub bundle: &'a Bundle,
     /// The files the cluster names.
     pub attachments: &'a Attachments,
+    /// Cilium as helm rendered it, or why there is none; nobody looks where the cluster has no [`Order`](super::chart::Order).
+    pub cilium: Result<&'a str, &'a str>,
     /// The texts of patches that are encrypted, opened.
     pub patches: &'a PatchTexts,
     /// Fetches a secret that the file refers to.

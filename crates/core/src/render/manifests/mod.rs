@@ -1,10 +1,10 @@
-//! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip.
+//! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip, which goes into configurations.
 //!
 //! The speaker's end of the link is the mirror of the node's: AS numbers, addresses, families, timers and BFD come from the
 //! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects (`Link`s).
 
 mod cilium;
-mod kube_vip;
+pub(super) mod kube_vip;
 mod metallb;
 
 use serde_json::{Value, json};
@@ -12,13 +12,19 @@ use serde_json::{Value, json};
 use super::artifact::Artifact;
 use super::machine::RenderError;
 use crate::cluster::section::{MetallbMode, Speaker};
-use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan};
 use crate::routing::{Bfd, Family, Model, Network, Workload, workload};
 use crate::talos::emit::emit_all;
 
+/// The name of Cilium's manifest in configurations.
+pub const CILIUM: &str = "cilium";
+/// The name of the one with what Cilium is told of BGP.
+pub const CILIUM_BGP: &str = "cilium-bgp";
+/// The name of kube-vip's.
+pub const KUBE_VIP: &str = "kube-vip";
+
 /// The files below `manifests/`, or everything that is wrong.
-pub fn render(cluster: &Cluster, plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut file = |name: &str, objects: Vec<Value>| {
         if !objects.is_empty() {
@@ -31,11 +37,12 @@ pub fn render(cluster: &Cluster, plan: &Plan, network: &Network) -> Result<Vec<A
         Err(error) => errors.push(error),
     }
     file("cilium", cilium::objects(plan, &of(&links, Speaker::Cilium)));
-    match kube_vip::objects(cluster, plan) {
-        Ok(objects) => file("kube-vip", objects),
-        Err(error) => errors.push(error),
-    }
     if errors.is_empty() { Ok(files) } else { Err(errors) }
+}
+
+/// What Cilium is told of BGP; nothing where it is nobody's speaker.
+pub(super) fn cilium_bgp(plan: &Plan, network: &Network) -> Vec<Value> {
+    cilium::objects(plan, &of(&links(plan, network), Speaker::Cilium))
 }
 
 /// A link to a speaker, and the nodes that have one like it.

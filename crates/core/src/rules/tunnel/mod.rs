@@ -1,11 +1,18 @@
 //! Networks over the network: overlays, the pod network, and the MTU they leave.
 
+mod cilium;
 mod cni;
+mod manifest;
 mod mtu;
 pub(super) mod overlay;
 
 use super::Group;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] =
-    &[("Overlay", overlay::RULES), ("Pod network", cni::RULES), ("MTU", mtu::RULES)];
+pub(super) const GROUPS: &[Group] = &[
+    ("Overlay", overlay::RULES),
+    ("Pod network", cni::RULES),
+    ("Cilium", cilium::RULES),
+    ("Manifests", manifest::RULES),
+    ("MTU", mtu::RULES),
+];

@@ -70,6 +70,7 @@ fn all(files: &mut dyn Files) -> Vec<Carried> {
         plan: &plan,
         bundle: &Bundle::read(SECRETS).unwrap(),
         attachments: &Attachments::gather(&cluster, "ichor.yaml", files),
+        cilium: Ok(common::CILIUM),
         patches: &PatchTexts::new(),
         secret: &|_| Ok("a-secret-of-the-file".to_owned()),
     };

@@ -1,0 +1,34 @@
+//! `show cilium`: what helm is asked for, ready to be asked by hand.
+
+use std::io::Write;
+
+use ichor_core::plan::CniPlan;
+use ichor_core::render::chart::{Order, values};
+use ichor_core::talos::emit::emit;
+use serde_json::json;
+
+use crate::project::Project;
+
+pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (cluster, plan) = (&project.cluster, &project.plan);
+    let order = Order::of(cluster, plan, project.attachments());
+    let needed = values::values(cluster, plan);
+    if as_json {
+        let words = order.as_ref().map(Order::arguments);
+        let whole = json!({"helm": words, "values": order.is_some().then_some(needed)});
+        serde_json::to_writer_pretty(&mut *out, &whole)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let Some(order) = order else {
+        match &plan.cluster.cni.value {
+            CniPlan::Cilium => writeln!(out, "helm is not asked: `cluster.cilium.manifest` is given")?,
+            cni => writeln!(out, "helm is not asked: the pod network is {cni}")?,
+        }
+        return Ok(());
+    };
+    let own = cluster.section().cilium.get().and_then(|cilium| cilium.values.get());
+    let own = own.map(|path| format!(" --values {path}")).unwrap_or_default();
+    writeln!(out, "# helm {} --values THIS{own}", order.arguments().join(" "))?;
+    Ok(write!(out, "{}", emit(&needed))?)
+}

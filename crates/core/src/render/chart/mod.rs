@@ -1,0 +1,148 @@
+//! Cilium's chart: what helm is asked for, and what it gave.
+//!
+//! An [`Order`] names the chart and its values: those that Talos needs ([`values`]), and over them the file's own. What helm
+//! makes of it is judged ([`judge`]) and kept in a [`Lock`] beside the cluster file, so that the same cluster file gives the
+//! same configurations also next year, and where there is no helm.
+//!
+//! Not here: running helm, and what Cilium is told of BGP ([`manifests`](super::manifests)).
+
+mod lock;
+pub mod values;
+
+use serde_json::Value;
+
+use crate::cluster::section::Cilium;
+use crate::model::Cluster;
+use crate::plan::{CniPlan, Plan};
+use crate::rules::attachment::Attachments;
+use crate::talos::digest::sha256;
+use crate::talos::emit::emit;
+use crate::talos::manifest;
+
+pub use lock::{Lock, LockError, lock_name};
+
+/// Where Cilium's chart is.
+const REPOSITORY: &str = "https://helm.cilium.io/";
+/// Its name there.
+const CHART: &str = "cilium";
+/// The newest release when this was written, which is made for Kubernetes 1.33 to 1.36.
+const VERSION: &str = "1.20.1";
+/// The name and namespace that Cilium's own commands look for.
+const RELEASE: (&str, &str) = ("cilium", "kube-system");
+
+/// What helm is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    chart: String,
+    /// None for a chart in a registry, whose name says where it is.
+    repository: Option<String>,
+    version: String,
+    kubernetes: Option<String>,
+    values: Value,
+    own: Option<String>,
+}
+
+impl Order {
+    /// The order of a cluster; none where Cilium is not its pod network, or comes as a manifest.
+    pub fn of(cluster: &Cluster, plan: &Plan, attachments: &Attachments) -> Option<Self> {
+        let section = cluster.section().cilium.get();
+        if plan.cluster.cni.value != CniPlan::Cilium || section.is_some_and(|cilium| cilium.manifest.is_set())
+        {
+            return None;
+        }
+        let text = |written: fn(&Cilium) -> Option<String>, default: &str| {
+            section.and_then(written).unwrap_or_else(|| default.to_owned())
+        };
+        let chart = text(|cilium| cilium.chart.get().map(ToString::to_string), CHART);
+        let repository = text(|cilium| cilium.repository.get().map(ToString::to_string), REPOSITORY);
+        let own = section.and_then(|cilium| cilium.values.get());
+        Some(Self {
+            repository: (!chart.starts_with("oci://")).then_some(repository),
+            chart,
+            version: text(|cilium| cilium.version.get().map(ToString::to_string), VERSION),
+            kubernetes: plan.cluster.kubernetes.as_ref().map(|version| version.value.to_string()),
+            values: values::values(cluster, plan),
+            // One that cannot be read is a finding.
+            own: own.and_then(|path| attachments.texts.get(path.as_str())?.as_ref().ok()).cloned(),
+        })
+    }
+
+    /// The words after `helm`; files with values are to follow, each after `--values`.
+    ///
+    /// The release of Kubernetes is told, for helm would take the one it was built with.
+    pub fn arguments(&self) -> Vec<&str> {
+        let mut words = vec!["template", RELEASE.0, &self.chart];
+        if let Some(repository) = &self.repository {
+            words.extend(["--repo", repository]);
+        }
+        words.extend(["--version", &self.version, "--namespace", RELEASE.1]);
+        if let Some(kubernetes) = &self.kubernetes {
+            words.extend(["--kube-version", kubernetes]);
+        }
+        words
+    }
+
+    /// The texts of the files with values; later ones win.
+    pub fn values(&self) -> Vec<String> {
+        std::iter::once(emit(&self.values)).chain(self.own.clone()).collect()
+    }
+
+    /// What the result depends on, summed up.
+    pub fn sum(&self) -> String {
+        let words = self.arguments().into_iter().map(str::to_owned);
+        let parts: Vec<String> = words.chain(self.values()).collect();
+        sha256(serde_json::json!(parts).to_string().as_bytes())
+    }
+}
+
+/// Whether what a chart gave can be kept and applied: objects of Kubernetes, and no secrets among them.
+///
+/// A chart that makes keys makes others each time, and the lock is kept with the cluster file, where everybody reads it.
+pub fn judge(text: &str) -> Result<(), String> {
+    let objects = manifest::read(text)?;
+    if objects.is_empty() {
+        return Err("it has no object".to_owned());
+    }
+    let holds = |object: &Value, key: &str| {
+        object.get(key).and_then(Value::as_object).is_some_and(|entries| !entries.is_empty())
+    };
+    let secret =
+        objects.iter().find(|it| it["kind"] == "Secret" && (holds(it, "data") || holds(it, "stringData")));
+    match secret {
+        None => Ok(()),
+        Some(secret) => Err(format!(
+            "it has the Secret {}, which would be kept in clear; let it be made in the cluster: `tls.auto.method: cronJob` or \
+             `certmanager` among the values",
+            secret["metadata"]["name"].as_str().unwrap_or("without a name")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_a_chart_made_is_refused_by_its_name_alone() {
+        let text =
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: cilium-ca}\ndata: {ca.key: aHVudGVyMg==}\n";
+
+        let refused = judge(text).unwrap_err();
+
+        assert!(refused.contains("the Secret cilium-ca"), "{refused}");
+        assert!(!refused.contains("aHVudGVyMg"), "{refused}");
+    }
+
+    #[test]
+    fn a_secret_that_is_filled_in_the_cluster_is_not() {
+        let text = "---\n# a comment\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n";
+
+        assert_eq!(judge(text), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_no_chart() {
+        assert!(judge("# nothing\n").is_err());
+        assert!(judge("Error: no such chart\n").is_err());
+    }
+}

@@ -1,0 +1,103 @@
+//! Cilium's values, and settings of pod networks that nobody reads.
+
+use crate::cluster::Place;
+use crate::cluster::section::Cilium;
+use crate::plan::CniPlan;
+use crate::render::chart::values;
+use crate::rules::{Context, Found, Rule, Severity};
+use crate::talos::document;
+
+pub(super) const RULES: &[Rule] = &[VALUES, UNREADABLE, UNUSED];
+
+const VALUES: Rule = Rule {
+    id: "cilium-values",
+    severity: Severity::Error,
+    summary: "a value for Cilium's chart is not what Talos or the rest of the file needs",
+    story: "The values came from a cluster on another system. Cilium's agent asked for the right to load kernel modules, which \
+            Talos gives to no container, and waited on every node; where it did start, it asked for the API at an address that \
+            only answers once Cilium itself works.",
+    fix: "remove the value from the file: ichor adds what Talos needs; `ichor show cilium` prints it",
+    look: |context, found| {
+        let Some((place, path, own)) = own(context) else { return };
+        let Ok(own) = own else { return };
+        for conflict in values::conflicts(context.cluster, context.plan, &own) {
+            found.at("cluster.cilium.values", place, format!("{path}: {}", conflict.message));
+        }
+    },
+};
+
+const UNREADABLE: Rule = Rule {
+    id: "cilium-values-unreadable",
+    severity: Severity::Error,
+    summary: "the file with values for Cilium's chart is not one map in YAML",
+    story: "The file held the command line with its `--set` options, copied from a guide. helm refused it, and only when the \
+            cluster was to be built on a machine where helm was installed.",
+    fix: "write the values as a map: `hubble: {relay: {enabled: true}}` in place of `--set hubble.relay.enabled=true`",
+    look: |context, found| {
+        if let Some((place, path, Err(reason))) = own(context) {
+            found.at("cluster.cilium.values", place, format!("{path}: {reason}"));
+        }
+    },
+};
+
+const UNUSED: Rule = Rule {
+    id: "cni-settings-unused",
+    severity: Severity::Warning,
+    summary: "settings of a pod network that nobody reads",
+    story: "The cluster moved to a manifest that was rendered by hand, and the values stayed beside it. Half a year later they \
+            were edited, built and applied, and nothing changed, because nobody had read them since.",
+    fix: "remove the settings, or name their pod network in `cluster.cni`",
+    look: unused,
+};
+
+/// The values of the file's own, where helm gets them.
+fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::Value, String>)> {
+    let cilium = context.cluster.section().cilium.get()?;
+    if context.plan.cluster.cni.value != CniPlan::Cilium || cilium.manifest.is_set() {
+        return None;
+    }
+    let path = cilium.values.at()?;
+    // One that is missing or no text is told by others.
+    let text = context.attachments.texts.get(path.value.as_str())?.as_ref().ok()?;
+    let own = match document::read(text) {
+        Err(error) => Err(error.to_string()),
+        Ok(documents) => match documents.as_slice() {
+            [] => Ok(serde_json::json!({})),
+            [map] if map.is_object() => Ok(map.clone()),
+            [_] => Err("it is not a map".to_owned()),
+            _ => Err("it has several documents, and helm reads one".to_owned()),
+        },
+    };
+    Some((path.place, path.value.as_str(), own))
+}
+
+fn unused(context: &Context<'_>, found: &mut Found) {
+    let section = context.cluster.section();
+    let cni = &context.plan.cluster.cni.value;
+    if let Some(flannel) = section.flannel.at()
+        && !matches!(cni, CniPlan::Flannel(_))
+    {
+        found.at("cluster.flannel", flannel.place, format!("the pod network is {cni}"));
+    }
+    let Some(cilium) = section.cilium.at() else { return };
+    if *cni != CniPlan::Cilium {
+        found.at("cluster.cilium", cilium.place, format!("the pod network is {cni}"));
+    } else if cilium.value.manifest.is_set() {
+        for (key, place) in for_helm(cilium.value) {
+            let message = "helm is not asked, for `cluster.cilium.manifest` is given";
+            found.at(format!("cluster.cilium.{key}"), place, message);
+        }
+    }
+}
+
+/// The settings that only helm reads.
+fn for_helm(cilium: &Cilium) -> impl Iterator<Item = (&'static str, Place)> {
+    [
+        ("version", cilium.version.place()),
+        ("values", cilium.values.place()),
+        ("chart", cilium.chart.place()),
+        ("repository", cilium.repository.place()),
+    ]
+    .into_iter()
+    .filter_map(|(key, place)| Some((key, place?)))
+}

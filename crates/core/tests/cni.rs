@@ -1,0 +1,385 @@
+//! Pod networks, addresses of the API, overlays and manifests: from the cluster file into configurations, on every release.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use ichor_core::cluster::value::Secret;
+use ichor_core::cluster::{Files, load};
+use ichor_core::plan::NodePlan;
+use ichor_core::render::chart::Order;
+use ichor_core::render::machine::{Ground, PatchTexts, Renderer};
+use ichor_core::rules::attachment::Attachments;
+use ichor_core::rules::{self, Context};
+use ichor_core::talos::document;
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::secrets::Bundle;
+use serde_json::Value;
+
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
+
+/// Files by their names.
+struct Beside(BTreeMap<&'static str, String>);
+
+impl Files for Beside {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "not here".to_owned())
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        let (start, end) = pattern.split_once('*').ok_or("no pattern")?;
+        let fits = |path: &&&str| path.starts_with(start) && path.ends_with(end);
+        Ok(self.0.keys().filter(fits).map(|path| (*path).to_owned()).collect())
+    }
+}
+
+/// A cluster of a control plane and a worker: `cluster` stands in its `cluster`, `more` below it.
+fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str)]) -> Beside {
+    let text = format!(
+        "cluster: {{name: sol, id: 101, talos: {release}, services: [172.20.0.0/16], {cluster}}}\n\
+         network: {{node: {{v4: 10.101.0.0/24, v6: null}}}}\n\
+         defaults: {{install: {{disk: /dev/sda}}}}\n{more}\n\
+         nodes:\n  - {{name: solcp01, role: controlplane, index: 11}}\n  - {{name: solwk01, role: worker, index: 21}}\n"
+    );
+    let mut files: BTreeMap<_, _> = beside.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
+    files.insert("ichor.yaml", text);
+    Beside(files)
+}
+
+/// The configurations of the two nodes, before and after the installation, or what is wrong.
+fn configured(mut files: Beside, cilium: Result<&str, &str>) -> Result<[(String, String); 2], String> {
+    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
+    let told = |errors: Vec<_>| format!("{errors:?}");
+    let bundle = Bundle::read(SECRETS).unwrap();
+    let (patches, secret) = (PatchTexts::new(), |_: &Secret| Ok("a-secret-of-the-file".to_owned()));
+    let renderer = Renderer::new(Ground {
+        cluster: &cluster,
+        plan: &plan,
+        bundle: &bundle,
+        attachments: &attachments,
+        cilium,
+        patches: &patches,
+        secret: &secret,
+    })
+    .map_err(told)?;
+    let both = |node: &NodePlan| {
+        let (boot, machine) = (renderer.boot(node).map_err(told)?, renderer.machine(node).map_err(told)?);
+        assert!(machine.flaws.is_empty(), "{:?}", machine.flaws);
+        Ok::<_, String>((emit_all(&boot.documents), emit_all(&machine.documents)))
+    };
+    Ok([both(&plan.nodes[0])?, both(&plan.nodes[1])?])
+}
+
+/// The whole configurations of both, on every release.
+fn everywhere(
+    cluster: &str,
+    more: &str,
+    beside: &[(&'static str, &str)],
+) -> Vec<(&'static str, [String; 2])> {
+    let one = |release| {
+        let made = configured(files(release, cluster, more, beside), Ok(common::CILIUM));
+        let [plane, worker] = made.unwrap_or_else(|errors| panic!("{release}: {errors}"));
+        (release, [plane.1, worker.1])
+    };
+    RELEASES.map(one).into()
+}
+
+/// The manifests in a configuration, by name.
+fn manifests(machine: &str) -> BTreeMap<String, String> {
+    let documents = document::read(machine).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let own = documents.iter().filter(|it| document::kind(it) == Some("KubeInlineManifestConfig"));
+    let own = own.map(|it| (text(&it["name"]), text(&it["manifest"])));
+    let legacy = documents.iter().flat_map(|it| document::items(it, "/cluster/inlineManifests"));
+    own.chain(legacy.map(|(_, it)| (text(&it["name"]), text(&it["contents"])))).collect()
+}
+
+/// The software that Talos brings as a pod network.
+fn brought(machine: &str) -> &'static str {
+    let documents = document::read(machine).unwrap();
+    let legacy = documents.iter().find_map(|it| document::at(it, "/cluster/network/cni/name"));
+    let own = documents.iter().any(|it| document::kind(it) == Some("KubeFlannelCNIConfig"));
+    match legacy.and_then(Value::as_str) {
+        Some("none") => "none",
+        Some("flannel") => "flannel",
+        None if own => "flannel",
+        // Up to 1.13 Talos brings flannel unless told otherwise.
+        None if documents.iter().any(|it| document::kind(it) == Some("KubeNetworkConfig")) => "none",
+        _ => "flannel",
+    }
+}
+
+#[test]
+fn flannel_is_told_its_link_and_arguments() {
+    for (release, [plane, _]) in everywhere("flannel: {interface: eth0, args: [--ip-masq]}", "", &[]) {
+        let (_, args) = plane.split_once("extraArgs:").unwrap_or_else(|| panic!("{release}: {plane}"));
+        let args: Vec<_> = args.lines().skip(1).take(2).map(str::trim).collect();
+        assert_eq!(args, ["- --iface=eth0", "- --ip-masq"], "{release}");
+        assert_eq!(brought(&plane), "flannel", "{release}");
+        assert!(manifests(&plane).is_empty(), "{release}");
+    }
+}
+
+#[test]
+fn no_pod_network_is_none_that_talos_brings() {
+    for (release, [plane, worker]) in everywhere("cni: none", "", &[]) {
+        assert_eq!(brought(&plane), "none", "{release}: {plane}");
+        assert!(manifests(&plane).is_empty() && manifests(&worker).is_empty(), "{release}");
+        assert!(!off(&plane), "{release}: kube-proxy is there unless told otherwise");
+    }
+}
+
+#[test]
+fn a_pod_network_of_ones_own_is_in_the_control_planes_before_they_boot() {
+    let own = "apiVersion: v1\nkind: Namespace\nmetadata: {name: own}\n";
+    for (release, [plane, worker]) in
+        everywhere("cni: {manifest: net/own.yaml}", "", &[("net/own.yaml", own)])
+    {
+        assert_eq!(brought(&plane), "none", "{release}");
+        assert_eq!(manifests(&plane), BTreeMap::from([("own".to_owned(), own.to_owned())]), "{release}");
+        assert!(manifests(&worker).is_empty(), "{release}");
+    }
+}
+
+/// Whether kube-proxy is off.
+fn off(machine: &str) -> bool {
+    let documents = document::read(machine).unwrap();
+    documents.iter().any(|it| {
+        document::at(it, "/cluster/proxy/disabled") == Some(&Value::Bool(true))
+            || (document::kind(it) == Some("KubeProxyConfig") && it["enabled"] == Value::Bool(false))
+    })
+}
+
+#[test]
+fn cilium_as_helm_rendered_it_is_in_the_control_planes_and_takes_kube_proxys_place() {
+    for (release, [plane, worker]) in everywhere("cni: cilium", "", &[]) {
+        assert_eq!(brought(&plane), "none", "{release}");
+        assert_eq!(manifests(&plane), BTreeMap::from([("cilium".to_owned(), common::CILIUM.to_owned())]));
+        assert!(manifests(&worker).is_empty(), "{release}");
+        assert!(off(&plane), "{release}: {plane}");
+    }
+}
+
+#[test]
+fn a_speaker_of_service_addresses_is_told_of_bgp_before_it_starts() {
+    let routing = "image: {registry: ghcr.io/me}\n\
+                   routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: cilium}}";
+    for (release, [plane, worker]) in everywhere("cni: cilium", routing, &[]) {
+        let made = manifests(&plane);
+        assert_eq!(made.keys().collect::<Vec<_>>(), ["cilium", "cilium-bgp"], "{release}");
+        let objects = document::read(&made["cilium-bgp"]).unwrap();
+        let kinds: Vec<_> = objects.iter().filter_map(document::kind).collect();
+        assert_eq!(
+            kinds,
+            ["CiliumBGPClusterConfig", "CiliumBGPPeerConfig", "CiliumBGPAdvertisement"],
+            "{release}"
+        );
+        assert!(manifests(&worker).is_empty(), "{release}");
+    }
+    for (release, [plane, _]) in everywhere("cni: none", routing, &[]) {
+        assert!(manifests(&plane).is_empty(), "{release}: who brings Cilium brings that, too");
+    }
+}
+
+#[test]
+fn a_manifest_of_cilium_is_taken_in_place_of_helms() {
+    let beside = [("rendered.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: cilium}\n")];
+    for (release, [plane, _]) in everywhere("cni: cilium, cilium: {manifest: rendered.yaml}", "", &beside) {
+        assert_eq!(manifests(&plane).into_keys().collect::<Vec<_>>(), ["rendered"], "{release}");
+    }
+}
+
+#[test]
+fn the_manifest_of_a_pod_network_that_is_not_wanted_is_left_out() {
+    let beside = [("rendered.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: cilium}\n")];
+    for (release, [plane, _]) in everywhere("cilium: {manifest: rendered.yaml}", "", &beside) {
+        assert!(manifests(&plane).is_empty(), "{release}");
+        assert_eq!(brought(&plane), "flannel", "{release}");
+    }
+}
+
+#[test]
+fn why_there_is_no_cilium_is_told_once_for_the_cluster() {
+    let made = configured(files(RELEASES[2], "cni: cilium", "", &[]), Err("helm is on holiday"));
+
+    assert_eq!(made.unwrap_err(), "[RenderError { at: \"cluster.cni\", reason: \"helm is on holiday\" }]");
+}
+
+#[test]
+fn kube_vip_is_in_the_control_planes_before_they_boot() {
+    for (release, [plane, worker]) in
+        everywhere("kube_vip: {address: 10.101.0.10, interface: eth0}, kubeprism: 7446", "", &[])
+    {
+        let made = manifests(&plane);
+        let objects = document::read(&made["kube-vip"]).unwrap();
+        let set = objects.iter().find(|it| document::kind(it) == Some("DaemonSet")).unwrap();
+        let env = set.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array).unwrap();
+        let env: BTreeMap<_, _> =
+            env.iter().filter_map(|it| Some((it["name"].as_str()?, it["value"].as_str()?))).collect();
+        assert_eq!((env["address"], env["vip_interface"]), ("10.101.0.10", "eth0"), "{release}");
+        assert_eq!((env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]), ("localhost", "7446"));
+        assert!(manifests(&worker).is_empty(), "{release}");
+        // Talos itself holds no such address.
+        assert!(!plane.contains("Layer2VIPConfig") && !plane.contains("vip:\n"), "{release}: {plane}");
+        assert!(plane.contains("https://10.101.0.10:6443"), "{release}");
+    }
+}
+
+#[test]
+fn talos_own_vip_brings_no_kube_vip() {
+    for (release, [plane, worker]) in
+        everywhere("kubeprism: 7445", "roles: {controlplane: {network: {api: {vip: 10.101.0.10}}}}", &[])
+    {
+        assert!(plane.contains("Layer2VIPConfig") || plane.contains("vip:\n"), "{release}: {plane}");
+        assert!(!worker.contains("Layer2VIPConfig") && !worker.contains("vip:\n"), "{release}");
+        assert!(manifests(&plane).is_empty(), "{release}");
+    }
+}
+
+#[test]
+fn patterns_bring_every_manifest_they_match() {
+    let object = |name: &str| format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
+    let (a, b, c) = (object("a"), object("b"), object("c"));
+    let beside =
+        [("extra/a.yaml", a.as_str()), ("extra/b.yaml", &b), ("one.yml", &c), ("extra/notes.txt", "no")];
+    for (release, [plane, worker]) in everywhere("manifests: [extra/*.yaml, one.yml]", "", &beside) {
+        let made = manifests(&plane);
+        assert_eq!(made.keys().collect::<Vec<_>>(), ["a", "b", "one"], "{release}");
+        assert_eq!(made["one"], c, "{release}");
+        assert!(manifests(&worker).is_empty(), "{release}");
+    }
+}
+
+#[test]
+fn an_overlay_is_joined_with_a_key_that_only_the_whole_configuration_has() {
+    let overlay = "overlay: {tailscale: {server: https://headscale.sol.example, key: {env: TS_KEY}, tags: [tag:edge], \
+                   routes: [10.20.0.0/24]}}";
+    for release in RELEASES {
+        for (boot, machine) in configured(files(release, "kubeprism: 7445", overlay, &[]), Ok("")).unwrap() {
+            let (_, service) = machine.split_once("kind: ExtensionServiceConfig\nname: tailscale\n").unwrap();
+            for wanted in [
+                "- TS_AUTHKEY=a-secret-of-the-file\n",
+                "- TS_EXTRA_ARGS=--login-server=https://headscale.sol.example --advertise-tags=tag:edge\n",
+                "- TS_ROUTES=10.20.0.0/24\n",
+                "- TS_AUTH_ONCE=true\n",
+            ] {
+                assert!(service.contains(wanted), "{release}: {wanted}: {service}");
+            }
+            assert!(
+                !boot.contains("a-secret-of-the-file") && !boot.contains("tailscale"),
+                "{release}: {boot}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_key_that_mints_others_is_in_no_configuration() {
+    let overlay = "overlay: {tailscale: {key: {env: TS_KEY}, mint: true, key_life: 1h}}";
+    for (release, nodes) in everywhere("kubeprism: 7445", overlay, &[]) {
+        for machine in nodes {
+            assert!(machine.contains("name: tailscale\n"), "{release}");
+            assert!(
+                !machine.contains("TS_AUTHKEY") && !machine.contains("a-secret-of-the-file"),
+                "{release}"
+            );
+        }
+    }
+}
+
+/// What helm is asked for: its words, and the values that Talos needs.
+fn order(cluster: &str, more: &str) -> (String, Value) {
+    let mut files = files("v1.13.9", cluster, more, &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
+    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
+    let order = Order::of(&cluster, &plan, &attachments).unwrap();
+    (order.arguments().join(" "), document::read(&order.values()[0]).unwrap().remove(0))
+}
+
+#[test]
+fn helm_is_asked_for_cilium_as_talos_needs_it() {
+    let (words, values) = order("cni: cilium, kubernetes: v1.34.1", "");
+
+    assert_eq!(
+        words,
+        "template cilium cilium --repo https://helm.cilium.io/ --version 1.20.1 --namespace kube-system --kube-version v1.34.1"
+    );
+    let wanted = document::read(
+        "{ipam: {mode: kubernetes}, ipv4: {enabled: true}, ipv6: {enabled: false}, kubeProxyReplacement: true,
+          k8sServiceHost: localhost, k8sServicePort: 7445,
+          cgroup: {autoMount: {enabled: false}, hostRoot: /sys/fs/cgroup},
+          securityContext: {capabilities: {
+            ciliumAgent: [CHOWN, KILL, NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, SYS_RESOURCE, DAC_OVERRIDE, FOWNER, SETGID, SETUID],
+            cleanCiliumState: [NET_ADMIN, SYS_ADMIN, SYS_RESOURCE]}},
+          hubble: {tls: {auto: {method: cronJob}}}}",
+    );
+    assert_eq!(values, wanted.unwrap()[0]);
+}
+
+#[test]
+fn helm_is_asked_for_what_the_rest_of_the_file_says() {
+    let (words, values) = order(
+        "cni: cilium, kube_proxy: true, kubeprism: 7446, pods: [\"fd00:101:244::/56\"],
+         cilium: {chart: \"oci://registry.sol.example/charts/cilium\", version: 1.18.13}",
+        "routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: cilium}}",
+    );
+
+    assert!(
+        words.starts_with("template cilium oci://registry.sol.example/charts/cilium --version 1.18.13 "),
+        "{words}"
+    );
+    assert!(!words.contains("--repo"), "{words}");
+    assert_eq!(values["kubeProxyReplacement"], Value::Bool(false));
+    assert_eq!(values["k8sServicePort"], 7446);
+    assert_eq!(
+        (&values["ipv4"]["enabled"], &values["ipv6"]["enabled"]),
+        (&Value::Bool(false), &Value::Bool(true))
+    );
+    assert_eq!(values["bgpControlPlane"]["enabled"], Value::Bool(true));
+}
+
+/// What rules find about Cilium's values.
+fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
+    let mut files = files("v1.13.9", cluster, more, &[("values.yaml", values)]);
+    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
+    let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+    let about = findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.path.contains("cilium"));
+    about.map(|it| format!("{} {}: {}", it.rule.id, it.path, it.message)).collect()
+}
+
+#[test]
+fn values_against_talos_are_found_each_with_its_reason() {
+    let found = found(
+        "cni: cilium, cilium: {values: values.yaml}",
+        "routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: cilium}}",
+        "{kubeProxyReplacement: \"false\", k8sServicePort: 6443, cgroup: {autoMount: true}, bgpControlPlane: {enabled: false},
+          hubble: {tls: {auto: {method: helm}}}, ipam: {mode: kubernetes}}",
+    );
+
+    let about: Vec<_> = found.iter().map(|line| line.split('`').nth(1).unwrap()).collect();
+    assert_eq!(
+        about,
+        [
+            "kubeProxyReplacement: \"false\"",
+            "k8sServicePort: 6443",
+            "cgroup.autoMount",
+            "hubble.tls.auto.method: \"helm\"",
+            "bgpControlPlane.enabled: false",
+        ],
+        "{found:#?}"
+    );
+    assert!(found.iter().all(|line| line.starts_with("cilium-values cluster.cilium.values: values.yaml: ")));
+}
+
+#[test]
+fn values_are_not_judged_where_nobody_reads_them() {
+    let cluster = "cni: cilium, cilium: {values: values.yaml, manifest: values.yaml}";
+
+    let found = found(cluster, "", "{ipam: {mode: cluster-pool}, apiVersion: v1, kind: A}");
+
+    let unused = "cni-settings-unused cluster.cilium.values: helm is not asked, for `cluster.cilium.manifest` is given";
+    assert_eq!(found, [unused]);
+}
