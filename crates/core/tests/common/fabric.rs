@@ -34,6 +34,6 @@ pub fn made((cluster, plan): &(Cluster, Plan), fetch: &Fetch<'_>) -> Result<Vec<
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let mut files = fabric::render(plan, &network, fetch).map_err(told)?;
-    files.extend(manifests::render(cluster, plan, &network).map_err(told)?);
+    files.extend(manifests::render(plan, &network).map_err(told)?);
     Ok(files)
 }

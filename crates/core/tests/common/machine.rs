@@ -20,6 +20,7 @@ pub fn rendered<T>(
         plan,
         bundle: &Bundle::read(SECRETS).unwrap(),
         attachments: &attachments,
+        cilium: Ok(super::CILIUM),
         patches: &PatchTexts::new(),
         secret: &|_| Ok("a-secret-of-the-file".to_owned()),
     };

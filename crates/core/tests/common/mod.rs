@@ -6,6 +6,7 @@ pub mod fabric;
 pub mod firmware;
 pub mod frr;
 pub mod lab;
+pub mod libvirt;
 pub mod machine;
 pub mod random;
 pub mod routing;
@@ -21,6 +22,10 @@ use ichor_core::plan::{self, Plan};
 use ichor_core::render::artifact::Artifact;
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
+
+/// Stands for what helm makes of Cilium's chart.
+pub const CILIUM: &str =
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cilium, namespace: kube-system}\n";
 
 /// The folder `tests/NAME` of this crate.
 pub fn folder(name: &str) -> PathBuf {

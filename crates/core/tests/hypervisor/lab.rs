@@ -5,66 +5,23 @@ use ichor_core::render::artifact::Artifact;
 use ichor_core::render::hypervisor::guest::Guest;
 use roxmltree::{Document, Node};
 
-use crate::common::lab::{Machine, Root, said, wait_for};
+use crate::common::lab::{said, wait_for};
+use crate::common::libvirt::Host;
 use crate::{cases, common, files, files_of, guests};
 
-/// A machine with libvirtd, and pools of the names that the cases use.
-struct Host(Machine);
-
-impl Host {
-    fn new() -> Self {
-        let machine = Machine::new(Root::Own);
-        machine.ask(
-            "for folder in /etc/libvirt /var/lib/libvirt /var/cache/libvirt; do
-                 [ -d $folder ] || { echo \"no $folder: run scripts/tools libvirt\" >&2; exit 1; }
-                 mount -t tmpfs none $folder
-             done
-             mkdir -p /var/log/libvirt /run/libvirt /tmp/default /tmp/big /tmp/isos
-             # The user whom Debian's package of the daemon's service would have made.
-             for file in passwd group; do cp /etc/$file /run/$file; mount --bind /run/$file /etc/$file; done
-             grep -q ^libvirt-qemu: /etc/group || echo libvirt-qemu:x:64055: >>/etc/group
-             grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/:/bin/false >>/etc/passwd
-             cat >/etc/libvirt/qemu.conf <<END
-user = \"root\"
-group = \"root\"
-security_driver = \"none\"
-stdio_handler = \"file\"
-remember_owner = 0
-cgroup_controllers = []
-namespaces = []
-END",
-        );
-        // libvirtd waits until the QEMU it has asked is gone for good, and the first process of a machine buries nobody.
-        let reaped = "unshare --pid --fork --kill-child --mount-proc sh -c 'libvirtd; exit'";
-        machine.start(reaped, "/run/libvirt/libvirt-sock");
-        let host = Self(machine);
-        let is_up = || host.0.run("virsh -q -c qemu:///system version").status.success();
-        wait_for("libvirtd", is_up, || host.0.ask("cat /tmp/log-of-start"));
-        for pool in ["default", "big", "isos"] {
-            host.virsh(&format!("pool-define-as {pool} dir --target /tmp/{pool}"));
-            host.virsh(&format!("pool-start {pool}"));
-        }
-        host
-    }
-
-    fn virsh(&self, words: &str) -> String {
-        self.0.ask(&format!("virsh -q -c qemu:///system {words}"))
-    }
-
-    /// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
-    fn write(&self, file: &Artifact) {
-        let folder = file.path.rsplit_once('/').unwrap().0;
-        self.0.ask(&format!("mkdir -p /tmp/made/{folder}"));
-        let text = file.text().unwrap().replace(r#"<domain type="kvm""#, r#"<domain type="qemu""#);
-        let text = text.replace(r#"<cpu mode="host-passthrough"/>"#, r#"<cpu mode="maximum"/>"#);
-        let text = text.replace(r#"<capacity unit="GiB">"#, r#"<capacity unit="KiB">"#);
-        let connection = text.lines().find_map(|line| line.split_once("--connect ")?.1.split(' ').next());
-        let text = match connection {
-            Some(uri) => text.replace(uri, "qemu:///system"),
-            None => text,
-        };
-        self.0.write(&format!("/tmp/made/{}", file.path), &text);
-    }
+/// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
+fn write(host: &Host, file: &Artifact) {
+    let folder = file.path.rsplit_once('/').unwrap().0;
+    host.0.ask(&format!("mkdir -p /tmp/made/{folder}"));
+    let text = file.text().unwrap().replace(r#"<domain type="kvm""#, r#"<domain type="qemu""#);
+    let text = text.replace(r#"<cpu mode="host-passthrough"/>"#, r#"<cpu mode="maximum"/>"#);
+    let text = text.replace(r#"<capacity unit="GiB">"#, r#"<capacity unit="KiB">"#);
+    let connection = text.lines().find_map(|line| line.split_once("--connect ")?.1.split(' ').next());
+    let text = match connection {
+        Some(uri) => text.replace(uri, "qemu:///system"),
+        None => text,
+    };
+    host.0.write(&format!("/tmp/made/{}", file.path), &text);
 }
 
 fn children<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Vec<Node<'a, 'i>> {
@@ -177,7 +134,7 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
         let of_libvirt = |file: &&Artifact| {
             scripts.iter().any(|script| file.path.starts_with(script.path.trim_end_matches("create.sh")))
         };
-        files.iter().filter(of_libvirt).for_each(|file| host.write(file));
+        files.iter().filter(of_libvirt).for_each(|file| write(&host, file));
         for (folder, schema) in [("domains", "domain"), ("networks", "network"), ("volumes", "storagevol")] {
             let valid = "find /tmp/made -path '*/FOLDER/*.xml' | while read -r file; do virt-xml-validate $file SCHEMA || exit 1; done";
             host.0.ask(&valid.replace("FOLDER", folder).replace("SCHEMA", schema));
@@ -212,7 +169,7 @@ fn a_network_behind_nat_leases_what_the_file_says() {
     let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
     let files = files(&case);
     let network = files.iter().find(|file| file.path == "hypervisors/nat/networks/pots-nat.xml").unwrap();
-    host.write(network);
+    write(&host, network);
 
     host.virsh(&format!("net-define /tmp/made/{}", network.path));
     host.virsh("net-start pots-nat");
@@ -245,7 +202,7 @@ fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
          nodes: [{name: pot1, role: controlplane, index: 11, vm: {memory: 1GiB}}]",
     );
     for file in &files {
-        host.write(file);
+        write(&host, file);
     }
 
     host.0.ask("sh /tmp/made/hypervisors/nat/create.sh");

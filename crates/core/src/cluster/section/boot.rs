@@ -105,7 +105,9 @@ record! {
         /// Password.
         password: crate::cluster::value::Secret = "none", "{env: BMC}";
         /// SHA-256 fingerprint of the controller's certificate.
-        fingerprint: crate::cluster::value::Fingerprint = "checked by the system's roots", "";
+        fingerprint: crate::cluster::value::Fingerprint = "checked by `ca`", "";
+        /// Certificates, in a file, one of which signed that of the controller.
+        ca: FilePath = "the system's roots", "bmc-ca.pem";
     }
 }
 

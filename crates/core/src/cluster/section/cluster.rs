@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use crate::cluster::key::{List, Map};
 use crate::cluster::record::{choice, record};
 use crate::cluster::value::{
-    DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret, TalosVersion,
-    Text, Url, Word,
+    DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret,
+    SoftwareVersion, TalosVersion, Text, Url, Word,
 };
 
 record! {
@@ -90,9 +90,15 @@ record! {
 record! {
     /// Settings of Cilium.
     Cilium "settings of Cilium" {
+        /// Release of the chart.
+        version: SoftwareVersion = "1.20.1", "1.20.1";
         /// Helm values; those Talos needs are added.
         values: FilePath = "none", "values.yaml";
-        /// A rendered manifest, where helm is not at hand.
+        /// Name of the chart in its repository, or `oci://` and its place in a registry.
+        chart: Text = "cilium", "oci://quay.io/cilium/charts/cilium";
+        /// Repository the chart is in.
+        repository: Url = "https://helm.cilium.io/", "https://charts.sol.example";
+        /// A manifest that was rendered elsewhere, in place of helm's.
         manifest: FilePath = "rendered by helm", "cilium.yaml";
     }
 }

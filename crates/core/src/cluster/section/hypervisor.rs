@@ -2,7 +2,7 @@
 
 use crate::cluster::key::List;
 use crate::cluster::record::record;
-use crate::cluster::value::{Fingerprint, LinkName, Prefix, Secret, Text, Url, Word};
+use crate::cluster::value::{FilePath, Fingerprint, LinkName, Prefix, Secret, Text, Url, Word};
 
 record! {
     /// A place where virtual machines are made: one of these.
@@ -26,7 +26,9 @@ record! {
         /// Password of the user.
         password: Secret = "none", "{env: PVE_PASSWORD}";
         /// SHA-256 fingerprint of its certificate.
-        fingerprint: Fingerprint = "checked by the system's roots", "";
+        fingerprint: Fingerprint = "checked by `ca`", "";
+        /// Certificates, in a file, one of which signed that of Proxmox.
+        ca: FilePath = "the system's roots", "pve-root-ca.pem";
         /// Hosts that machines are spread over.
         hosts: List<Word> = "all", "[pve1, pve2]";
         /// Storage for ISO images.

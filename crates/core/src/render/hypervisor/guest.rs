@@ -29,6 +29,8 @@ pub struct Guest<'p> {
     pub disk: u64,
     /// Its CDs; the one it boots is the first.
     pub media: Vec<Medium>,
+    /// What its disk begins as; none where that is empty.
+    pub image: Option<Medium>,
     /// What it boots, first to last.
     pub boot: Vec<BootDevice>,
     /// Its ports, in order; none where the hypervisor is left to choose the address.
@@ -72,6 +74,7 @@ impl<'p> Guest<'p> {
             serial: carrier::serial(node),
             secure_boot,
             tpm: secure_boot || is_sealed_by_tpm(cluster),
+            image: medium::image(node),
             pool: written.and_then(|vm| vm.pool.get()).map(|pool| pool.as_str()),
             tags,
             args: written.into_iter().flat_map(|vm| vm.args.values()).map(|arg| arg.as_str()).collect(),

@@ -1,7 +1,7 @@
 //! The CDs of a virtual machine: the one it boots, and the one that carries its first configuration.
 
 use super::guest::Guest;
-use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
+use crate::cluster::section::{BootDevice, BootFrom, GivenImages, ImageSource};
 use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
 use crate::render::base::Base;
@@ -9,7 +9,7 @@ use crate::render::machine::RenderError;
 use crate::render::{image, schematic};
 use crate::talos::asset::Asset;
 
-/// A CD.
+/// A CD, or what a disk begins as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Medium {
     /// Its file name where ISO images are.
@@ -61,6 +61,34 @@ pub fn of(node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, RenderError> {
     Ok(talos.into_iter().chain(carrier(node)).collect())
 }
 
+/// What a machine's disk begins as: the image that the file gives, where it gives no ISO.
+pub fn image(node: &NodePlan) -> Option<Medium> {
+    let given = given(node).filter(|given| !given.iso.is_set())?;
+    let image = given.disk.get()?.as_str();
+    Some(Medium { name: file_name(image).to_owned(), source: named(image), boots: false })
+}
+
+/// The images that the file names itself.
+fn given(node: &NodePlan) -> Option<&GivenImages> {
+    match node.settings.image.get()?.source.get()? {
+        Either::Record(given) if node.boot.image.value == ImagePlan::Given => Some(given),
+        _ => None,
+    }
+}
+
+/// Where something is that the file names itself.
+fn named(text: &str) -> Source {
+    if is_url(text) { Source::Url(text.to_owned()) } else { Source::There(text.to_owned()) }
+}
+
+/// The CDs of a real machine; none where it boots from the network.
+pub fn of_metal(node: &NodePlan) -> Result<Vec<Medium>, RenderError> {
+    if node.boot.from.value == BootFrom::Netboot {
+        return Ok(Vec::new());
+    }
+    Ok(talos(node)?.into_iter().chain(carrier(node)).collect())
+}
+
 /// What carries the first configuration, where that is a CD.
 fn carrier(node: &NodePlan) -> Option<Medium> {
     let kind = match node.boot.from.value {
@@ -73,19 +101,11 @@ fn carrier(node: &NodePlan) -> Option<Medium> {
 
 /// The ISO of Talos; none where a disk image is given in its place.
 fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
-    let settings = node.settings.image.get();
     let medium = |name, source| Ok(Some(Medium { name, source, boots: true }));
     match &node.boot.image.value {
         ImagePlan::Given => {
-            let given = settings.and_then(|image| match image.source.get()? {
-                Either::Record(given) => Some(given),
-                Either::Word(_) => None,
-            });
-            let Some(iso) = given.and_then(|given| given.iso.get()) else { return Ok(None) };
-            let iso = iso.as_str();
-            let source =
-                if is_url(iso) { Source::Url(iso.to_owned()) } else { Source::There(iso.to_owned()) };
-            medium(file_name(iso).to_owned(), source)
+            let Some(iso) = given(node).and_then(|given| given.iso.get()) else { return Ok(None) };
+            medium(file_name(iso.as_str()).to_owned(), named(iso.as_str()))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
             let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;

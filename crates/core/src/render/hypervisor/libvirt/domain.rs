@@ -11,9 +11,22 @@ pub fn path(guest: &Guest<'_>) -> String {
     format!("domains/{guest}.xml")
 }
 
+/// What a machine's programs run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    /// That of the host, through KVM.
+    Host,
+    /// One that QEMU emulates, where the host has no KVM: slow, and good for trying things out.
+    Emulated,
+}
+
 /// The document of a machine whose ports are in `network`.
-pub fn document(guest: &Guest<'_>, network: &str) -> Element {
-    let mut domain = Element::new("domain").with("type", "kvm");
+pub fn document(guest: &Guest<'_>, network: &str, processor: Processor) -> Element {
+    let (kind, model) = match processor {
+        Processor::Host => ("kvm", guest.vm.cpu.value.as_str()),
+        Processor::Emulated => ("qemu", "max"),
+    };
+    let mut domain = Element::new("domain").with("type", kind);
     if !guest.args.is_empty() {
         domain = domain.with("xmlns:qemu", "http://libvirt.org/schemas/domain/qemu/1.0");
     }
@@ -25,7 +38,7 @@ pub fn document(guest: &Guest<'_>, network: &str) -> Element {
         .hold_all(guest.serial.as_deref().map(sysinfo))
         .hold(os(guest))
         .hold(features(guest))
-        .hold(cpu(&guest.vm.cpu.value))
+        .hold(cpu(model))
         .hold(Element::new("clock").with("offset", "utc"))
         .hold(Element::new("on_poweroff").say("destroy"))
         .hold(Element::new("on_reboot").say("restart"))
@@ -105,7 +118,7 @@ fn devices(guest: &Guest<'_>, network: &str) -> Element {
     Element::new("devices")
         .hold(disk(guest))
         .hold_all(scsi(guest))
-        .hold_all(cdroms(guest))
+        .hold_all(cdroms(guest).map(|(_, drive)| drive))
         .hold_all(ports(guest, network))
         .hold(pty("serial"))
         .hold(pty("console"))
@@ -131,16 +144,19 @@ fn scsi(guest: &Guest<'_>) -> Option<Element> {
     needed.then(|| Element::new("controller").with("type", "scsi").with("model", "virtio-scsi"))
 }
 
-fn cdroms<'g>(guest: &'g Guest<'_>) -> impl Iterator<Item = Element> + 'g {
+/// The drives for a machine's CDs, each by the name of its device.
+pub fn cdroms<'g>(guest: &'g Guest<'_>) -> impl Iterator<Item = (String, Element)> + 'g {
     let (bus, prefix) = match guest.vm.machine.value {
         Machine::Q35 => ("sata", "sd"),
         Machine::I440fx => ("ide", "hd"),
         Machine::Virt => ("scsi", "sd"),
     };
     guest.media.iter().zip('a'..='z').map(move |(medium, letter)| {
-        let target = Element::new("target").with("dev", format!("{prefix}{letter}")).with("bus", bus);
+        let device = format!("{prefix}{letter}");
+        let target = Element::new("target").with("dev", &device).with("bus", bus);
         let order = medium.boots.then(|| boot(guest, BootDevice::Cdrom)).flatten();
-        storage::cdrom(guest, medium).hold(target).hold(Element::new("readonly")).hold_all(order)
+        let drive = storage::cdrom(guest, medium).hold(target).hold(Element::new("readonly")).hold_all(order);
+        (device, drive)
     })
 }
 

@@ -1,15 +1,16 @@
 //! What libvirt reads: a document for each machine, its disk and its network, and the calls that bring them in.
 
-mod domain;
+pub mod domain;
 mod lease;
-mod network;
+pub mod network;
 mod script;
-mod storage;
+pub mod storage;
 
 use super::guest::Guest;
 use crate::cluster::section::Libvirt;
 use crate::plan::Plan;
 use crate::render::artifact::Artifact;
+use domain::Processor;
 use network::Network;
 use storage::Storage;
 
@@ -27,7 +28,7 @@ pub fn files(folder: &str, host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -
             files.push(Artifact::public(format!("{folder}/{}", storage::path(guest)), volume));
         }
         let network = Network::name_of(&guest.vm.bridge.value);
-        let document = domain::document(guest, network).to_string();
+        let document = domain::document(guest, network, Processor::Host).to_string();
         files.push(Artifact::public(format!("{folder}/{}", domain::path(guest)), document));
     }
     files

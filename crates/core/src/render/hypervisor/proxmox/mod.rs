@@ -3,7 +3,7 @@
 mod script;
 mod settings;
 
-pub use settings::{DRIVES, args, devices, machine, settings, volume};
+pub use settings::{DRIVES, args, devices, import, machine, settings, volume};
 
 use super::guest::Guest;
 use crate::render::artifact::Artifact;

@@ -31,7 +31,12 @@ pub fn settings(guest: &Guest<'_>) -> Vec<(String, String)> {
     set("onboot", flag(vm.on_boot.value));
     set("serial0", "socket".to_owned());
     set("scsihw", "virtio-scsi-single".to_owned());
-    set("scsi0", format!("{storage}:{},discard=on,iothread=1,ssd=1", guest.disk));
+    // A disk that begins as an image has the image's size, until it is made larger.
+    let disk = match &guest.image {
+        Some(image) => format!("{storage}:0,import-from={}", import(guest, image)),
+        None => format!("{storage}:{}", guest.disk),
+    };
+    set("scsi0", format!("{disk},discard=on,iothread=1,ssd=1"));
     set("smbios1", smbios(guest));
     set("boot", boot(guest));
     if guest.node.arch.value == Arch::Arm64 {
@@ -63,6 +68,14 @@ pub fn settings(guest: &Guest<'_>) -> Vec<(String, String)> {
     }
     all.sort();
     all
+}
+
+/// What Proxmox calls an image that a disk begins as.
+pub fn import(guest: &Guest<'_>, image: &Medium) -> String {
+    match &image.source {
+        Source::There(volume) if volume.contains(":import/") => volume.clone(),
+        _ => format!("{}:import/{}", guest.vm.iso.value, image.name),
+    }
 }
 
 /// What Proxmox calls a CD.

@@ -1,12 +1,22 @@
-//! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system.
+//! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system; a server of one's own
+//! may have a [`Trust`] of its own.
+
+mod pin;
 
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ureq::config::ConfigBuilder;
 use ureq::http::{Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::typestate::AgentScope;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
 use ureq::{Agent, AsSendBody, Body, SendBody};
+
+pub(crate) use pin::Pin;
+use pin::PinnedConnector;
 
 /// How long a server may take to be reached and to start its answer.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -25,6 +35,17 @@ pub(crate) struct HttpError {
     source: Box<ureq::Error>,
 }
 
+impl HttpError {
+    /// Whether it was reached, and is not whom it should be: asking again does not help.
+    pub(crate) fn is_distrust(&self) -> bool {
+        match &*self.source {
+            ureq::Error::Rustls(_) => true,
+            ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+            _ => false,
+        }
+    }
+}
+
 /// What is sent with a request.
 pub(crate) enum Load<'l> {
     /// Nothing, not even that it is empty.
@@ -35,28 +56,44 @@ pub(crate) enum Load<'l> {
     Stream(&'l mut dyn Read, u64),
 }
 
+/// Which certificate a server must have.
+#[derive(Clone, Debug)]
+pub(crate) enum Trust {
+    /// One that the system trusts.
+    System,
+    /// One of this authority, in the form of PEM; there may be more than one.
+    Authority(Vec<u8>),
+    /// This one.
+    Pinned(Pin),
+}
+
 /// Somebody who asks.
+#[derive(Debug)]
 pub(crate) struct Client {
     agent: Agent,
 }
 
 impl Client {
     pub(crate) fn new() -> Client {
-        let tls = TlsConfig::builder()
-            .root_certs(system_roots())
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .user_agent(concat!("ichor/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(PATIENCE))
-            // A factory that never made this image makes it while we wait.
-            .timeout_recv_response(Some(PATIENCE * 10))
-            .timeout_per_read(Some(STALL))
-            .timeout_per_write(Some(STALL))
-            .build();
+        // A factory that never made this image makes it while we wait.
+        let config = config(system_roots()).timeout_recv_response(Some(PATIENCE * 10)).build();
         Client { agent: config.new_agent() }
+    }
+
+    /// Asks one server, which sends nobody elsewhere.
+    pub(crate) fn of_one(trust: &Trust) -> Client {
+        let roots = match trust {
+            Trust::System => system_roots(),
+            Trust::Authority(pem) => authority(pem),
+            Trust::Pinned(_) => RootCerts::new_with_certs(&[]),
+        };
+        let config = config(roots).timeout_recv_response(Some(PATIENCE * 2)).max_redirects(0).build();
+        let Trust::Pinned(pin) = trust else { return Client { agent: config.new_agent() } };
+        let connector =
+            ().chain(TcpConnector::default())
+                .chain(ConnectProxyConnector::default())
+                .chain(PinnedConnector::new(*pin, provider()));
+        Client { agent: Agent::with_parts(config, connector, DefaultResolver::default()) }
     }
 
     pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, HttpError> {
@@ -101,6 +138,33 @@ impl Client {
     pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response<Body>, HttpError> {
         self.agent.post(url).content_type(kind).send(text).map_err(|source| failed(url, source))
     }
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// What all have in common who ask.
+fn config(roots: RootCerts) -> ConfigBuilder<AgentScope> {
+    let tls = TlsConfig::builder().root_certs(roots).unversioned_rustls_crypto_provider(provider()).build();
+    Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .user_agent(concat!("ichor/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(PATIENCE))
+        .timeout_per_read(Some(STALL))
+        .timeout_per_write(Some(STALL))
+}
+
+/// The certificates of a file.
+fn authority(pem: &[u8]) -> RootCerts {
+    let certificates: Vec<_> = ureq::tls::parse_pem(pem)
+        .filter_map(|item| match item {
+            Ok(ureq::tls::PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    RootCerts::new_with_certs(&certificates)
 }
 
 /// The certificates the system trusts: a factory inside a company has one of the company's.

@@ -1,0 +1,68 @@
+//! Real machines with a stand-in for ipmitool.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::common::{folder, ichor_with};
+
+const FILE: &str = "\
+cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
+nodes:
+  - {name: iron, role: controlplane, index: 11, macs: [bc:24:11:00:00:11], install: {disk: /dev/sda},
+     power: {ipmi: 10.0.9.21, user: admin, password: {env: BMC}}}
+";
+
+/// Writes down its arguments, wants the password in its environment, and remembers whether the machine is on.
+const TOOL: &str = r#"#!/bin/sh
+cd "$(dirname "$0")"
+echo "$@" >>calls
+[ "$IPMI_PASSWORD" = "calvin and hobbes" ] || { echo "Error: Unable to establish IPMI v2 / RMCP+ session" >&2; exit 1; }
+case $* in
+*" status") echo "Chassis Power is $(cat power 2>/dev/null || echo off)" ;;
+*" on") echo on >power; echo "Chassis Power Control: Up/On" ;;
+*" off" | *" soft") echo off >power; echo "Chassis Power Control: Down/Off" ;;
+esac
+"#;
+
+#[test]
+fn a_machine_is_switched_on_and_off_and_its_password_is_no_argument() {
+    let folder = folder(&[("ichor.yaml", FILE), ("bin/ipmitool", TOOL)]);
+    let tool = folder.path().join("bin/ipmitool");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tool.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let run = |words: &str, password: &str| {
+        ichor_with(folder.path(), &format!("machine {words}"), &[("BMC", password), ("PATH", &path)])
+    };
+    let good = "calvin and hobbes";
+
+    assert_eq!(run("check", good).all(), "nothing is in the way\n");
+    assert_eq!(run("make", good).all(), "iron: was there\n");
+    assert_eq!(run("start", good).all(), "iron: on\n");
+    assert_eq!(run("ls --json", good).json()[0]["state"], "on");
+    assert_eq!(run("stop", good).all(), "iron: off\n");
+    assert_eq!(run("stop --cut", good).all(), "iron: off\n");
+    let refused = run("start", "wrong secret");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("Unable to establish IPMI"), "{}", refused.stderr);
+    assert!(!refused.all().contains("wrong secret"));
+
+    let calls = fs::read_to_string(folder.path().join("bin/calls")).unwrap();
+    assert!(!calls.contains("hobbes") && !calls.contains("secret"), "{calls}");
+    let changes: Vec<_> = calls.lines().filter(|call| !call.ends_with(" status")).collect();
+    let call = |word: &str| format!("-I lanplus -H 10.0.9.21 -U admin -E chassis power {word}");
+    assert_eq!(changes, [call("on"), call("soft")]);
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_named() {
+    let folder = folder(&[("ichor.yaml", FILE)]);
+
+    let run = ichor_with(folder.path(), "machine check", &[("BMC", "x"), ("PATH", "/nowhere")]);
+
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout.contains("ipmitool is not installed here: install the package ipmitool"),
+        "{}",
+        run.all()
+    );
+}

@@ -1,0 +1,9 @@
+//! Machines on a libvirt host: which documents make them, and what keeps them from being made.
+
+pub mod answer;
+pub mod obstacles;
+pub mod store;
+pub mod wanted;
+
+pub use store::Store;
+pub use wanted::Wanted;

@@ -1,0 +1,110 @@
+//! What a node's machine on libvirt shall be.
+
+use crate::cluster::section::Libvirt;
+use crate::plan::Plan;
+use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::libvirt::domain::{self, Processor};
+use crate::render::hypervisor::libvirt::network::{self, Network};
+use crate::render::hypervisor::libvirt::storage;
+use crate::render::hypervisor::medium::{Medium, Source};
+use crate::render::hypervisor::uuid::Uuid;
+
+use super::Store;
+
+/// A node's machine, decided.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Name of the node, and of the machine.
+    pub node: String,
+    /// Its UUID, by which it is known as ours.
+    pub uuid: Uuid,
+    /// Its architecture, as QEMU calls it.
+    pub architecture: &'static str,
+    /// Whether its firmware is UEFI.
+    pub is_uefi: bool,
+    /// The network that its ports are in.
+    pub network: String,
+    /// The document of that network; none for libvirt's own.
+    pub network_document: Option<String>,
+    /// Where its disk is.
+    pub store: Store,
+    /// The name of its disk there.
+    pub disk: String,
+    /// The document of its disk.
+    pub disk_document: String,
+    /// The image that its disk shall begin as, which is not done here.
+    pub image: Option<String>,
+    /// Its document.
+    pub document: String,
+    /// Its document on a host without KVM.
+    pub emulated: String,
+    /// Whether it starts with the host.
+    pub on_boot: bool,
+    /// Its drives, with what belongs into them.
+    pub drives: Vec<Drive>,
+    /// MAC addresses of its ports, as far as they are known before it is made.
+    pub macs: Vec<String>,
+    /// Whether it has a guest agent.
+    pub has_agent: bool,
+}
+
+/// A drive for a CD.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// The name of its device.
+    pub device: String,
+    /// Its element, with the CD in it.
+    pub element: String,
+    /// Where the CD is.
+    pub store: Store,
+    /// What it is.
+    pub medium: Medium,
+}
+
+impl Drive {
+    /// Whether the CD was made for one machine, and so may hold what nobody else shall see.
+    pub fn is_own(&self) -> bool {
+        matches!(self.medium.source, Source::Built(_))
+    }
+
+    /// Whether the CD has to be there already.
+    pub fn is_given(&self) -> bool {
+        matches!(self.medium.source, Source::There(_))
+    }
+}
+
+/// What these guests are on a libvirt host: the same documents that `ichor build` writes.
+pub fn all(host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Wanted> {
+    let networks = network::of(host, plan, guests);
+    guests.iter().map(|guest| wanted(guest, &networks)).collect()
+}
+
+fn wanted(guest: &Guest<'_>, networks: &[Network<'_>]) -> Wanted {
+    let name = Network::name_of(&guest.vm.bridge.value);
+    let network = networks.iter().find(|network| network.name() == name && network.is_ours());
+    let document = |processor| domain::document(guest, name, processor).to_string();
+    let drive = |((device, element), medium): ((String, crate::render::xml::Element), &Medium)| Drive {
+        device,
+        element: element.to_string(),
+        store: Store::of(&guest.vm.iso.value),
+        medium: medium.clone(),
+    };
+    Wanted {
+        node: guest.name().to_owned(),
+        uuid: guest.uuid,
+        architecture: guest.architecture(),
+        is_uefi: guest.is_uefi(),
+        network: name.to_owned(),
+        network_document: network.map(|network| network.document().to_string()),
+        store: Store::of(&guest.vm.storage.value),
+        disk: storage::name(guest),
+        disk_document: storage::volume(guest).to_string(),
+        image: guest.image.as_ref().map(|image| image.name.clone()),
+        document: document(Processor::Host),
+        emulated: document(Processor::Emulated),
+        on_boot: guest.vm.on_boot.value,
+        drives: domain::cdroms(guest).zip(&guest.media).map(drive).collect(),
+        macs: guest.macs.iter().flatten().map(ToString::to_string).collect(),
+        has_agent: guest.vm.guest_agent.value,
+    }
+}
