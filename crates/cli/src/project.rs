@@ -12,6 +12,7 @@ use ichor_core::plan::{self, Plan};
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
+use crate::cilium::Rendered;
 use crate::disk::{Disk, Regular};
 use crate::report;
 
@@ -23,6 +24,7 @@ pub(crate) struct Project {
     pub plan: Plan,
     name: String,
     attachments: OnceCell<Attachments>,
+    cilium: OnceCell<Rendered>,
 }
 
 /// A cluster file that was not.
@@ -48,7 +50,14 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Result<Project, Refused>> {
     Ok(match model::validate(loaded.file, loaded.problems) {
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            Ok(Project { sources, cluster, plan, name, attachments: OnceCell::new() })
+            Ok(Project {
+                sources,
+                cluster,
+                plan,
+                name,
+                attachments: OnceCell::new(),
+                cilium: OnceCell::new(),
+            })
         }
         Err(problems) => Err(Refused { sources, problems }),
     })
@@ -64,6 +73,11 @@ impl Project {
     /// Every file that the cluster file names, read once.
     pub(crate) fn attachments(&self) -> &Attachments {
         self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut Regular))
+    }
+
+    /// Cilium as it goes into configurations, rendered once.
+    pub(crate) fn cilium(&self) -> &Rendered {
+        self.cilium.get_or_init(|| Rendered::of(self))
     }
 
     /// The cluster file's own name.

@@ -18,10 +18,10 @@ use ichor_core::rules::{self, Context, Finding, Severity};
 use ichor_core::talos::secrets::Bundle;
 use serde_json::{Value, json};
 
-use super::build::{self, Vault};
 use crate::progress::Progress;
 use crate::project::{self, Project};
 use crate::tree::{Scope, Tree};
+use crate::vault::{self, Vault};
 use crate::{report, style, table};
 
 /// Say how a cluster moves from one routing backend to another
@@ -70,11 +70,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);
     };
-    let (bundle, _) = build::secrets(&project, args.identity.as_deref())?;
+    let (bundle, _) = vault::secrets(&project, args.identity.as_deref())?;
     let work = Work {
         project: &project,
         attachments: project.attachments(),
-        patches: build::patch_texts(&project, args.identity.as_deref()),
+        patches: vault::patch_texts(&project, args.identity.as_deref()),
         bundle,
     };
     let Some(steps) = work.steps(&sides, out)? else {
@@ -143,7 +143,7 @@ impl Work<'_> {
         let (from, to) = match (from, to) {
             (Ok(from), Ok(to)) => (from, to),
             (Err(errors), _) | (_, Err(errors)) => {
-                tell(&errors, out)?;
+                report::unrendered(out, &errors)?;
                 return Ok(None);
             }
         };
@@ -160,7 +160,7 @@ impl Work<'_> {
                 Err(StepError { node, reason }) => errors.push(RenderError { at: node.to_string(), reason }),
             }
         }
-        tell(&errors, out)?;
+        report::unrendered(out, &errors)?;
         Ok(errors.is_empty().then_some(done))
     }
 
@@ -190,6 +190,7 @@ impl Work<'_> {
             plan,
             bundle: &self.bundle,
             attachments: self.attachments,
+            cilium: self.project.cilium().text(),
             patches: &self.patches,
             secret: &fetch,
         })?;
@@ -202,14 +203,6 @@ impl Work<'_> {
         }
         if errors.is_empty() { Ok(all) } else { Err(errors) }
     }
-}
-
-fn tell(errors: &[RenderError], out: &mut dyn Write) -> anyhow::Result<()> {
-    let colour = style::ERROR;
-    for (reason, places) in build::by_reason(errors) {
-        writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
-    }
-    Ok(())
 }
 
 fn write_patches(root: &Path, steps: &[Step]) -> anyhow::Result<()> {

@@ -1,8 +1,10 @@
 //! Problems and findings for people.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use ichor_core::cluster::{Place, Problem, Sources};
+use ichor_core::render::machine::RenderError;
 use ichor_core::rules::Finding;
 
 use super::excerpt::excerpt;
@@ -93,4 +95,26 @@ pub(crate) fn findings(
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Prints why configurations cannot be made; what many nodes have is told once.
+pub(crate) fn unrendered(out: &mut dyn Write, errors: &[RenderError]) -> io::Result<()> {
+    let colour = style::ERROR;
+    for (reason, places) in by_reason(errors) {
+        writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Errors that many nodes have, told once, each place once.
+fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut told = BTreeSet::new();
+    for error in errors.iter().filter(|error| told.insert(*error)) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
+            Some((_, places)) => places.push(&error.at),
+            None => reasons.push((&error.reason, vec![&error.at])),
+        }
+    }
+    reasons
 }

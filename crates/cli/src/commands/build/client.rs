@@ -9,7 +9,7 @@ use ichor_core::talos::talosconfig::talosconfig;
 use crate::project::Project;
 
 /// The talosconfig of a cluster.
-pub(super) fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
+pub(in crate::commands) fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
     let plan = &project.plan;
     let addresses = |nodes: &mut dyn Iterator<Item = &NodePlan>| -> Vec<String> {
         nodes.filter_map(reached_at).map(|address| address.to_string()).collect()

@@ -8,19 +8,24 @@ use anyhow::Context as _;
 use ichor_core::talos::digest::hex;
 use sha2::{Digest as _, Sha256};
 
-use super::secrets::Vault;
-use crate::commands::secrets::place;
 use crate::project::Project;
 use crate::tree::Inputs;
+use crate::vault::{Vault, place};
 
 /// The sources that this program was made from.
 const SOURCES: &str = env!("ICHOR_SOURCES");
 
-/// What files are made from, if the secrets at the keys `secrets` of the cluster file are the ones they need.
+/// What files are made from, if the secrets at the keys `secrets` of the cluster file are the ones they need, and `lock` is
+/// what Cilium's lock holds.
 ///
 /// Files are named as seen from the cluster file, so that the sum is the same wherever the command runs. It can be shown to
 /// everybody: nobody guesses what goes into it, because the keys of the cluster do.
-pub(super) fn inputs(project: &Project, vault: &Vault<'_>, secrets: Vec<String>) -> anyhow::Result<Inputs> {
+pub(super) fn inputs(
+    project: &Project,
+    vault: &Vault<'_>,
+    secrets: Vec<String>,
+    lock: Option<&str>,
+) -> anyhow::Result<Inputs> {
     let mut sum = Sum(Sha256::new());
     let folder = Path::new(project.name()).parent().unwrap_or(Path::new(""));
     let seen = |path: &str| {
@@ -40,6 +45,7 @@ pub(super) fn inputs(project: &Project, vault: &Vault<'_>, secrets: Vec<String>)
         let found = found.iter().flatten().map(|path| seen(path)).collect::<Vec<_>>();
         sum.add(pattern, found.join("\n"));
     }
+    sum.add("lock", lock.unwrap_or_default());
     let bundle = place::bundle_of(project);
     for path in [&bundle, &place::admin_file(&bundle)] {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -3,9 +3,7 @@
 mod client;
 mod inputs;
 mod render;
-mod secrets;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,18 +11,17 @@ use std::process::ExitCode;
 use anyhow::bail;
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::machine::RenderError;
 use ichor_core::render::topology;
 use ichor_core::rules::{self, Finding, Severity};
 
-use self::client::client;
 use self::inputs::{fetched, inputs};
 use self::render::render;
 use crate::project::{self, Project};
 use crate::tree::{Difference, Done, Scope, Tree};
+use crate::vault::{Vault, secrets};
 use crate::{report, style};
 
-pub(super) use self::secrets::{Vault, patch_texts, secrets};
+pub(super) use self::client::client;
 
 /// Write every node's Talos configuration, what is around the nodes, and a talosconfig
 ///
@@ -33,7 +30,7 @@ pub(super) use self::secrets::{Vault, patch_texts, secrets};
 /// `boot.from` says: cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial; schematic.yaml, what the Image Factory
 /// makes its images from; and, where a daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
 /// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
-/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB, Cilium and kube-vip, hypervisors/ and clouds/
+/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB and Cilium, hypervisors/ and clouds/
 /// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an
 /// earlier build that no longer belong are removed, by the list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
 /// changed since the last build, and no file either, nothing is rendered; --check always renders and reads everything.
@@ -77,21 +74,19 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let vault = Vault::new(project.name());
     let scope = scope(args);
     if let (Scope::Whole, false, Some(before)) = (&scope, args.check, &tree.manifest().inputs)
-        && inputs(&project, &vault, before.secrets.clone())? == *before
+        && inputs(&project, &vault, before.secrets.clone(), project.attachments().lock.as_deref())? == *before
         && let Some(done) = tree.untouched()
     {
         tell(&project, &findings, &root, &done, Vec::new(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut notes = Vec::new();
+    let cilium = project.cilium();
     let rendered = render(&project, &nodes, &bundle, args, &vault, &mut notes)?;
     let mut artifacts = match rendered {
         Ok(artifacts) => artifacts,
         Err(errors) => {
-            for (reason, places) in by_reason(&errors) {
-                let colour = style::ERROR;
-                writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
-            }
+            report::unrendered(out, &errors)?;
             style::say("nothing was written");
             return Ok(ExitCode::FAILURE);
         }
@@ -100,11 +95,19 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         artifacts.push(Artifact::private("talosconfig", client(&project, &bundle, &admin)));
         artifacts.push(Artifact::public("topology.svg", topology::render(&project.cluster, &project.plan)));
     }
-    let inputs = inputs(&project, &vault, fetched(&project, &vault))?;
+    let inputs = inputs(&project, &vault, fetched(&project, &vault), cilium.lock())?;
     if args.check {
-        let differences = tree.compare(&artifacts, &scope, inputs)?;
-        return tell_differences(&differences, artifacts.len(), &root, out);
+        let mut differences = tree.compare(&artifacts, &scope, inputs)?;
+        for difference in &mut differences {
+            difference.path = root.join(&difference.path).display().to_string();
+        }
+        differences.extend(cilium.news().map(|(path, _)| Difference {
+            path: path.display().to_string(),
+            what: "not what helm renders now",
+        }));
+        return tell_differences(&differences, artifacts.len(), out);
     }
+    notes.extend(cilium.keep()?);
     let done = tree.write(&artifacts, &scope, Some(inputs))?;
     tell(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)
@@ -123,11 +126,10 @@ fn scope(args: &Args) -> Scope {
 fn tell_differences(
     differences: &[Difference],
     count: usize,
-    root: &Path,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     for difference in differences {
-        writeln!(out, "{}: {}", root.join(&difference.path).display(), difference.what)?;
+        writeln!(out, "{}: {}", difference.path, difference.what)?;
     }
     style::say(&match differences.len() {
         0 => format!("{count} files are as they should be"),
@@ -160,30 +162,13 @@ fn tell(
     Ok(())
 }
 
-/// Errors that many nodes have, told once, each place once.
-pub(super) fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut told = BTreeSet::new();
-    for error in errors.iter().filter(|error| told.insert(*error)) {
-        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
-            Some((_, places)) => places.push(&error.at),
-            None => reasons.push((&error.reason, vec![&error.at])),
-        }
-    }
-    reasons
-}
-
 /// What the files do not bring, and somebody has to.
 fn notes(project: &Project) -> Vec<String> {
-    let section = project.cluster.section();
-    let attachments = project.attachments();
-    let mentions = |word: &str| attachments.texts.values().flatten().any(|text| text.contains(word));
     let mut notes = Vec::new();
-    if project.plan.cluster.cni.value == CniPlan::Cilium && !mentions("cilium") {
-        notes.push("nothing here installs Cilium: the nodes are not ready before somebody does, or give `cluster.cilium.manifest`".to_owned());
-    }
-    if section.kube_vip.is_set() && !mentions("kube-vip") {
-        notes.push("nobody has the address of kube-vip before somebody applies manifests/kube-vip.yaml, through the address of a control plane".to_owned());
+    if project.plan.cluster.cni.value == CniPlan::None {
+        notes.push(
+            "nothing here installs a pod network: the nodes are not ready before somebody does".to_owned(),
+        );
     }
     let mints = |node: &&NodePlan| {
         let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());

@@ -1,23 +1,24 @@
 //! Every file of a cluster.
 
+use std::path::Path;
+
 use ichor_core::cluster::section::Backend;
 use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::fabric::containerlab;
-use ichor_core::render::machine::{Ground, RenderError, Renderer};
+use ichor_core::render::machine::{RenderError, Renderer};
 use ichor_core::render::{base, carrier, fabric, hypervisor, manifests};
 use ichor_core::routing::{ModelError, Network};
 use ichor_core::talos::emit::emit_all;
 use ichor_core::talos::secrets::Bundle;
 
 use super::Args;
-use super::secrets::{Vault, patch_texts};
+use crate::configuration::each;
 use crate::daemon::Judge;
-use crate::progress::Progress;
 use crate::project::Project;
-use crate::work::shared_out;
+use crate::vault::Vault;
 
 /// All files of the nodes and of what is around them, or everything that is wrong. What is to be told either way is added to
 /// `notes`.
@@ -29,32 +30,11 @@ pub(super) fn render(
     vault: &Vault<'_>,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
-    let attachments = project.attachments();
-    let patches = patch_texts(project, args.identity.as_deref());
-    let ground = Ground {
-        cluster: &project.cluster,
-        plan: &project.plan,
-        bundle,
-        attachments,
-        patches: &patches,
-        secret: &|reference| vault.open(reference),
-    };
-    let renderer = match Renderer::new(ground) {
-        Ok(renderer) => renderer,
-        Err(errors) => return Ok(Err(errors)),
-    };
-    let judge = Judge::new(|text| vault.hide(text));
-    let progress = Progress::count("rendering", nodes.len());
-    let results = shared_out(nodes, &progress, |node| files(&renderer, &judge, node))?;
-    drop(progress);
-    notes.extend(judge.notes());
-    let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
-    for result in results {
-        match result {
-            Ok(mut made) => artifacts.append(&mut made),
-            Err(mut found) => errors.append(&mut found),
-        }
-    }
+    let (mut artifacts, mut errors) =
+        match of_nodes(project, nodes, bundle, args.identity.as_deref(), vault, notes)? {
+            Ok(made) => (made, Vec::new()),
+            Err(found) => (Vec::new(), found),
+        };
     if args.only.is_empty() {
         match images(&project.plan, notes) {
             Ok(made) => artifacts.extend(made),
@@ -66,6 +46,22 @@ pub(super) fn render(
         }
     }
     Ok(if errors.is_empty() { Ok(artifacts) } else { Err(errors) })
+}
+
+/// All files of some nodes, or everything that is wrong with them.
+fn of_nodes(
+    project: &Project,
+    nodes: &[&NodePlan],
+    bundle: &Bundle,
+    identity: Option<&Path>,
+    vault: &Vault<'_>,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Result<Vec<Artifact>, Vec<RenderError>>> {
+    let judge = Judge::new(|text| vault.hide(text));
+    let make = |renderer: &Renderer<'_>, node: &NodePlan| files(renderer, &judge, node);
+    let made = each(project, nodes, (bundle, identity), vault, make)?;
+    notes.extend(judge.notes());
+    Ok(made.map(|made| made.into_iter().flatten().collect()))
 }
 
 /// The list of the images that have to be made for the nodes, where there are any.
@@ -101,7 +97,7 @@ fn around(
     let fetch = |reference: &Secret| vault.open(reference);
     let around = [
         fabric::render(plan, &network, &fetch),
-        manifests::render(cluster, plan, &network),
+        manifests::render(plan, &network),
         hypervisor::render(cluster, plan),
     ];
     for rendered in around {
@@ -143,7 +139,9 @@ fn files(
     let machine = renderer.machine(node)?;
     let boot = renderer.boot(node)?;
     let boot = emit_all(&boot.documents);
-    let mut made = vec![Artifact::private(at("machine.yaml"), emit_all(&machine.documents))];
+    let machine = emit_all(&machine.documents);
+    carrier::check_size(node, &machine).map_err(|error| vec![error])?;
+    let mut made = vec![Artifact::private(at("machine.yaml"), machine)];
     if !boot.is_empty() {
         made.push(Artifact::private(at("boot.yaml"), boot.clone()));
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Key;
 use super::place;
 use crate::sealed::{self, Opened};
-use crate::style;
+use crate::{style, vault};
 
 /// Say what Talos would refuse in a bundle, and what it lets pass although it is wrong
 ///
@@ -66,7 +66,7 @@ fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
         Ok(bundle) => verdict.warnings = bundle.warnings(sealed::now()),
         Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
     }
-    let admin = place::admin_file(file);
+    let admin = vault::place::admin_file(file);
     if admin.exists() {
         verdict.warnings.extend(judge_admin(&admin, read.ok().as_ref(), identity)?);
     }

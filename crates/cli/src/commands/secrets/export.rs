@@ -8,7 +8,7 @@ use anyhow::bail;
 
 use super::Key;
 use super::place;
-use crate::{disk, style};
+use crate::{disk, style, vault};
 
 /// Write the bundle in the clear, as `talosctl gen secrets` does
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let file = place::named_or_here(args.file.as_deref())?;
-    let (bundle, _) = place::open(&file, args.key.identity.as_deref())?;
+    let (bundle, _) = vault::place::open(&file, args.key.identity.as_deref())?;
     if args.output == Path::new("-") {
         // Elsewhere a reader who stops reading has seen enough; half a bundle is none.
         let written = out.write_all(bundle.write().as_bytes()).and_then(|()| out.flush());

@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use ichor_core::talos::secrets::{Bundle, from_config};
 
 use super::Key;
-use super::place::{self, Keeping};
-use crate::{sealed, style};
+use super::place::Keeping;
+use crate::{sealed, style, vault};
 
 /// Take over the secrets of a cluster that exists
 ///
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let ready = args.keeping.ready(args.output.as_ref(), &cluster)?;
     let identity = args.key.identity.as_deref();
     let bundle = match &args.file {
-        Some(file) => place::open(file, identity)?.0,
+        Some(file) => vault::place::open(file, identity)?.0,
         None => agreed(&args.from_config, identity)?,
     };
     ready.write(&bundle, out)?;

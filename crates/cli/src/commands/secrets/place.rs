@@ -4,17 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::load::beside;
 use ichor_core::cluster::value::{self, TalosVersion};
 use ichor_core::talos::secrets::{Bundle, Pair, admin_certificate, write_admin};
 use rand_core::OsRng;
 
 use crate::recipient::Recipients;
+use crate::vault::place::{PLAIN, SEALED, admin_file, usual, written};
 use crate::{disk, project, sealed, style};
 
 const CLUSTER: &str = "ichor.yaml";
-const SEALED: &str = "secrets.sops.yaml";
-const PLAIN: &str = "secrets.yaml";
 /// How long the administrator's certificate lasts, as talosctl makes it.
 const YEAR: Duration = Duration::from_hours(8760);
 
@@ -60,30 +58,6 @@ pub(super) fn named_or_here(named: Option<&Path>) -> anyhow::Result<PathBuf> {
         Some(file) => Ok(file.to_owned()),
         None => Ok(Cluster::here()?.bundle(None)),
     }
-}
-
-/// The file that holds the bundle of a cluster.
-pub(in crate::commands) fn bundle_of(project: &project::Project) -> PathBuf {
-    written(project).unwrap_or_else(|| usual(project.name()))
-}
-
-fn written(project: &project::Project) -> Option<PathBuf> {
-    let path = project.cluster.file.secrets.get()?;
-    Some(PathBuf::from(beside(project.name(), path.as_str())))
-}
-
-/// Where a bundle is when nobody says otherwise: beside the cluster file, encrypted unless only a plain one is there.
-fn usual(cluster: &str) -> PathBuf {
-    let [sealed, plain] = [SEALED, PLAIN].map(|name| PathBuf::from(beside(cluster, name)));
-    if !sealed.exists() && plain.exists() { plain } else { sealed }
-}
-
-/// Where the administrator's certificate is kept: `admin` in the place of `secrets` in the name of the bundle's file.
-pub(in crate::commands) fn admin_file(bundle: &Path) -> PathBuf {
-    let name = bundle.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let admin =
-        if name.contains("secrets") { name.replacen("secrets", "admin", 1) } else { format!("admin-{name}") };
-    bundle.with_file_name(admin)
 }
 
 /// How long the administrator's certificate lasts.
@@ -189,18 +163,6 @@ fn closed(text: &str, recipients: Option<&Recipients>) -> anyhow::Result<String>
         Some(recipients) => sealed::seal(text, recipients)?,
         None => text.to_owned(),
     })
-}
-
-/// Reads a bundle; the recipients are those of its file.
-pub(in crate::commands) fn open(
-    path: &Path,
-    identity: Option<&Path>,
-) -> anyhow::Result<(Bundle, Option<Recipients>)> {
-    let opened = sealed::open(path, identity)?;
-    let bundle =
-        Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))?;
-    let recipients = opened.recipients.map(|names| Recipients::check(&path.display().to_string(), &names));
-    Ok((bundle, recipients.transpose()?))
 }
 
 /// Writes the administrator's certificate over the one before it.

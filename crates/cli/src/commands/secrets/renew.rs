@@ -10,7 +10,7 @@ use rand_core::OsRng;
 
 use super::Key;
 use super::place::{self, Life};
-use crate::sealed;
+use crate::{sealed, vault};
 
 /// Make a new certificate for the administrator, and keep everything else
 ///
@@ -39,7 +39,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let file = place::named_or_here(args.file.as_deref())?;
     let life = args.life.get()?;
-    let place = place::admin_file(&file);
+    let place = vault::place::admin_file(&file);
     let apart = args.output.as_deref().filter(|output| !is_same(output, &place));
     if apart.is_none() && !args.roles.iter().any(|role| role == ADMIN_ROLE) {
         bail!(
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             place.display()
         );
     }
-    let (bundle, recipients) = place::open(&file, args.key.identity.as_deref())?;
+    let (bundle, recipients) = vault::place::open(&file, args.key.identity.as_deref())?;
     let roles: Vec<_> = args.roles.iter().map(String::as_str).collect();
     let admin = client_certificate(&bundle.os, &roles, &mut OsRng, sealed::now(), life)
         .context("cannot make the administrator's certificate")?;

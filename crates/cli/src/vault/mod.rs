@@ -1,4 +1,8 @@
-//! The secrets that a build needs: the bundle, the administrator's certificate, and what the cluster file refers to.
+//! The secrets of a cluster: the bundle, the administrator's certificate, and what the cluster file refers to.
+//!
+//! Not here: how secrets are made and renewed (`commands::secrets`).
+
+pub(crate) mod place;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,15 +15,11 @@ use ichor_core::render::machine::{PatchTexts, sealed_patches};
 use ichor_core::render::routing::template::hide;
 use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
 
-use crate::commands::secrets::place;
 use crate::project::Project;
 use crate::{sealed, secret, style};
 
 /// The bundle and the administrator's certificate, from beside the cluster file.
-pub(in crate::commands) fn secrets(
-    project: &Project,
-    identity: Option<&Path>,
-) -> anyhow::Result<(Bundle, Pair)> {
+pub(crate) fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Result<(Bundle, Pair)> {
     let path = place::bundle_of(project);
     if !path.exists() {
         bail!("there are no secrets at {}: make them with `ichor secrets new`", path.display());
@@ -59,29 +59,29 @@ fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()>
 }
 
 /// Secrets that the file refers to, each fetched once.
-pub(in crate::commands) struct Vault<'p> {
+pub(crate) struct Vault<'p> {
     from: &'p str,
     known: Mutex<HashMap<String, Result<String, String>>>,
 }
 
 impl<'p> Vault<'p> {
     /// For a file whose references are relative to `from`.
-    pub(in crate::commands) fn new(from: &'p str) -> Self {
+    pub(crate) fn new(from: &'p str) -> Self {
         Self { from, known: Mutex::default() }
     }
 
-    pub(in crate::commands) fn open(&self, reference: &Secret) -> Result<String, String> {
+    pub(crate) fn open(&self, reference: &Secret) -> Result<String, String> {
         let fetch = || secret::resolve(self.from, reference).map_err(|error| error.to_string());
         self.known().entry(name(reference)).or_insert_with(fetch).clone()
     }
 
     /// Whether a secret was fetched.
-    pub(super) fn has(&self, reference: &Secret) -> bool {
+    pub(crate) fn has(&self, reference: &Secret) -> bool {
         self.known().contains_key(&name(reference))
     }
 
     /// A text without any of the secrets that were fetched.
-    pub(super) fn hide(&self, text: &str) -> String {
+    pub(crate) fn hide(&self, text: &str) -> String {
         let known = self.known();
         let secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
         hide(text, &secrets)
@@ -97,7 +97,7 @@ fn name(reference: &Secret) -> String {
 }
 
 /// The patches that are encrypted, opened.
-pub(in crate::commands) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTexts {
+pub(crate) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTexts {
     let mut patches = PatchTexts::new();
     for path in sealed_patches(&project.cluster) {
         let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);

@@ -1,0 +1,89 @@
+//! What a cluster's machines read, in memory: their configurations, as `ichor build` writes them to `machine.yaml`, and the CDs
+//! that carry the first of them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ichor_core::plan::NodePlan;
+use ichor_core::render::artifact::Contents;
+use ichor_core::render::carrier;
+use ichor_core::render::machine::{Ground, RenderError, Renderer};
+use ichor_core::talos::emit::emit_all;
+use ichor_core::talos::secrets::Bundle;
+
+use crate::progress::Progress;
+use crate::project::Project;
+use crate::vault::{Vault, patch_texts};
+use crate::work::shared_out;
+
+/// The configuration of each of `nodes` as text, in their order, or everything that is wrong; a secret.
+pub(crate) fn configurations(
+    project: &Project,
+    nodes: &[&NodePlan],
+    bundle: &Bundle,
+    identity: Option<&Path>,
+) -> anyhow::Result<Result<Vec<String>, Vec<RenderError>>> {
+    let vault = Vault::new(project.name());
+    each(project, nodes, (bundle, identity), &vault, |renderer, node| {
+        Ok(emit_all(&renderer.machine(node)?.documents))
+    })
+}
+
+/// CDs by their paths in the folder of a build.
+pub(crate) type Carriers = HashMap<String, Arc<[u8]>>;
+
+/// The CDs that carry first configurations.
+pub(crate) fn carriers(
+    project: &Project,
+    nodes: &[&NodePlan],
+    bundle: &Bundle,
+    identity: Option<&Path>,
+) -> anyhow::Result<Result<Carriers, Vec<RenderError>>> {
+    let vault = Vault::new(project.name());
+    let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| {
+        let boot = emit_all(&renderer.boot(node)?.documents);
+        carrier::render(node, &boot).map_err(|error| vec![error])
+    })?;
+    Ok(rendered.map(|rendered| {
+        let images = rendered.into_iter().flatten().filter_map(|artifact| match &artifact.contents {
+            Contents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
+            Contents::Text(_) => None,
+        });
+        images.collect()
+    }))
+}
+
+/// What `make` makes of each of `nodes`, in their order, or everything that is wrong.
+pub(crate) fn each<T: Send>(
+    project: &Project,
+    nodes: &[&NodePlan],
+    (bundle, identity): (&Bundle, Option<&Path>),
+    vault: &Vault<'_>,
+    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<RenderError>> + Sync,
+) -> anyhow::Result<Result<Vec<T>, Vec<RenderError>>> {
+    let patches = patch_texts(project, identity);
+    let ground = Ground {
+        cluster: &project.cluster,
+        plan: &project.plan,
+        bundle,
+        attachments: project.attachments(),
+        cilium: project.cilium().text(),
+        patches: &patches,
+        secret: &|reference| vault.open(reference),
+    };
+    let renderer = match Renderer::new(ground) {
+        Ok(renderer) => renderer,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    let progress = Progress::count("rendering", nodes.len());
+    let rendered = shared_out(nodes, &progress, |node| make(&renderer, node))?;
+    let (mut made, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
+    for result in rendered {
+        match result {
+            Ok(one) => made.push(one),
+            Err(mut found) => errors.append(&mut found),
+        }
+    }
+    Ok(if errors.is_empty() { Ok(made) } else { Err(errors) })
+}

@@ -1,0 +1,96 @@
+//! One HTTP/2 connection that calls are made over. When it is gone, it stays so: a machine that comes back may be another.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::http::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::sync::watch;
+use tokio::time;
+use tonic::body::Body;
+use tower_service::Service;
+
+use super::dial::Dialled;
+use super::error::root;
+use super::tap::{Refusal, Tap};
+
+/// How much of a stream may be under way.
+const WINDOW: u32 = 1 << 20;
+/// How long to wait for the reason of an end that was noticed by its consequence.
+const REASON: Duration = Duration::from_millis(200);
+
+/// Why a connection ended.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// The other end did not take the certificate it was shown.
+    NotLetIn(String),
+    /// Something else.
+    Broke(String),
+}
+
+/// A connection; a copy is the same one.
+#[derive(Clone)]
+pub(super) struct Line {
+    sender: SendRequest<Body>,
+    end: watch::Receiver<Option<End>>,
+}
+
+impl Line {
+    /// Speaks HTTP/2 over what was dialled.
+    pub(super) async fn open(dialled: Dialled) -> Result<Self, End> {
+        let (stream, refusal) = Tap::new(dialled.stream);
+        let made = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(4 * WINDOW)
+            .handshake(TokioIo::new(stream))
+            .await;
+        let (sender, connection) = made.map_err(|error| End::of(&error, &refusal))?;
+        let (tell, end) = watch::channel(None);
+        tokio::spawn(async move {
+            let ended = match connection.await {
+                // An end of TLS that HTTP/2 takes for a proper one.
+                Ok(()) => match refusal.get() {
+                    Some(reason) => End::NotLetIn(reason.clone()),
+                    None => End::Broke("it hung up".to_owned()),
+                },
+                Err(error) => End::of(&error, &refusal),
+            };
+            tell.send_replace(Some(ended));
+        });
+        Ok(Self { sender, end })
+    }
+
+    /// Why it ended, if it did.
+    pub(super) async fn end(&self) -> Option<End> {
+        let mut end = self.end.clone();
+        let ended = time::timeout(REASON, end.wait_for(Option::is_some)).await;
+        ended.ok()?.ok()?.clone()
+    }
+}
+
+impl End {
+    fn of(error: &hyper::Error, refusal: &Refusal) -> Self {
+        match refusal.get() {
+            Some(reason) => Self::NotLetIn(reason.clone()),
+            None => Self::Broke(root(error)),
+        }
+    }
+}
+
+impl Service<Request<Body>> for Line {
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.sender.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.sender.send_request(request))
+    }
+}

@@ -1,0 +1,83 @@
+//! Nodes that run, by Talos' API.
+//!
+//! [`probe`] finds out who is at an address, [`Node::connect`] connects to whom a [`Trust`] believes, and the calls are
+//! methods of [`Node`], by subject: `machine`, `etcd`, `upgrade`, `state`. Answers that go on are a [`Stream`]. Every call has
+//! its time and fails with a [`NodeError`]. Whoever drops a call or a stream ends it.
+//!
+//! A `Node` is one connection. It does not connect again by itself: what comes back after a reboot may be another machine.
+//!
+//! Not here: what messages and resources mean ([`ichor_core::talos::api`], [`ichor_core::talos::resource`]).
+
+mod call;
+mod dial;
+mod error;
+mod etcd;
+mod facts;
+mod line;
+pub(crate) mod machine;
+mod state;
+mod tap;
+mod trust;
+mod upgrade;
+#[cfg_attr(not(test), expect(dead_code, reason = "no command waits for a change so far: they ask again"))]
+mod watch;
+mod witness;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper::http::Uri;
+use ichor_core::talos::peer::Peer;
+
+pub(crate) use call::Stream;
+pub(crate) use dial::{Seen, probe};
+pub(crate) use error::{Kind, NodeError};
+pub(crate) use trust::{Credentials, Trust, key, provider};
+
+use error::About;
+use line::{End, Line};
+
+/// A connection to a node; a copy is the same one.
+#[derive(Clone)]
+pub(crate) struct Node {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    address: SocketAddr,
+    origin: Uri,
+    peer: Peer,
+    line: Line,
+}
+
+impl Node {
+    /// Connects to a node, and to nobody `trust` does not believe to be it.
+    ///
+    /// Whether a node takes our certificate is seen by the first call: in TLS 1.3 it says so after the greeting.
+    pub(crate) async fn connect(name: &str, address: SocketAddr, trust: &Trust) -> Result<Self, NodeError> {
+        let dialled = dial::dial(name, address, trust).await?;
+        let peer = dialled.peer.clone();
+        let about = About { node: name, address, call: dial::CALL };
+        let line = Line::open(dialled).await.map_err(|end| match end {
+            End::NotLetIn(reason) => NodeError::new(about, Kind::Unauthorised, reason),
+            End::Broke(reason) => {
+                NodeError::new(about, Kind::Lost, format!("the connection broke: {reason}"))
+            }
+        })?;
+        // Without the scope that a link-local address may have: it means nothing to the other end.
+        let authority = SocketAddr::new(address.ip(), address.port());
+        let origin =
+            Uri::builder().scheme("https").authority(authority.to_string()).path_and_query("/").build();
+        let origin = origin.expect("an address and a port make an authority");
+        Ok(Self { inner: Arc::new(Inner { name: name.to_owned(), address, origin, peer, line }) })
+    }
+
+    /// The certificate it showed.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.inner.peer
+    }
+}

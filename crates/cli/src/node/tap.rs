@@ -1,0 +1,65 @@
+//! A stream that remembers why a node would not have us: HTTP/2 makes a mere text of it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::dial;
+
+/// The first thing a node said against the certificate it was shown.
+pub(super) type Refusal = Arc<OnceLock<String>>;
+
+pub(super) struct Tap<S> {
+    stream: S,
+    refusal: Refusal,
+}
+
+impl<S> Tap<S> {
+    pub(super) fn new(stream: S) -> (Self, Refusal) {
+        let refusal = Refusal::default();
+        (Self { stream, refusal: Arc::clone(&refusal) }, refusal)
+    }
+
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && let Some(reason) = dial::alert(error)
+        {
+            self.refusal.get_or_init(|| reason);
+        }
+        result
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        Poll::Ready(self.note(read))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes));
+        Poll::Ready(self.note(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
+        Poll::Ready(self.note(flushed))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,205 @@
+//! The way to a cluster's nodes: at which addresses they are looked for, and which of those who answer is the one.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::identity::Verdict;
+use ichor_core::bringup::{Contact, Facts, Identity, Source, Stage};
+use ichor_core::plan::NodePlan;
+use ichor_core::talos::api::PORT;
+use ichor_core::talos::secrets::Bundle;
+
+use crate::node::{Credentials, Kind, Node, NodeError, Trust};
+use crate::project::Project;
+use crate::{style, vault};
+
+/// How the nodes of a cluster are reached
+#[derive(Debug, clap::Args)]
+pub(crate) struct Way {
+    /// File with age identities that open the secrets, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Where a node is besides where the file says; may be given more than once
+    #[arg(long, value_name = "NODE=ADDRESS", value_parser = given)]
+    node_address: Vec<(String, IpAddr)>,
+}
+
+fn given(text: &str) -> Result<(String, IpAddr), String> {
+    let wanted = || "want a node and its address, such as solcp01=10.0.0.57".to_owned();
+    let (node, address) = text.split_once('=').ok_or_else(wanted)?;
+    Ok((node.to_owned(), address.parse().map_err(|_| wanted())?))
+}
+
+/// What opens a cluster's nodes, and where they are besides where the file says.
+pub(crate) struct Reach {
+    credentials: Option<Arc<Credentials>>,
+    given: Vec<(String, IpAddr)>,
+}
+
+/// What came of looking for a node.
+pub(crate) enum Reached {
+    /// It is of the cluster.
+    Configured(Node, Contact),
+    /// It has no configuration yet; by what it is known.
+    Maintenance(Node, Contact),
+    /// Somebody else is at its address, and who.
+    Other(Contact, String),
+    /// Nobody answers, and why, for each address; none where no address is known.
+    Silent(Vec<(Contact, NodeError)>),
+}
+
+impl Reach {
+    /// Opens the secrets of a cluster. Where there are none yet, only machines without a configuration can be asked.
+    pub(crate) fn open(project: &Project, way: &Way) -> anyhow::Result<(Self, Option<Bundle>)> {
+        for (name, _) in &way.node_address {
+            if !project.plan.nodes.iter().any(|node| node.name.as_str() == name) {
+                bail!("--node-address {name}: there is no such node; `ichor show nodes` lists them");
+            }
+        }
+        let given = way.node_address.clone();
+        if !vault::place::bundle_of(project).exists() {
+            style::say(&format!(
+                "{}note:{} there are no secrets yet, so only machines without a configuration can be asked",
+                style::NOTE,
+                style::NOTE.render_reset()
+            ));
+            return Ok((Self { credentials: None, given }, None));
+        }
+        let (bundle, admin) = vault::secrets(project, way.identity.as_deref())?;
+        let credentials = Credentials::new(&bundle.os.crt, &admin)?;
+        Ok((Self { credentials: Some(Arc::new(credentials)), given }, Some(bundle)))
+    }
+
+    /// Looks for a node at all its addresses at once, until it is found.
+    pub(crate) async fn node(&self, node: &NodePlan) -> Reached {
+        let name = node.name.as_str();
+        let given = self.given.iter().filter(|(of, _)| of == name);
+        let given: Vec<_> = given
+            .map(|(_, address)| Contact { address: *address, stage: Stage::Dhcp, source: Source::Caller })
+            .collect();
+        let identity = Identity::of(node);
+        let looks = contacts(node, &given).into_iter().map(|at| self.look(name, &identity, at));
+        let mut looks: FuturesUnordered<_> = looks.collect();
+        let (mut best, mut silent) = (None::<Look>, Vec::new());
+        while let Some(look) = looks.next().await {
+            match look {
+                Look::Configured(node, at) => return Reached::Configured(node, at),
+                Look::Silent(at, error) => silent.push((at, error)),
+                look if best.as_ref().is_none_or(|best| look.rank() < best.rank()) => best = Some(look),
+                Look::Maintenance(..) | Look::Other(..) => {}
+            }
+        }
+        match best {
+            Some(Look::Configured(node, at)) => Reached::Configured(node, at),
+            Some(Look::Maintenance(node, at)) => Reached::Maintenance(node, at),
+            Some(Look::Other(at, reason)) => Reached::Other(at, reason),
+            Some(Look::Silent(..)) | None => {
+                silent.sort_by_key(|(at, _)| at.stage);
+                Reached::Silent(silent)
+            }
+        }
+    }
+
+    async fn look(&self, name: &str, identity: &Identity, at: Contact) -> Look {
+        match self.dial(name, at).await {
+            Err(error) if error.kind() == Kind::WrongCertificate => {
+                Look::Other(at, error.answer().to_owned())
+            }
+            Err(error) => Look::Silent(at, error),
+            Ok((node, configured)) => {
+                let facts = match node.facts().await {
+                    Ok(facts) => facts,
+                    Err(error) => return Look::Silent(at, error),
+                };
+                let verdict = if configured {
+                    identity.judge_ours(&Facts { fingerprint: None, ..facts }, name)
+                } else {
+                    identity.judge(&facts)
+                };
+                match (verdict, configured) {
+                    (Verdict::Other(reason), _) => {
+                        Look::Other(at, format!("another machine is there: {reason}"))
+                    }
+                    (Verdict::Same | Verdict::Unknown(_), true) => Look::Configured(node, at),
+                    (Verdict::Same | Verdict::Unknown(_), false) => Look::Maintenance(node, at),
+                }
+            }
+        }
+    }
+
+    /// Connects to a machine of the cluster, or to one without a configuration; says which.
+    async fn dial(&self, name: &str, at: Contact) -> Result<(Node, bool), NodeError> {
+        let address = SocketAddr::new(at.address, PORT);
+        let anyone = Trust::Maintenance { pin: None };
+        let Some(credentials) = &self.credentials else {
+            return Ok((Node::connect(name, address, &anyone).await?, false));
+        };
+        match Node::connect(name, address, &Trust::Mutual(Arc::clone(credentials))).await {
+            Ok(node) => Ok((node, true)),
+            Err(wrong) if wrong.kind() == Kind::WrongCertificate => {
+                match Node::connect(name, address, &anyone).await {
+                    Ok(node) => Ok((node, false)),
+                    Err(error) if error.kind() == Kind::NotMaintenance => Err(wrong),
+                    Err(error) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is at one address.
+enum Look {
+    Configured(Node, Contact),
+    Maintenance(Node, Contact),
+    Other(Contact, String),
+    Silent(Contact, NodeError),
+}
+
+impl Look {
+    /// A machine of the cluster counts before one without a configuration, and that before somebody else.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Configured(..) => 0,
+            Self::Maintenance(..) => 1,
+            Self::Other(..) => 2,
+            Self::Silent(..) => 3,
+        }
+    }
+}
+
+/// The node of this name.
+pub(crate) fn named<'p>(project: &'p Project, name: &str) -> anyhow::Result<&'p NodePlan> {
+    let found = project.plan.nodes.iter().find(|node| node.name.as_str() == name);
+    found.with_context(|| format!("there is no node `{name}`; `ichor show nodes` lists them"))
+}
+
+impl Reached {
+    /// The connection, or why there is none.
+    pub(crate) fn node(self, name: &str) -> anyhow::Result<Node> {
+        match self {
+            Self::Configured(node, _) | Self::Maintenance(node, _) => Ok(node),
+            Self::Other(at, reason) => bail!("{name} is not at {at}: {reason}"),
+            Self::Silent(errors) if errors.is_empty() => bail!(
+                "nobody knows where {name} is: find it with `ichor discover`, and give its address by --node-address"
+            ),
+            Self::Silent(mut errors) if errors.len() == 1 => Err(errors.remove(0).1.into()),
+            Self::Silent(errors) => {
+                let told: Vec<_> =
+                    errors.iter().map(|(at, error)| format!("{at}: {}", error.answer())).collect();
+                bail!("{name} does not answer: {}", told.join("; "))
+            }
+        }
+    }
+}
+
+/// What runs the calls to nodes.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    built.context("cannot start threads")
+}

@@ -1,0 +1,117 @@
+//! `ichor status`, `logs`, `discover` and `diff` on simulated nodes, before and after they have their configurations.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../up/simulated.rs"]
+#[allow(dead_code, reason = "each test uses its part")]
+mod simulated;
+
+use common::{Run, folder, ichor};
+use serde_json::Value;
+use simulated::Simulated;
+
+fn asked(nodes: &Simulated, words: &str) -> Run {
+    ichor(&nodes.folder(), words)
+}
+
+/// The one with this value under this key.
+fn find<'v>(all: &'v Value, key: &str, value: &str) -> &'v Value {
+    all.as_array().unwrap().iter().find(|it| it[key] == value).unwrap_or_else(|| panic!("no {value}: {all}"))
+}
+
+fn problems(report: &Value, node: &str) -> String {
+    find(&report["nodes"], "name", node)["problems"].to_string()
+}
+
+#[test]
+fn machines_that_wait_for_their_configuration_are_found_and_told() {
+    let nodes = Simulated::start(3, "");
+
+    let found = asked(&nodes, "discover --json");
+    let status = asked(&nodes, "status --json");
+    let services = asked(&nodes, "logs cp1 --json");
+    let kernel = asked(&nodes, "logs cp1 --dmesg --tail 1");
+    let diff = asked(&nodes, "diff");
+
+    assert_eq!((found.code, status.code, diff.code), (0, 1, 2), "{}", found.all());
+    let all = found.json();
+    assert_eq!(all.as_array().unwrap().len(), 3);
+    let first = find(&all, "node", "cp1");
+    assert_eq!((&first["state"], &first["disks"][0]["path"]), (&"maintenance".into(), &"/dev/sda".into()));
+    let report = status.json();
+    let node = find(&report["nodes"], "name", "cp1");
+    assert_eq!((&node["answer"], &node["talos"]), (&"maintenance".into(), &"v1.13.9".into()));
+    assert_eq!(node["fingerprint"], first["fingerprint"]);
+    assert!(problems(&report, "cp1").contains("`ichor up` brings it"), "{report}");
+    assert_eq!(find(&services.json(), "id", "machined")["state"], "Running");
+    assert_eq!(kernel.stdout.lines().count(), 1, "{}", kernel.all());
+    assert!(diff.stdout.contains("cp1: not compared: it has no configuration yet"), "{}", diff.stdout);
+}
+
+#[test]
+fn machines_that_are_in_no_file_can_be_pasted_into_one() {
+    let nodes = Simulated::start(1, "");
+    let address = nodes.file().split("dhcp: ").nth(1).unwrap().split('}').next().unwrap().to_owned();
+    let desk = folder(&[]);
+
+    let found = ichor(desk.path(), &format!("discover {address}/32"));
+    let nobody = ichor(desk.path(), "discover 127.0.0.200/32");
+    let nowhere = ichor(desk.path(), "discover");
+    let everywhere = ichor(desk.path(), "discover 10.0.0.0/8");
+
+    assert_eq!((found.code, nobody.code, nowhere.code, everywhere.code), (0, 1, 2, 2), "{}", found.all());
+    assert!(found.stdout.contains("- {name: new1, macs: [\"02:00:"), "{}", found.stdout);
+    assert!(nobody.stderr.contains("nobody answers on port 50000 in 127.0.0.200/32"), "{}", nobody.all());
+    assert!(nowhere.stderr.contains("name a prefix"), "{}", nowhere.all());
+    assert!(everywhere.stderr.contains("more than 65536 addresses"), "{}", everywhere.all());
+}
+
+#[test]
+fn a_cluster_that_is_up_is_right_until_the_file_or_a_node_changes() {
+    let nodes = Simulated::start(4, "");
+    nodes.up_well("");
+
+    let status = asked(&nodes, "status --json");
+    let diff = asked(&nodes, "diff");
+    let log = asked(&nodes, "logs cp1 etcd");
+    let unknown = asked(&nodes, "logs cp1 nothing");
+
+    assert_eq!((status.code, diff.code, log.code, unknown.code), (0, 0, 0, 2), "{}", status.all());
+    let report = status.json();
+    assert_eq!(report["etcd"]["names"], serde_json::json!(["cp1", "cp2", "cp3"]));
+    assert_eq!(
+        diff.stdout,
+        "cp1: no difference\ncp2: no difference\ncp3: no difference\nworker1: no difference\n"
+    );
+    assert!(unknown.stderr.contains("`ichor logs cp1` lists the services"), "{}", unknown.all());
+
+    nodes.write(&nodes.file().replace("disk: /dev/sda", "disk: /dev/sdb"));
+    let diff = asked(&nodes, "diff --only worker1");
+    let drift = asked(&nodes, "status --json");
+    assert_eq!((diff.code, drift.code), (1, 1));
+    assert_eq!(diff.stdout, "worker1\n  machine.install.disk\n    - \"/dev/sda\"\n    + \"/dev/sdb\"\n");
+    assert!(problems(&drift.json(), "worker1").contains("machine.install.disk"), "{}", drift.stdout);
+
+    asked(&nodes, "lab nodes power worker1 off -o .");
+    let gone = asked(&nodes, "status");
+    assert_eq!(gone.code, 1);
+    assert!(gone.stdout.contains("worker1: it does not answer: "), "{}", gone.stdout);
+    assert!(gone.stdout.contains("nothing listens there"), "{}", gone.stdout);
+}
+
+#[test]
+fn a_stream_that_is_reset_a_slow_node_and_another_cluster_are_told_as_such() {
+    let nodes = Simulated::start(3, "--fault cp2:slow:300ms --fault cp3:other-ca");
+    asked(&nodes, "lab nodes fault cp1:reset-mid-stream:1 -o .");
+
+    let broken = asked(&nodes, "logs cp1 machined");
+    let again = asked(&nodes, "logs cp1 machined");
+    let status = asked(&nodes, "status --json");
+
+    assert_eq!((broken.code, again.code), (2, 0), "{} {}", broken.all(), again.all());
+    assert!(broken.stderr.contains("the connection broke"), "{}", broken.stderr);
+    let report = status.json();
+    assert_eq!(find(&report["nodes"], "name", "cp2")["answer"], "maintenance");
+    assert_eq!(find(&report["nodes"], "name", "cp3")["answer"], "other");
+    assert!(problems(&report, "cp3").contains("not one of this cluster"), "{report}");
+}

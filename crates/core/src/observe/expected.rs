@@ -1,0 +1,57 @@
+//! What the file says a node should be.
+
+use crate::cluster::section::{Backend, Carrier, Role};
+use crate::cluster::value::TalosVersion;
+use crate::plan::NodePlan;
+
+/// What a node should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Its name.
+    pub name: String,
+    /// What it is in the cluster.
+    pub role: Role,
+    /// Its release.
+    pub talos: TalosVersion,
+    /// The extensions it needs, by the names they give themselves.
+    pub extensions: Vec<String>,
+    /// The service that routes, if there is one.
+    pub service: Option<String>,
+    /// Whether sessions are told: by the agent, or by Talos itself.
+    pub sessions: bool,
+}
+
+impl Expected {
+    /// Of a node.
+    pub fn of(node: &NodePlan) -> Self {
+        // The official ones are called after whoever makes them, and call themselves by the rest.
+        let short = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+        let carried = |carrier| {
+            let routing = node.routing.as_deref();
+            routing.and_then(|it| it.carrier.as_ref()).is_some_and(|it| it.value == carrier)
+        };
+        Self {
+            name: node.name.to_string(),
+            role: node.role,
+            talos: node.talos.value.clone(),
+            extensions: node.boot.extensions.iter().map(|it| short(&it.value)).collect(),
+            service: routing_service(node),
+            sessions: node.routing.is_some() && !carried(Carrier::Official),
+        }
+    }
+}
+
+/// The service of Talos that runs a node's routing daemon; none where there is none, or where Talos routes by itself.
+pub fn routing_service(node: &NodePlan) -> Option<String> {
+    let routing = node.routing.as_deref()?;
+    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
+    let official = routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official);
+    let usual = match routing.backend.value {
+        Backend::Native => return None,
+        Backend::Frr => "frr",
+        Backend::Bird if official => "bird2",
+        Backend::Bird => "bird",
+        Backend::Gobgp => "gobgp",
+    };
+    Some(format!("ext-{}", named.map_or(usual, |name| name.as_str())))
+}

@@ -1,0 +1,339 @@
+//! Machines that were found on a network, ready to be written into a cluster file.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::bringup::identity::Verdict;
+use crate::bringup::{Facts, Identity};
+use crate::cluster::value::Mac;
+use crate::plan::Plan;
+use crate::talos::document::one_line;
+use crate::talos::peer::Pin;
+use crate::talos::resource::{Disk, LinkStatus, SystemInformation};
+
+/// A machine that answers on the port of Talos' API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Found {
+    /// Where.
+    pub address: IpAddr,
+    /// What it is.
+    pub state: FoundState,
+    /// The key it shows.
+    pub fingerprint: Pin,
+    /// Which node of the file it is, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// What else is to say: whose certificate it is, or what it did not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Its release, where it tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub talos: Option<String>,
+    /// The name it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// Its UUID.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// Its serial number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// Maker and model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its ports.
+    pub ports: Vec<FoundPort>,
+    /// Its disks.
+    pub disks: Vec<FoundDisk>,
+}
+
+/// What a machine is that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FoundState {
+    /// It waits for its configuration.
+    Maintenance,
+    /// It is of this cluster.
+    Configured,
+    /// It has a configuration, and is not of this cluster.
+    Other,
+}
+
+/// A port of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundPort {
+    /// The kernel's name.
+    pub name: String,
+    /// The address it was made with.
+    pub mac: Mac,
+    /// Whether there is a carrier.
+    pub carrier: bool,
+    /// The kernel's driver.
+    pub driver: String,
+}
+
+/// A disk of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundDisk {
+    /// Such as `/dev/sda`.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes, for people.
+    pub pretty: String,
+    /// What its maker calls it.
+    pub model: String,
+    /// Such as `nvme`.
+    pub transport: String,
+}
+
+impl Found {
+    /// Of which nothing more is known than what it shows.
+    pub fn new(address: IpAddr, state: FoundState, fingerprint: Pin) -> Self {
+        Self {
+            address,
+            state,
+            fingerprint,
+            node: None,
+            note: None,
+            talos: None,
+            hostname: None,
+            uuid: None,
+            serial: None,
+            model: None,
+            ports: Vec::new(),
+            disks: Vec::new(),
+        }
+    }
+
+    /// Takes in its links; what is made of others is left out.
+    pub fn add_links(&mut self, links: &[(String, LinkStatus)]) {
+        let ports = links.iter().filter(|(_, link)| link.is_port()).filter_map(|(name, link)| {
+            let mac = Mac::parse(link.mac()?).ok()?;
+            Some(FoundPort { name: name.clone(), mac, carrier: link.link_state, driver: link.driver.clone() })
+        });
+        self.ports = ports.collect();
+        self.ports.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+
+    /// Takes in its disks; what cannot be written to is left out.
+    pub fn add_disks(&mut self, disks: &[(String, Disk)]) {
+        let disks = disks.iter().filter(|(_, it)| !it.cdrom && !it.readonly && it.size > 0);
+        let told = |(_, it): &(String, Disk)| FoundDisk {
+            path: it.dev_path.clone(),
+            size: it.size,
+            pretty: it.pretty_size.clone(),
+            model: it.model.clone(),
+            transport: it.transport.clone(),
+        };
+        self.disks = disks.map(told).collect();
+        self.disks.sort_by(|one, other| one.path.cmp(&other.path));
+    }
+
+    /// Takes in what the firmware says.
+    pub fn add_system(&mut self, system: &SystemInformation) {
+        let told = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
+        self.uuid = told(&system.uuid);
+        self.serial = told(&system.serial);
+        self.model = told(&format!("{} {}", system.manufacturer, system.product_name));
+    }
+
+    /// Finds out which node of a file it is.
+    pub fn recognise(&mut self, plan: &Plan) {
+        let facts = Facts {
+            macs: self.ports.iter().map(|port| port.mac).collect(),
+            uuid: self.uuid.clone(),
+            fingerprint: None,
+            hostname: self.hostname.clone(),
+        };
+        let is = |name: &str, identity: &Identity| match self.state {
+            FoundState::Maintenance => identity.judge(&facts) == Verdict::Same,
+            FoundState::Configured => identity.judge_ours(&facts, name) == Verdict::Same,
+            FoundState::Other => false,
+        };
+        let mut nodes = plan.nodes.iter();
+        let node = nodes.find(|node| is(node.name.as_str(), &Identity::of(node)));
+        self.node = node.map(|node| node.name.to_string());
+    }
+
+    /// One row of a table, under [`HEADING`].
+    pub fn row(&self) -> Vec<String> {
+        let state = match (self.state, &self.note) {
+            (FoundState::Maintenance, None) => "maintenance".to_owned(),
+            (FoundState::Maintenance, Some(note)) => format!("maintenance\n{note}"),
+            (FoundState::Configured, None) => "of this cluster".to_owned(),
+            (FoundState::Configured, Some(note)) => format!("of this cluster\n{note}"),
+            (FoundState::Other, note) => note.clone().unwrap_or_else(|| "configured".to_owned()),
+        };
+        let node = match &self.node {
+            Some(node) => node.clone(),
+            None if self.state == FoundState::Maintenance => "new".to_owned(),
+            None => String::new(),
+        };
+        let ports = self.ports.iter().map(|port| {
+            format!("{} {}{}", port.name, port.mac, if port.carrier { "" } else { " (no carrier)" })
+        });
+        let disks = self.disks.iter().map(|disk| format!("{} {}", disk.path, disk.pretty));
+        let lines = |all: Vec<String>| all.join("\n");
+        vec![
+            self.address.to_string(),
+            state,
+            node,
+            self.talos.clone().unwrap_or_default(),
+            lines(ports.collect()),
+            lines(disks.collect()),
+        ]
+    }
+
+    /// The node as a line of a cluster file, with what else is known of it in a comment before.
+    pub fn pasted(&self, name: &str) -> String {
+        let macs: Vec<String> = self.ports.iter().map(|port| format!("\"{}\"", port.mac)).collect();
+        let disk = match self.disks.as_slice() {
+            [one] => format!(", install: {{disk: {}}}", plain(&one.path)),
+            _ => String::new(),
+        };
+        let mut known = vec![format!("fingerprint {}", self.fingerprint)];
+        known.extend(self.model.iter().map(|model| one_line(&model.as_str().into())));
+        known.extend(self.uuid.iter().map(|uuid| format!("UUID {}", plain(uuid))));
+        if self.disks.len() > 1 {
+            let disks =
+                self.disks.iter().map(|disk| format!("{} {}", plain(&disk.path), plain(&disk.pretty)));
+            known.push(format!("disks {}", disks.collect::<Vec<_>>().join(", ")));
+        }
+        format!(
+            "  # {}\n  - {{name: {name}, macs: [{}]{disk}, address: {{dhcp: \"{}\"}}}}\n",
+            known.join(", "),
+            macs.join(", "),
+            self.address
+        )
+    }
+}
+
+/// The heading of [`Found::row`].
+pub const HEADING: [&str; 6] = ["ADDRESS", "STATE", "NODE", "TALOS", "PORTS", "DISKS"];
+
+/// A word of a machine as YAML takes it: quoted where it is more than letters a path has.
+fn plain(text: &str) -> String {
+    let harmless = |letter: char| letter.is_ascii_alphanumeric() || "/._- ".contains(letter);
+    if text.chars().all(harmless) { text.to_owned() } else { one_line(&text.into()) }
+}
+
+/// What to paste into a cluster file: the machines that wait and are in no file yet; none where there are none.
+pub fn paste(found: &[Found], taken: &[String]) -> Option<String> {
+    let new = found.iter().filter(|it| it.state == FoundState::Maintenance && it.node.is_none());
+    let mut text = String::new();
+    let mut number = 0;
+    for machine in new {
+        let name = loop {
+            number += 1;
+            let name = format!("new{number}");
+            if !taken.contains(&name) {
+                break name;
+            }
+        };
+        text.push_str(&machine.pasted(&name));
+    }
+    (!text.is_empty()).then(|| format!("nodes:\n{text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::load;
+    use crate::plan::tests::planned;
+    use crate::talos::document;
+
+    struct One(String);
+
+    impl crate::cluster::Files for One {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.clone().into())
+        }
+
+        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn machine(last: u8) -> Found {
+        let address = IpAddr::from([10, 0, 0, last]);
+        let mut found = Found::new(address, FoundState::Maintenance, Pin::of_key(&[last]));
+        let link = |mac: &str, kind: &str| LinkStatus {
+            r#type: "ether".into(),
+            permanent_addr: mac.into(),
+            kind: kind.into(),
+            ..LinkStatus::default()
+        };
+        found.add_links(&[
+            ("eth1".into(), link(&format!("02:00:00:00:01:{last:02x}"), "")),
+            ("eth0".into(), link(&format!("02:00:00:00:00:{last:02x}"), "")),
+            ("bond0".into(), link("02:00:00:00:00:ff", "bond")),
+        ]);
+        let disk = |path: &str| Disk {
+            dev_path: path.into(),
+            size: 1,
+            pretty_size: "11 GB".into(),
+            ..Disk::default()
+        };
+        found.add_disks(&[
+            ("sr0".into(), Disk { cdrom: true, ..disk("/dev/sr0") }),
+            ("vda".into(), disk("/dev/vda")),
+        ]);
+        found
+    }
+
+    #[test]
+    fn a_machine_is_recognised_by_its_ports() {
+        let plan = planned(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, nodes: [{name: a, index: 11, macs: [\"02:00:00:00:00:07\"]}]}",
+        );
+        let (mut known, mut new) = (machine(7), machine(8));
+
+        known.recognise(&plan);
+        new.recognise(&plan);
+
+        assert_eq!(known.node.as_deref(), Some("a"));
+        assert_eq!(new.node, None);
+        assert_eq!(
+            known.row()[4],
+            "eth0 02:00:00:00:00:07 (no carrier)\neth1 02:00:00:00:01:07 (no carrier)"
+        );
+        assert_eq!(known.row()[5], "/dev/vda 11 GB");
+    }
+
+    #[test]
+    fn what_is_pasted_is_a_cluster_file_and_names_each_machine_once() {
+        let mut odd = machine(8);
+        odd.add_system(&SystemInformation {
+            manufacturer: "Ac\nme: {".into(),
+            product_name: "#1".into(),
+            uuid: "a-b".into(),
+            ..SystemInformation::default()
+        });
+
+        let text = paste(&[machine(7), odd], &["new1".to_owned()]).unwrap();
+
+        let read = document::read(&text).unwrap();
+        let nodes = read[0]["nodes"].as_array().unwrap();
+        assert_eq!(nodes.len(), 2);
+        assert_eq!(nodes[0]["name"], "new2");
+        assert_eq!(nodes[0]["macs"][1], "02:00:00:00:01:07");
+        assert_eq!(nodes[1]["install"]["disk"], "/dev/vda");
+        assert_eq!(nodes[1]["address"]["dhcp"], "10.0.0.8");
+        assert_eq!(text.lines().count(), 5, "{text}");
+
+        let file = format!("cluster: {{name: sol, id: 101, talos: v1.13.9}}\n{text}");
+        assert_eq!(load("ichor.yaml", &mut One(file)).problems, []);
+    }
+
+    #[test]
+    fn nothing_is_pasted_of_machines_that_are_known() {
+        let mut known = machine(7);
+        known.node = Some("a".into());
+        let other = Found { state: FoundState::Other, ..machine(8) };
+
+        assert_eq!(paste(&[known, other], &[]), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! A report for people.
+
+use super::{Answer, NodeReport, Report, Told};
+use crate::cluster::section::Role;
+use crate::table;
+
+const HEADING: [&str; 9] = ["NODE", "ROLE", "ADDRESS", "STAGE", "TALOS", "K8S", "ETCD", "BGP", "CONFIG"];
+
+impl Report {
+    /// One row for each node.
+    pub fn table(&self) -> String {
+        let rows: Vec<_> = self.nodes.iter().map(row).collect();
+        table::text(&HEADING, &rows)
+    }
+
+    /// Everything that is not right, with the node it is about.
+    pub fn problems(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let of_nodes = self.nodes.iter().flat_map(|node| {
+            node.problems.iter().map(|problem| (Some(node.name.as_str()), problem.as_str()))
+        });
+        of_nodes.chain(self.problems.iter().map(|problem| (None, problem.as_str())))
+    }
+}
+
+fn row(node: &NodeReport) -> Vec<String> {
+    let role = match node.role {
+        Role::Controlplane => "control plane",
+        Role::Worker => "worker",
+    };
+    let stage = match &node.answer {
+        Answer::Configured(told) if told.ready => told.stage.clone(),
+        Answer::Configured(told) => format!("{}, not ready", told.stage),
+        Answer::Maintenance { .. } => "maintenance".to_owned(),
+        Answer::Other { .. } => "another machine".to_owned(),
+        Answer::Silent { .. } => "silent".to_owned(),
+    };
+    let at = node.at.map_or_else(String::new, |at| at.to_string());
+    let head = [node.name.clone(), role.to_owned(), at, stage];
+    let told = node.answer.told().map(|told| cells(node, told)).unwrap_or_default();
+    head.into_iter().chain(told).collect()
+}
+
+fn cells(node: &NodeReport, told: &Told) -> [String; 5] {
+    let talos = match &told.talos {
+        Some(talos) if *talos == node.talos_wanted => talos.clone(),
+        Some(talos) => format!("{talos}, not {}", node.talos_wanted),
+        None => String::new(),
+    };
+    let kubernetes = told.kubernetes.map_or("", |it| match (it.ready, it.schedulable) {
+        (true, true) => "ready",
+        (true, false) => "cordoned",
+        (false, _) => "not ready",
+    });
+    let etcd = told.etcd.as_ref().map_or("", |it| match (it.leads, it.learner) {
+        (true, _) => "leads",
+        (false, true) => "learns",
+        (false, false) => "member",
+    });
+    let bgp = told.sessions.as_ref().map_or_else(String::new, |sessions| {
+        format!("{}/{}", sessions.iter().filter(|it| it.established).count(), sessions.len())
+    });
+    let config = match told.drift.as_deref() {
+        None => "",
+        Some([]) => "same",
+        Some(_) => "differs",
+    };
+    [talos, kubernetes.to_owned(), etcd.to_owned(), bgp, config.to_owned()]
+}

@@ -1,0 +1,137 @@
+//! What a node tells of itself.
+
+use serde::Serialize;
+
+use crate::talos::peer::Pin;
+
+/// What came of asking a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is of the cluster.
+    Configured(Box<Told>),
+    /// It has no configuration yet.
+    Maintenance {
+        /// Its key.
+        fingerprint: Pin,
+        /// What it tells.
+        #[serde(flatten)]
+        told: Box<Told>,
+    },
+    /// Somebody else is where it should be.
+    Other {
+        /// Who.
+        reason: String,
+    },
+    /// Nobody answers.
+    Silent {
+        /// Why, for each address that was tried.
+        reasons: Vec<String>,
+    },
+}
+
+impl Answer {
+    /// What a node tells, if it is the one.
+    pub fn told(&self) -> Option<&Told> {
+        match self {
+            Self::Configured(told) | Self::Maintenance { told, .. } => Some(told),
+            Self::Other { .. } | Self::Silent { .. } => None,
+        }
+    }
+}
+
+/// What a node tells. What it did not tell is not there, and why not is in `untold`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    /// What it is doing, in Talos' words.
+    pub stage: String,
+    /// Whether it has all it needs at its stage.
+    pub ready: bool,
+    /// What it lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
+    /// Its release, such as `v1.13.9`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub talos: Option<String>,
+    /// What Kubernetes thinks of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<KubernetesTold>,
+    /// Its own member of etcd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<EtcdTold>,
+    /// The extensions in its image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Vec<ExtensionTold>>,
+    /// Services that neither run nor have finished, with their state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub down: Vec<String>,
+    /// Its BGP sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Vec<SessionTold>>,
+    /// The keys in which its configuration is not the wanted one; none where nobody could compare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Vec<String>>,
+    /// What Talos itself finds wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<String>,
+    /// What could not be asked, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
+}
+
+/// What Kubernetes thinks of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KubernetesTold {
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Whether something new may be put on it.
+    pub schedulable: bool,
+}
+
+/// A member of etcd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EtcdTold {
+    /// Whether it leads.
+    pub leads: bool,
+    /// Whether it does not vote yet.
+    pub learner: bool,
+    /// What it complains of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// An extension.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExtensionTold {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A BGP session, whoever tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionTold {
+    /// The other end.
+    pub peer: String,
+    /// Its state, in the words of whoever tells.
+    pub state: String,
+    /// Whether it stands.
+    pub established: bool,
+    /// Prefixes that came.
+    pub received: u32,
+    /// Prefixes that were told.
+    pub sent: u32,
+    /// Whether the other end is the speaker of service addresses on the node itself.
+    #[serde(skip_serializing_if = "is_false")]
+    pub speaker: bool,
+    /// What is wrong with it, and what helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
