@@ -4,21 +4,28 @@
 //! All processes of a lab end with its holder, and nothing is ever made in the network of whoever starts it. [`place`] is where
 //! labs are known by their names, [`build`] brings one up, [`hub`] is what its cables are plugged into. [`ask`] asks a lab that
 //! runs how it is, and [`capture`] keeps its packets.
+//! A node that boots Talos itself is a [`guest`], a virtual machine on the same cables; [`accelerator`] is what runs its code, and [`monitor`]
+//! the way to it.
 //! Where the kernel cannot do what a lab needs, the same happens in a virtual machine ([`vm`]).
+//! [`nodes`] are something else: machines simulated by their API alone.
 //!
 //! A lab is put to the test by a [`trial`]: a [`fault`] is something that fails, a [`probe`] sends packets all the while, and
 //! [`observed`] is what is to be seen.
 
+pub(crate) mod accelerator;
 pub(crate) mod ask;
 pub(crate) mod build;
 pub(crate) mod capture;
 pub(crate) mod fault;
+pub(crate) mod guest;
 pub(crate) mod health;
 pub(crate) mod here;
 pub(crate) mod hold;
 pub(crate) mod hub;
 pub(crate) mod machine;
+pub(crate) mod monitor;
 pub(crate) mod mounts;
+pub(crate) mod nodes;
 pub(crate) mod observed;
 pub(crate) mod place;
 pub(crate) mod probe;

@@ -15,6 +15,7 @@ pub mod here;
 pub mod kernel;
 pub mod kit;
 pub mod needs;
+pub mod nodes;
 pub mod outage;
 pub mod pcap;
 pub mod report;

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use ichor_core::lab::scene::Part;
 
 use super::Which;
 use crate::lab::Lab;
+use crate::lab::machine::CLIENT;
 
 /// Run a command in a machine of a lab: a node, a router, or the host outside
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,16 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
-    let mut command = lab.enter(lab.machine(&args.machine)?);
+    let nth = lab.machine(&args.machine)?;
+    if matches!(lab.scene().machines[nth].part, Part::Guest(_)) {
+        bail!(
+            "{name} is a virtual machine with Talos, and no command runs in it; its console is in {}, and talosctl reaches it with \
+             `ichor lab exec outside -- talosctl --talosconfig {CLIENT} --nodes ADDRESS`",
+            lab.place.log(&args.machine).display(),
+            name = args.machine
+        );
+    }
+    let mut command = lab.enter(nth);
     let status = command.args(&args.command).status().context("cannot run nsenter")?;
     // A command that a signal ended has no code of its own.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::lab::Place;
-use crate::lab::vm::{self, Accelerator, Wanted};
+use crate::lab::accelerator::Accelerator;
+use crate::lab::vm::{self, Wanted};
 
 /// Run a command inside the virtual machine of a lab, which is booted when it is not there
 #[derive(Debug, clap::Args)]

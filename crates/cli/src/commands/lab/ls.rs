@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let count = |part: fn(&Part) -> bool| {
             scene.map(|scene| scene.machines.iter().filter(|machine| part(&machine.part)).count())
         };
-        let nodes = count(|part| matches!(part, Part::Node { .. }));
+        let nodes = count(|part| matches!(part, Part::Node { .. } | Part::Guest(_)));
         let routers = count(|part| matches!(part, Part::Router { .. }));
         let file = record.as_ref().map(|record| record.file.display().to_string());
         let inside = vm::holds(&place);

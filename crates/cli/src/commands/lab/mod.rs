@@ -4,10 +4,12 @@ mod capture;
 mod cut;
 mod down;
 mod exec;
+mod guests;
 mod heal;
 mod hold;
 mod inside;
 mod ls;
+mod nodes;
 mod serve_console;
 mod status;
 mod test;
@@ -46,6 +48,7 @@ enum Verb {
     Capture(capture::Args),
     Test(test::Args),
     Topology(topology::Args),
+    Nodes(nodes::Args),
     #[command(hide = true)]
     Hold(hold::Args),
     Inside(inside::Args),
@@ -64,6 +67,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Verb::Capture(args) => args.which.or_inside(&args.files(), || capture::run(args)),
         Verb::Test(args) => test::run(args, out),
         Verb::Topology(args) => topology::run(args, out),
+        Verb::Nodes(args) => nodes::run(args, out),
         Verb::Hold(args) => hold::run(args),
         Verb::Inside(args) => inside::run(args),
         Verb::ServeConsole(args) => serve_console::run(args),

@@ -10,19 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::value::Secret;
+use ichor_core::cluster::section::Firmware;
+use ichor_core::cluster::value::{Secret, TalosVersion};
 use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::plan::VmPlan;
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
+use super::guests;
 use super::told::tell;
-use crate::commands::build::{Vault, by_reason};
+use crate::commands::talos::known_release;
+use crate::lab::accelerator::Accelerator;
 use crate::lab::build::{Site, Unsettled};
-use crate::lab::vm::{self, Accelerator, Wanted};
+use crate::lab::guest::Guests;
+use crate::lab::here::Need;
+use crate::lab::vm::{self, Wanted};
 use crate::lab::{Lab, LabError, Place, Record, Taken, here};
 use crate::project::{self, Project};
+use crate::vault::Vault;
 use crate::{report, style};
 
 /// The password of a session whose own cannot be had.
@@ -30,18 +37,19 @@ const PASSWORD: &str = "ichor-lab";
 
 /// How long sessions may take to come up.
 const PATIENCE: Duration = Duration::from_secs(90);
+const GUEST_PATIENCE: Duration = Duration::from_mins(5);
 const EMULATED_PATIENCE: Duration = Duration::from_mins(10);
 
 /// Bring the fabric of a cluster up on this machine
 ///
 /// Where the kernel has no VRFs and the cluster needs them, and for whoever is not root, it runs in a virtual machine. Waits
 /// until every session that shall come up is established, and tells what is other here than the file says. A lab that
-/// does not come up leaves nothing behind.
+/// does not come up leaves nothing behind. With --image, nodes are virtual machines that boot Talos.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0 every session that shall be is established, 1 some are not, 2 it could not be built.\n\n\
                         Examples:\n  ichor lab up\n  ichor lab up examples/namespace/ichor.yaml --name second\n  \
-                        ichor lab up --root /srv/trixie"
+                        ichor lab up --root /srv/trixie\n  ichor lab up --image nocloud-amd64.iso --talos v1.13.9"
 )]
 pub(crate) struct Args {
     /// Cluster file
@@ -56,10 +64,16 @@ pub(crate) struct Args {
     /// The agent of the nodes; `ichor-agent` beside this program when left out
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
-    /// Seconds that sessions may take to come up; 90 when left out, and 600 on an emulated processor
+    /// Seconds that sessions may take to come up; when left out 90, of virtual machines 300, and 600 on an emulated processor
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// What runs the code of a virtual machine, where one is needed
+    /// CD of Talos that nodes boot, each as a virtual machine with what `ichor build` makes for it
+    #[arg(long, value_name = "ISO", requires = "talos")]
+    image: Option<PathBuf>,
+    /// Talos release of the image
+    #[arg(long, value_name = "VERSION", requires = "image", value_parser = known_release)]
+    talos: Option<TalosVersion>,
+    /// What runs the code of virtual machines, where there are any
     #[arg(long)]
     accel: Option<Accelerator>,
     /// End a lab of this name that runs already
@@ -74,8 +88,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn patience(&self) -> Duration {
-        self.timeout.map_or(if vm::is_emulated() { EMULATED_PATIENCE } else { PATIENCE }, Duration::from_secs)
+    fn patience(&self, record: &Record) -> Duration {
+        let usual = match record {
+            Record { emulated: true, .. } => EMULATED_PATIENCE,
+            Record { guests: Some(_), .. } => GUEST_PATIENCE,
+            _ => PATIENCE,
+        };
+        self.timeout.map_or(usual, Duration::from_secs)
     }
 }
 
@@ -92,9 +111,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         bail!("no node of {} routes: there is no fabric to bring up", args.file.display());
     }
     let root = args.root.as_deref().map(fs::canonicalize).transpose().context("--root")?;
-    here::judge(&project.plan, &subject.network, root.as_deref())?;
+    let image = image(args, &project, &subject)?;
+    here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
     let here = here::look(root.as_deref());
-    let scene = match scene(&project, &subject, &here) {
+    let scene = match scene(&project, &subject, &here, image.is_some()) {
         Ok(scene) => scene,
         Err(errors) => return Ok(unrenderable(&errors)),
     };
@@ -104,19 +124,24 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         place.end()?;
     }
     if !vm::is_here() && (!geteuid().is_root() || (scene.needs_vrf() && !here.vrf)) {
+        if image.is_some() {
+            bail!("with --image a lab needs root, and a kernel with VRFs where the cluster has them");
+        }
         let wanted = Wanted { machines: scene.machines.len(), accelerator: args.accel, keep: args.keep };
         return vm::hand_over_all(&place, Some(wanted), &[]);
     }
-    let record = record(args, &project, scene, here, root)?;
+    let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
+    let record = record(args, &project, scene, here, root, guests)?;
+    let patience = args.patience(&record);
     let Some(taken) = place.clone().take()? else { return unchanged(&place, &record, args.json, out) };
-    let built = build(args, taken, record, out);
+    let built = build(args, &project, taken, record, out);
     if !args.keep && !matches!(built, Ok(None)) {
         place.end()?;
     }
     Ok(match built? {
         None => ExitCode::SUCCESS,
         Some(unsettled) => {
-            style::say(&format!("after {} s {unsettled}", args.patience().as_secs()));
+            style::say(&format!("after {} s {unsettled}", patience.as_secs()));
             ExitCode::from(1)
         }
     })
@@ -125,12 +150,17 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 /// Builds a lab and tells what came of it; what is not as it shall be, where the time was too short.
 fn build(
     args: &Args,
+    project: &Project,
     taken: Taken,
     record: Record,
     out: &mut dyn Write,
 ) -> anyhow::Result<Option<Unsettled>> {
+    if record.guests.is_some() {
+        guests::write(&taken.place, project, &record.scene)?;
+    }
+    let patience = args.patience(&record);
     let mut site = Site::begin(taken, record, args.keep)?;
-    let unsettled = site.settle(args.patience())?;
+    let unsettled = site.settle(patience)?;
     tell(&site.lab, args.json, out)?;
     if unsettled.is_none() {
         site.stay()?;
@@ -138,15 +168,46 @@ fn build(
     Ok(unsettled)
 }
 
-fn unrenderable(errors: &[RenderError]) -> ExitCode {
-    for (reason, places) in by_reason(errors) {
-        let (colour, end) = (style::ERROR, style::ERROR.render_reset());
-        style::say(&format!("{colour}error:{end} {}: {reason}", places.join(", ")));
+/// The image that nodes boot, with its release, if they can.
+fn image(
+    args: &Args,
+    project: &Project,
+    subject: &Subject,
+) -> anyhow::Result<Option<(PathBuf, TalosVersion)>> {
+    let (Some(image), Some(talos)) = (&args.image, &args.talos) else { return Ok(None) };
+    let nodes: Vec<_> = subject.network.nodes.iter().map(|model| &project.plan.nodes[model.nth]).collect();
+    Ok(Some((guests::judge(image, talos, &nodes)?, talos.clone())))
+}
+
+/// The programs that it takes.
+fn needs(project: &Project, subject: &Subject, guests: bool) -> Vec<Need> {
+    if !guests {
+        return here::needs(&project.plan, &subject.network);
     }
+    let uefi = |vm: &VmPlan| vm.firmware.value == Firmware::Ovmf;
+    here::needs_of_guests(project.plan.nodes.iter().filter_map(|node| node.vm.as_deref()).any(uefi))
+}
+
+/// What virtual machines boot, and what runs their code.
+fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<Guests> {
+    let accelerator = match args.accel {
+        Some(accelerator) => accelerator,
+        None => Accelerator::best().context("cannot try KVM")?,
+    };
+    if accelerator == Accelerator::Tcg {
+        let note = "the virtual machines run on an emulated processor: all is slow, and times say nothing";
+        style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
+    }
+    Ok(Guests { image, talos: talos.to_string(), accelerator })
+}
+
+fn unrenderable(errors: &[RenderError]) -> ExitCode {
+    // Nobody listening is no error.
+    let _ = report::unrendered(&mut anstream::stderr(), errors);
     ExitCode::from(1)
 }
 
-fn scene(project: &Project, subject: &Subject, here: &Here) -> Result<Scene, Vec<RenderError>> {
+fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<RenderError>> {
     let vault = Vault::new(project.name());
     let unknown = AtomicBool::new(false);
     // Both ends of a session are here: whatever they agree on will do.
@@ -163,6 +224,7 @@ fn scene(project: &Project, subject: &Subject, here: &Here) -> Result<Scene, Vec
         attachments: project.attachments(),
         secret: &secret,
         here,
+        guests,
     })?;
     if unknown.load(Ordering::Relaxed) {
         scene
@@ -178,7 +240,9 @@ fn record(
     scene: Scene,
     here: Here,
     root: Option<PathBuf>,
+    guests: Option<Guests>,
 ) -> anyhow::Result<Record> {
+    let is_emulated = |guests: &Guests| guests.accelerator == Accelerator::Tcg;
     Ok(Record {
         scene,
         here,
@@ -186,7 +250,8 @@ fn record(
         agent: agent(args.agent.as_deref())?,
         file: fs::canonicalize(&args.file).with_context(|| args.file.display().to_string())?,
         sources: digests(project),
-        emulated: vm::is_emulated(),
+        emulated: vm::is_emulated() || guests.as_ref().is_some_and(is_emulated),
+        guests,
         hub: 0,
         machines: Vec::new(),
         took: None,
@@ -214,6 +279,7 @@ fn unchanged(place: &Place, wanted: &Record, json: bool, out: &mut dyn Write) ->
     let same = lab.record.scene == wanted.scene
         && lab.record.root == wanted.root
         && lab.record.agent == wanted.agent
+        && lab.record.guests == wanted.guests
         && lab.record.took.is_some();
     if !same {
         return Err(LabError::Runs(place.name().to_owned()).into());

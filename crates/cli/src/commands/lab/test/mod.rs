@@ -65,6 +65,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         return vm::hand_over_all(&place, None, &files);
     }
     let lab = Lab::open(Some(place.name()))?;
+    if lab.record.guests.is_some() {
+        bail!(
+            "the nodes of {} are virtual machines, into which nobody sees; a lab without --image can be tested",
+            place.name()
+        );
+    }
     let project = match project::open(&lab.record.file)? {
         Ok(project) => project,
         Err(refused) => return refused.report(&lab.record.file, out),

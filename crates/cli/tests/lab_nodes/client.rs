@@ -1,0 +1,181 @@
+//! A client of Talos' API as small as can be, so that what the simulator says is not judged by ichor's own.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use ichor_core::talos::api::PORT;
+use ichor_core::talos::secrets::{Pair, Pem};
+use prost::Message;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::client::Grpc;
+use tonic::codegen::http::Uri;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+/// By what somebody comes to a node.
+#[derive(Clone)]
+pub enum Key {
+    /// Nothing, and whoever answers is believed.
+    None,
+    /// A certificate, and only who has one of the authority is believed.
+    Certificate(Arc<(Pem, Pair)>),
+}
+
+/// A connection.
+pub struct Client(Grpc<Channel>);
+
+impl Client {
+    /// Connects to a node, or says why not.
+    pub async fn connect(address: IpAddr, key: &Key) -> Result<Self, String> {
+        let config = Arc::new(config(key));
+        let connector = Connector { address: SocketAddr::new(address, PORT), config };
+        let endpoint = Endpoint::from_static("http://node").connect_timeout(Duration::from_secs(5));
+        let channel = endpoint.connect_with_connector(connector).await;
+        channel.map(|channel| Self(Grpc::new(channel))).map_err(|error| format!("{error:?}"))
+    }
+
+    /// A call with one answer.
+    pub async fn call<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, Status>
+    where
+        Q: Message + Default + 'static,
+        A: Message + Default + 'static,
+    {
+        self.0.ready().await.map_err(|error| Status::unavailable(format!("{error:?}")))?;
+        let path = PathAndQuery::from_static(path);
+        let answer = self.0.unary(Request::new(request), path, ProstCodec::<Q, A>::default()).await;
+        answer.map(tonic::Response::into_inner)
+    }
+
+    /// A call whose answer comes in pieces.
+    pub async fn stream<Q, A>(&mut self, path: &'static str, request: Q) -> Result<Streaming<A>, Status>
+    where
+        Q: Message + Default + 'static,
+        A: Message + Default + 'static,
+    {
+        self.0.ready().await.map_err(|error| Status::unavailable(format!("{error:?}")))?;
+        let path = PathAndQuery::from_static(path);
+        let answer =
+            self.0.server_streaming(Request::new(request), path, ProstCodec::<Q, A>::default()).await;
+        answer.map(tonic::Response::into_inner)
+    }
+
+    /// All pieces of an answer.
+    pub async fn all<Q, A>(&mut self, path: &'static str, request: Q) -> Result<Vec<A>, Status>
+    where
+        Q: Message + Default + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut stream = self.stream(path, request).await?;
+        let mut all = Vec::new();
+        while let Some(piece) = stream.message().await? {
+            all.push(piece);
+        }
+        Ok(all)
+    }
+}
+
+#[derive(Clone)]
+struct Connector {
+    address: SocketAddr,
+    config: Arc<ClientConfig>,
+}
+
+impl tower_service::Service<Uri> for Connector {
+    type Response = TokioIo<tokio_rustls::client::TlsStream<TcpStream>>;
+    type Error = std::io::Error;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let (address, config) = (self.address, Arc::clone(&self.config));
+        Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            let name = ServerName::from(address.ip());
+            Ok(TokioIo::new(TlsConnector::from(config).connect(name, stream).await?))
+        })
+    }
+}
+
+fn config(key: &Key) -> ClientConfig {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous();
+    let mut config = match key {
+        Key::None => {
+            builder.with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
+        }
+        Key::Certificate(known) => {
+            let (authority, pair) = known.as_ref();
+            let mut roots = RootCertStore::empty();
+            roots.add(der(authority)).unwrap();
+            let judge =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+            let key = pair.key.block().unwrap();
+            assert_eq!(key.0, "ED25519 PRIVATE KEY");
+            builder
+                .with_custom_certificate_verifier(judge)
+                .with_client_auth_cert(vec![der(&pair.crt)], PrivateKeyDer::Pkcs8(key.1.into()))
+                .unwrap()
+        }
+    };
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    config
+}
+
+fn der(pem: &Pem) -> CertificateDer<'static> {
+    CertificateDer::from(pem.block().unwrap().1)
+}
+
+/// Believes everybody.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,219 @@
+//! Simulated nodes in a folder of their own, that end with the test.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ichor_core::lab::nodes::scenario::{Place, Scenario};
+use ichor_core::talos::api::machine::{
+    ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, BootstrapRequest, PlainResponse,
+};
+use ichor_core::talos::api::{cosi, method};
+use ichor_core::talos::secrets::{Bundle, Pair, Pem, client_certificate, read_admin};
+use serde_json::Value;
+use tempfile::TempDir;
+use tonic::{Code, Status};
+
+use super::client::{Client, Key};
+use super::common::{Run, ichor};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Delays by which a cluster is up in a moment.
+const QUICK: &str = "--install 20ms --boot 20ms --start 10ms";
+
+/// Nodes that run.
+pub struct Simulator {
+    folder: TempDir,
+    /// The number of their network.
+    pub id: u8,
+    /// The nodes.
+    pub places: Vec<Place>,
+    /// The secrets of their cluster.
+    pub bundle: Bundle,
+}
+
+impl Simulator {
+    /// Starts nodes in the background, with more words on the command line.
+    pub fn start(nodes: u32, words: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let run = ichor(folder.path(), &format!("lab nodes {nodes} -o lab {QUICK} --detach {words}"));
+        assert_eq!(run.code, 0, "{}", run.all());
+        let file = fs::read_to_string(folder.path().join("lab/ichor.yaml")).unwrap();
+        let id = file.split("id: ").nth(1).and_then(|rest| rest.split(',').next()).unwrap().parse().unwrap();
+        let bundle =
+            Bundle::read(&fs::read_to_string(folder.path().join("lab/secrets.yaml")).unwrap()).unwrap();
+        let talos = ichor_core::cluster::value::TalosVersion::parse("v1.13.9").unwrap();
+        let places = Scenario { name: String::new(), id, nodes, talos }.places().collect();
+        Self { folder, id, places, bundle }
+    }
+
+    /// The folder of the cluster.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().join("lab")
+    }
+
+    /// A word to the nodes.
+    pub fn tell(&self, words: &str) -> Run {
+        ichor(&self.folder(), &format!("lab nodes {words}"))
+    }
+
+    /// How the nodes are.
+    pub fn status(&self) -> Value {
+        self.tell("status --json").json()
+    }
+
+    /// The lines of the journal.
+    pub fn journal(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder().join("simulator/journal.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Where a node is before it is configured.
+    pub fn leased(&self, nth: usize) -> IpAddr {
+        self.places[nth].leased.into()
+    }
+
+    /// Where it is afterwards.
+    pub fn fixed(&self, nth: usize) -> IpAddr {
+        let [_, _, high, low] = self.places[nth].index.to_be_bytes();
+        IpAddr::from([127, self.id, high, low])
+    }
+
+    /// The address of the API.
+    pub fn vip(&self) -> IpAddr {
+        IpAddr::from([127, self.id, 127, 1])
+    }
+
+    /// The key of the administrator.
+    pub fn admin(&self) -> Key {
+        let text = fs::read_to_string(self.folder().join("admin.yaml")).unwrap();
+        Self::key(&self.bundle.os.crt, read_admin(&text).unwrap())
+    }
+
+    /// A key with a role.
+    pub fn with_role(&self, role: &str) -> Key {
+        let now = ichor_core::moment::Moment::parse("2026-01-01T00:00:00Z").unwrap();
+        let life = Duration::from_hours(24 * 3650);
+        let pair = client_certificate(&self.bundle.os, &[role], &mut rand_core::OsRng, now, life).unwrap();
+        Self::key(&self.bundle.os.crt, pair)
+    }
+
+    /// The key of the administrator of other nodes, who believes ours.
+    pub fn known_by(&self, other: &Self) -> Key {
+        let Key::Certificate(theirs) = other.admin() else { unreachable!("it has a certificate") };
+        Self::key(&self.bundle.os.crt, theirs.1.clone())
+    }
+
+    fn key(authority: &Pem, pair: Pair) -> Key {
+        Key::Certificate(Arc::new((authority.clone(), pair)))
+    }
+
+    /// The configurations of all nodes, as `ichor build` writes them.
+    pub fn build(&self) {
+        let run = ichor(&self.folder(), "build");
+        assert_eq!(run.code, 0, "{}", run.all());
+    }
+
+    /// The configuration of a node.
+    pub fn config(&self, nth: usize) -> Vec<u8> {
+        let path = Path::new("build/simulated/nodes").join(&self.places[nth].name).join("machine.yaml");
+        fs::read(self.folder().join(path)).unwrap()
+    }
+
+    /// Connects as soon as somebody answers.
+    pub async fn reach(&self, address: IpAddr, key: &Key) -> Client {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match Client::connect(address, key).await {
+                Ok(client) => return client,
+                Err(error) => assert!(Instant::now() < until, "{address}: {error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Gives a node its configuration.
+    pub async fn apply(&self, nth: usize) {
+        let answer = self.try_apply(nth, self.config(nth), false).await.unwrap();
+        assert_eq!(answer.messages[0].mode, ApplyMode::NoReboot as i32);
+    }
+
+    /// Gives a node that waits for it a configuration, and tells what it says.
+    pub async fn try_apply(
+        &self,
+        nth: usize,
+        data: Vec<u8>,
+        dry_run: bool,
+    ) -> Result<ApplyConfigurationResponse, Status> {
+        let request =
+            ApplyConfigurationRequest { data, mode: ApplyMode::Auto as i32, dry_run, try_mode_timeout: None };
+        self.reach(self.leased(nth), &Key::None).await.call(method::APPLY_CONFIGURATION, request).await
+    }
+
+    /// Bootstraps as soon as the node takes it.
+    pub async fn bootstrap(&self, nth: usize) {
+        let mut client = self.reach(self.fixed(nth), &self.admin()).await;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match client.call::<_, PlainResponse>(method::BOOTSTRAP, BootstrapRequest::default()).await {
+                Ok(_) => return,
+                Err(status) => {
+                    assert_eq!(status.code(), Code::FailedPrecondition, "{status:?}");
+                    assert_eq!(status.message(), "bootstrap is not available yet");
+                }
+            }
+            assert!(Instant::now() < until);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// From machines that wait to a cluster that runs.
+    pub async fn bring_up(&self) {
+        self.build();
+        for nth in 0..self.places.len() {
+            self.apply(nth).await;
+        }
+        self.bootstrap(0).await;
+        self.wait_for(|status| {
+            status["nodes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|node| node["stage"] == "running" && node["ready"] == true)
+        })
+        .await;
+    }
+
+    /// Waits for something to be so.
+    pub async fn wait_for(&self, so: impl Fn(&Value) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status();
+            if so(&status) {
+                return;
+            }
+            assert!(Instant::now() < until, "{status:#}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The YAML of a resource.
+    pub async fn resource(&self, client: &mut Client, namespace: &str, kind: &str, id: &str) -> String {
+        let request =
+            cosi::GetRequest { namespace: namespace.to_owned(), r#type: kind.to_owned(), id: id.to_owned() };
+        let answer: cosi::GetResponse = client.call(method::STATE_GET, request).await.unwrap();
+        answer.resource.unwrap().spec.unwrap().yaml_spec
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        let run = self.tell("stop");
+        if !std::thread::panicking() {
+            assert_eq!(run.code, 0, "{}", run.all());
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What a simulated node does wrong on purpose.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::duration;
+
+/// How long an answer is kept back where nobody says.
+const SLOW: Duration = Duration::from_secs(2);
+/// How much longer a reboot takes where nobody says.
+const LATE: Duration = Duration::from_secs(30);
+
+/// A fault of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Every answer is kept back for this long.
+    Slow(Duration),
+    /// The connection is cut after the first piece of a stream, this many times.
+    ResetMidStream(u32),
+    /// A reboot takes this much longer.
+    LateReboot(Duration),
+    /// Every configuration is refused with these words.
+    RefuseConfig(String),
+    /// The etcd that the node belongs to has no leader.
+    LoseQuorum,
+    /// Ports and firmware are those of another machine.
+    OtherIdentity,
+    /// The machine belongs to another cluster already.
+    OtherCa,
+    /// The clock is not in sync; where a time is given, it is that much ahead.
+    ClockSkew(Duration),
+    /// The first port has no carrier.
+    NoCarrier,
+    /// Services of extensions wait for something.
+    ServiceWaits,
+    /// No session with a router comes up.
+    SessionDown,
+    /// A new release does not come up: the machine boots what it ran before.
+    FallBack,
+    /// Every installer fails.
+    FailInstall,
+    /// A disruption budget keeps the node's pods where they are.
+    KeepPods,
+}
+
+impl Fault {
+    /// The words of all faults, as they are typed.
+    pub const KINDS: [&str; 14] = [
+        "slow",
+        "reset-mid-stream",
+        "late-reboot",
+        "refuse-config",
+        "lose-quorum",
+        "other-identity",
+        "other-ca",
+        "clock-skew",
+        "no-carrier",
+        "service-waits",
+        "session-down",
+        "fall-back",
+        "fail-install",
+        "keep-pods",
+    ];
+
+    /// Its word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Slow(_) => "slow",
+            Self::ResetMidStream(_) => "reset-mid-stream",
+            Self::LateReboot(_) => "late-reboot",
+            Self::RefuseConfig(_) => "refuse-config",
+            Self::LoseQuorum => "lose-quorum",
+            Self::OtherIdentity => "other-identity",
+            Self::OtherCa => "other-ca",
+            Self::ClockSkew(_) => "clock-skew",
+            Self::NoCarrier => "no-carrier",
+            Self::ServiceWaits => "service-waits",
+            Self::SessionDown => "session-down",
+            Self::FallBack => "fall-back",
+            Self::FailInstall => "fail-install",
+            Self::KeepPods => "keep-pods",
+        }
+    }
+
+    /// Reads `NODE:KIND[:PARAM]`.
+    pub fn parse(text: &str) -> Result<(String, Self), String> {
+        let mut parts = text.splitn(3, ':');
+        let (node, kind, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+        let Some(kind) = kind.filter(|_| !node.is_empty()) else {
+            return Err(format!(
+                "`{text}` is not a fault; want NODE:KIND or NODE:KIND:PARAM, such as cp1:slow:3s"
+            ));
+        };
+        let time = |usual: Duration| match more {
+            None => Ok(usual),
+            Some(text) => duration::parse(text)
+                .ok_or_else(|| format!("`{text}` is not a time for `{kind}`; want one such as 500ms or 3s")),
+        };
+        let bare = |fault: Self| match more {
+            None => Ok(fault),
+            Some(more) => Err(format!("`{kind}` takes nothing behind it, and `{more}` is there")),
+        };
+        let fault = match kind {
+            "slow" => Self::Slow(time(SLOW)?),
+            "late-reboot" => Self::LateReboot(time(LATE)?),
+            "clock-skew" => Self::ClockSkew(time(Duration::ZERO)?),
+            "reset-mid-stream" => {
+                let wrong = |_| format!("`{}` is not a number of times", more.unwrap_or_default());
+                Self::ResetMidStream(more.unwrap_or("1").parse().map_err(wrong)?)
+            }
+            "refuse-config" => Self::RefuseConfig(more.unwrap_or("refused by the simulator").to_owned()),
+            "lose-quorum" => bare(Self::LoseQuorum)?,
+            "other-identity" => bare(Self::OtherIdentity)?,
+            "other-ca" => bare(Self::OtherCa)?,
+            "no-carrier" => bare(Self::NoCarrier)?,
+            "service-waits" => bare(Self::ServiceWaits)?,
+            "session-down" => bare(Self::SessionDown)?,
+            "fall-back" => bare(Self::FallBack)?,
+            "fail-install" => bare(Self::FailInstall)?,
+            "keep-pods" => bare(Self::KeepPods)?,
+            _ => return Err(format!("`{kind}` is no fault; want one of {}", Self::KINDS.join(", "))),
+        };
+        Ok((node.to_owned(), fault))
+    }
+}
+
+/// As it is typed behind the name of a node.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            Self::Slow(time) | Self::LateReboot(time) | Self::ClockSkew(time) => {
+                write!(f, ":{}ms", time.as_millis())
+            }
+            Self::ResetMidStream(times) => write!(f, ":{times}"),
+            Self::RefuseConfig(words) => write!(f, ":{words}"),
+            Self::LoseQuorum
+            | Self::OtherIdentity
+            | Self::OtherCa
+            | Self::NoCarrier
+            | Self::ServiceWaits
+            | Self::SessionDown
+            | Self::FallBack
+            | Self::FailInstall
+            | Self::KeepPods => Ok(()),
+        }
+    }
+}
+
+/// The faults of one node, one of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(BTreeMap<&'static str, Fault>);
+
+impl Faults {
+    /// Adds one, in the place of one of its kind.
+    pub fn add(&mut self, fault: Fault) {
+        self.0.insert(fault.kind(), fault);
+    }
+
+    /// Takes away one kind, or all; whether there was anything.
+    pub fn heal(&mut self, kind: Option<&str>) -> bool {
+        let before = self.0.len();
+        self.0.retain(|found, _| kind.is_some_and(|kind| kind != *found));
+        before != self.0.len()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Fault> {
+        self.0.values()
+    }
+
+    /// How long every answer is kept back.
+    pub fn slow(&self) -> Option<Duration> {
+        self.0.get("slow").and_then(|fault| if let Fault::Slow(time) = fault { Some(*time) } else { None })
+    }
+
+    /// How much longer a reboot takes.
+    pub fn late(&self) -> Duration {
+        match self.0.get("late-reboot") {
+            Some(Fault::LateReboot(time)) => *time,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// With what words configurations are refused.
+    pub fn refusal(&self) -> Option<&str> {
+        match self.0.get("refuse-config") {
+            Some(Fault::RefuseConfig(words)) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// How far the clock is ahead, where it is not in sync.
+    pub fn skew(&self) -> Option<Duration> {
+        match self.0.get("clock-skew") {
+            Some(Fault::ClockSkew(time)) => Some(*time),
+            _ => None,
+        }
+    }
+
+    /// Whether there is one of this kind.
+    pub fn has(&self, kind: &str) -> bool {
+        self.0.contains_key(kind)
+    }
+
+    /// Whether a stream is to be cut now; one time less from then on.
+    pub fn cut(&mut self) -> bool {
+        let Some(Fault::ResetMidStream(times)) = self.0.get_mut("reset-mid-stream") else { return false };
+        *times = times.saturating_sub(1);
+        if *times == 0 {
+            self.0.remove("reset-mid-stream");
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_read_as_they_are_typed() {
+        let read = |text| Fault::parse(text);
+        let seconds = Duration::from_secs;
+
+        assert_eq!(read("cp1:slow"), Ok(("cp1".to_owned(), Fault::Slow(SLOW))));
+        assert_eq!(read("cp1:slow:3s"), Ok(("cp1".to_owned(), Fault::Slow(seconds(3)))));
+        assert_eq!(read("a:reset-mid-stream:2"), Ok(("a".to_owned(), Fault::ResetMidStream(2))));
+        assert_eq!(read("a:clock-skew"), Ok(("a".to_owned(), Fault::ClockSkew(Duration::ZERO))));
+        let words = Fault::RefuseConfig("no: not this".to_owned());
+        assert_eq!(read("a:refuse-config:no: not this"), Ok(("a".to_owned(), words)));
+        for kind in Fault::KINDS {
+            let fault = Fault::parse(&format!("a:{kind}")).unwrap().1;
+            assert_eq!(fault.kind(), kind);
+            assert_eq!(Fault::parse(&format!("a:{fault}")).unwrap().1, fault);
+        }
+    }
+
+    #[test]
+    fn what_is_no_fault_is_told_with_what_would_be() {
+        let said = |text| Fault::parse(text).unwrap_err();
+
+        assert!(said("cp1").contains("NODE:KIND"));
+        assert!(said(":slow").contains("NODE:KIND"));
+        assert!(said("cp1:slwo").contains("slow, reset-mid-stream"));
+        assert!(said("cp1:slow:x").contains("500ms"));
+        assert!(said("cp1:other-ca:x").contains("nothing behind it"));
+        assert!(said("cp1:reset-mid-stream:x").contains("number"));
+    }
+
+    #[test]
+    fn a_stream_is_cut_as_often_as_was_said_and_faults_are_healed() {
+        let mut faults = Faults::default();
+        faults.add(Fault::ResetMidStream(2));
+        faults.add(Fault::LoseQuorum);
+
+        assert_eq!([faults.cut(), faults.cut(), faults.cut()], [true, true, false]);
+        assert!(faults.heal(Some("lose-quorum")));
+        assert!(!faults.heal(None));
+    }
+}

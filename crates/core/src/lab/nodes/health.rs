@@ -1,0 +1,208 @@
+//! The checks of `HealthCheck`, in Talos' order and words.
+
+use super::etcd::Etcd;
+use super::fleet::Fleet;
+use super::machine::{Phase, Unit};
+
+type Look = fn(&Fleet, &Nodes) -> Result<(), Waits>;
+
+/// One of the checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// What is waited for.
+    pub name: &'static str,
+    /// None where it always holds: what it asks about is not simulated.
+    look: Option<Look>,
+}
+
+/// Why a check waits; or that it does not apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Not yet, and why.
+    For(String),
+    /// There is nothing of that kind in this cluster.
+    Skipped,
+}
+
+/// The nodes of a cluster as a health check sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// The machine that is asked.
+    asked: usize,
+    control_planes: Vec<usize>,
+    workers: Vec<usize>,
+}
+
+impl Nodes {
+    fn all(&self) -> impl Iterator<Item = usize> {
+        self.control_planes.iter().chain(&self.workers).copied()
+    }
+}
+
+impl Check {
+    /// Whether it holds; why not, where it does not.
+    pub fn look(&self, fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+        self.look.map_or(Ok(()), |look| look(fleet, nodes))
+    }
+
+    /// All of them, in order.
+    pub const ALL: [Self; 16] = [
+        Self { name: "etcd to be healthy", look: Some(etcd_healthy) },
+        Self { name: "etcd members to be consistent across nodes", look: Some(etcd_consistent) },
+        Self { name: "etcd members to be control plane nodes", look: Some(etcd_complete) },
+        Self { name: "apid to be ready", look: Some(apid) },
+        Self { name: "all nodes memory sizes", look: None },
+        Self { name: "all nodes disk sizes", look: None },
+        Self { name: "no diagnostics", look: None },
+        Self { name: "kubelet to be healthy", look: Some(kubelet) },
+        Self { name: "all nodes to finish boot sequence", look: Some(booted) },
+        Self { name: "all k8s nodes to report", look: Some(reported) },
+        Self { name: "all control plane static pods to be running", look: Some(static_pods) },
+        Self { name: "all control plane components to be ready", look: Some(static_pods) },
+        Self { name: "all k8s nodes to report ready", look: Some(ready) },
+        Self { name: "kube-proxy to report ready", look: None },
+        Self { name: "coredns to report ready", look: Some(ready) },
+        Self { name: "all k8s nodes to report schedulable", look: Some(schedulable) },
+    ];
+}
+
+fn wait(reason: impl Into<String>) -> Result<(), Waits> {
+    Err(Waits::For(reason.into()))
+}
+
+fn etcd<'f>(fleet: &'f Fleet, nodes: &Nodes) -> Result<&'f Etcd, Waits> {
+    fleet.cluster_etcd(nodes.asked).ok_or_else(|| Waits::For("etcd is not bootstrapped".to_owned()))
+}
+
+fn listed(fleet: &Fleet, names: &[usize]) -> String {
+    let names: Vec<_> = names.iter().map(|nth| fleet.address(*nth)).collect();
+    names.join(", ")
+}
+
+/// Waits for the nodes that are not as they shall be.
+fn each(
+    fleet: &Fleet,
+    nodes: impl Iterator<Item = usize>,
+    words: &str,
+    good: impl Fn(usize) -> bool,
+) -> Result<(), Waits> {
+    let bad: Vec<_> = nodes.filter(|nth| !good(*nth)).collect();
+    if bad.is_empty() { Ok(()) } else { wait(format!("{}: {words}", listed(fleet, &bad))) }
+}
+
+fn etcd_healthy(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let control_planes = nodes.control_planes.iter().copied();
+    let up = |nth: usize| fleet.machines[nth].units.etcd == Unit::Up && is_up(fleet, nth);
+    each(fleet, control_planes, "service \"etcd\" not in expected state \"Running\"", up)?;
+    if fleet.has_quorum(etcd(fleet, nodes)?) { Ok(()) } else { wait("etcdserver: no leader") }
+}
+
+fn etcd_consistent(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let first = fleet.machines[nodes.asked].disk.as_ref().and_then(|disk| disk.etcd);
+    let same = |nth: usize| fleet.machines[nth].disk.as_ref().and_then(|disk| disk.etcd) == first;
+    each(fleet, nodes.control_planes.iter().copied(), "etcd member ids mismatch", same)
+}
+
+fn etcd_complete(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let etcd = etcd(fleet, nodes)?;
+    let is_member = |nth: usize| etcd.member(nth).is_some_and(|member| !member.learner);
+    each(fleet, nodes.control_planes.iter().copied(), "not a member of etcd", is_member)?;
+    let strangers: Vec<_> = etcd
+        .members
+        .iter()
+        .filter(|member| !nodes.control_planes.contains(&member.machine))
+        .map(|member| member.address.clone())
+        .collect();
+    if strangers.is_empty() {
+        Ok(())
+    } else {
+        wait(format!("mismatch between etcd member and control plane nodes: {}", strangers.join(", ")))
+    }
+}
+
+fn is_up(fleet: &Fleet, nth: usize) -> bool {
+    fleet.machines[nth].phase == Phase::Up
+}
+
+fn apid(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    each(fleet, nodes.all(), "connection refused", |nth| is_up(fleet, nth))
+}
+
+fn kubelet(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let healthy = |nth: usize| is_up(fleet, nth) && fleet.machines[nth].units.kubelet == Unit::Up;
+    each(fleet, nodes.all(), "service \"kubelet\" is not healthy", healthy)
+}
+
+fn booted(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    each(fleet, nodes.all(), "boot sequence is not finished", |nth| fleet.machines[nth].booted)
+}
+
+fn reported(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let etcd = etcd(fleet, nodes)?;
+    each(fleet, nodes.all(), "node is not registered", |nth| {
+        etcd.nodes.contains_key(&fleet.machines[nth].hostname())
+    })
+}
+
+fn static_pods(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let up = |nth: usize| fleet.machines[nth].units.api == Unit::Up;
+    each(fleet, nodes.control_planes.iter().copied(), "kube-apiserver is not running", up)
+}
+
+fn ready(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let etcd = etcd(fleet, nodes)?;
+    let has_network = nodes
+        .control_planes
+        .iter()
+        .any(|nth| fleet.machines[*nth].intent.as_ref().is_some_and(|intent| intent.has_pod_network));
+    if !has_network {
+        return Err(Waits::Skipped);
+    }
+    each(fleet, nodes.all(), "node is not ready", |nth| {
+        let node = etcd.nodes.get(&fleet.machines[nth].hostname());
+        node.is_some_and(|node| fleet.is_kube_node_ready(etcd, node))
+    })
+}
+
+fn schedulable(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    let etcd = etcd(fleet, nodes)?;
+    each(fleet, nodes.workers.iter().copied(), "node is unschedulable", |nth| {
+        let node = etcd.nodes.get(&fleet.machines[nth].hostname());
+        node.is_none_or(|node| !node.unschedulable)
+    })
+}
+
+impl Fleet {
+    /// The nodes that a health check looks at: those that are named by address, else all of the cluster.
+    pub fn health_nodes(&self, nth: usize, control_planes: &[String], workers: &[String]) -> Nodes {
+        let named = |addresses: &[String]| -> Vec<usize> {
+            let is = |nth: usize, text: &String| {
+                let intent = self.machines[nth].disk.as_ref().and_then(|disk| disk.intent.as_ref());
+                let planned = intent.is_some_and(|intent| intent.ips().any(|ip| ip.to_string() == *text));
+                planned || self.machines[nth].addresses().iter().any(|ip| ip.to_string() == *text)
+            };
+            let all = 0..self.machines.len();
+            all.filter(|nth| addresses.iter().any(|address| is(*nth, address))).collect()
+        };
+        if !control_planes.is_empty() || !workers.is_empty() {
+            let (control_planes, workers) = (named(control_planes), named(workers));
+            return Nodes { asked: nth, control_planes, workers };
+        }
+        let (control_planes, workers) =
+            self.cluster_of(nth).into_iter().partition(|nth| self.machines[*nth].is_control_plane());
+        Nodes { asked: nth, control_planes, workers }
+    }
+
+    /// What a health check says before anything else.
+    pub fn discovered(&self, nodes: &Nodes) -> String {
+        let addresses: Vec<_> = nodes.all().map(|nth| format!("\"{}\"", self.address(nth))).collect();
+        format!("discovered nodes: [{}]", addresses.join(" "))
+    }
+
+    /// The first address of a machine, or its name while it has none.
+    pub(super) fn address(&self, nth: usize) -> String {
+        let machine = &self.machines[nth];
+        let first = machine.addresses().first().map(ToString::to_string);
+        first.unwrap_or_else(|| machine.hardware.name.clone())
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a simulated node does not do what it was asked.
+
+use std::fmt;
+
+/// The kind of a refusal, by the numbers gRPC gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Not a thing one can ask for.
+    InvalidArgument = 3,
+    /// It took too long.
+    DeadlineExceeded = 4,
+    /// It is not there.
+    NotFound = 5,
+    /// It is there already.
+    AlreadyExists = 6,
+    /// Whoever asks may not.
+    PermissionDenied = 7,
+    /// Not now.
+    FailedPrecondition = 9,
+    /// Not by this release, or not on this node.
+    Unimplemented = 12,
+    /// What it takes does not answer.
+    Unavailable = 14,
+    /// It went wrong.
+    Unknown = 2,
+}
+
+/// A refusal, in Talos' words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its kind.
+    pub code: Code,
+    /// What is said.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal of a kind.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// A call that only control planes answer.
+    pub(super) fn not_control_plane(call: &str) -> Self {
+        Self::new(Code::Unimplemented, format!("{call} is only available on control plane nodes"))
+    }
+
+    /// A call that this caller may not make.
+    pub fn not_authorized() -> Self {
+        Self::new(Code::PermissionDenied, "not authorized")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,49 @@
+//! What a simulated node says in words: its kernel, its services, its files.
+
+use super::fleet::Fleet;
+use super::machine::{Machine, Phase};
+use super::refusal::{Code, Refusal};
+use super::routing;
+
+impl Fleet {
+    /// What the kernel says, as Talos writes it.
+    pub fn dmesg(&self, nth: usize) -> Vec<String> {
+        let lines = self.machines[nth].said().iter();
+        lines.map(|(at, words)| format!("user: warning: [{}]: {words}", self.moment(*at))).collect()
+    }
+
+    /// The log of a service.
+    pub fn logs(&self, nth: usize, id: &str) -> Result<Vec<String>, Refusal> {
+        let machine = &self.machines[nth];
+        let service = machine.services().into_iter().find(|service| service.id == id);
+        let Some(service) = service else {
+            return Err(Refusal::new(Code::NotFound, format!("log \"{id}\" was not registered")));
+        };
+        let mut lines = vec![format!("{id} is {} (simulated)", service.state.to_lowercase())];
+        let duty = machine.intent.as_ref().and_then(|intent| intent.duties.get(id));
+        let duty = duty.filter(|_| service.is_running() && machine.phase == Phase::Up);
+        let cut = machine.faults.has("session-down");
+        lines.extend(duty.map(|duty| routing::status(duty, &machine.hostname(), self.epoch, cut).line()));
+        Ok(lines)
+    }
+
+    /// A file of the node.
+    pub fn file(&self, nth: usize, path: &str) -> Result<String, Refusal> {
+        let machine = &self.machines[nth];
+        match path {
+            "/proc/sys/kernel/random/boot_id" => Ok(format!("{}\n", boot_id(machine))),
+            "/proc/cmdline" => Ok("talos.platform=metal console=tty0\n".to_owned()),
+            _ => Err(Refusal::new(Code::Unknown, format!("stat {path}: no such file or directory"))),
+        }
+    }
+
+    /// Why a resource is not told.
+    pub fn no_such_resource(&self, kind: &str, id: &str) -> Refusal {
+        Refusal::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
+    }
+}
+
+/// Another one in every run.
+fn boot_id(machine: &Machine) -> String {
+    format!("{}-{:012x}", &machine.hardware.uuid[..23], machine.boots)
+}

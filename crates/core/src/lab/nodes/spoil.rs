@@ -1,0 +1,75 @@
+//! How nodes come to do something wrong, and right again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::Fault;
+use super::fleet::Fleet;
+use super::intent::{Authorities, Intent, key};
+use super::machine::Disk;
+
+impl Fleet {
+    /// Makes a node do something wrong. For a machine of another cluster, `strangers` are the authorities of that.
+    pub fn spoil(&mut self, nth: usize, fault: Fault, strangers: Option<Authorities>, now: Duration) {
+        let machine = &mut self.machines[nth];
+        match (&fault, strangers) {
+            (Fault::OtherIdentity, _) if !machine.faults.has(fault.kind()) => {
+                machine.original = Some(machine.hardware.clone());
+                machine.hardware = machine.hardware.exchanged();
+            }
+            (Fault::OtherCa, Some(strangers)) => {
+                let intent = Some(Arc::new(stranger(strangers)));
+                let release = machine.medium.clone();
+                machine.disk = Some(Disk { intent, ..Disk::new(release) });
+                self.power_off(nth);
+                self.power_on(nth, now);
+            }
+            _ => {}
+        }
+        self.machines[nth].faults.add(fault);
+    }
+
+    /// Takes away what a node does wrong: one kind, or all; whether there was anything.
+    pub fn heal(&mut self, nth: usize, kind: Option<&str>, now: Duration) -> bool {
+        let machine = &mut self.machines[nth];
+        let had = |kind: &str| machine.faults.has(kind);
+        let (identity, ca) = (had("other-identity"), had("other-ca"));
+        let healed = machine.faults.heal(kind);
+        if identity && !machine.faults.has("other-identity") {
+            machine.hardware = machine.original.take().unwrap_or_else(|| machine.hardware.clone());
+        }
+        if ca && !machine.faults.has("other-ca") {
+            machine.disk = None;
+            self.power_off(nth);
+            self.power_on(nth, now);
+        }
+        healed
+    }
+}
+
+/// What a control plane of another cluster runs: no address of its own, and no etcd.
+fn stranger(authorities: Authorities) -> Intent {
+    Intent {
+        text: String::new(),
+        control_plane: true,
+        hostname: Some("stranger".to_owned()),
+        addresses: Vec::new(),
+        vip: None,
+        key: key(&authorities.os.crt),
+        ca: authorities.os.crt.clone(),
+        accepted: Vec::new(),
+        authorities: Some(authorities),
+        sans: Vec::new(),
+        kubernetes_sans: Vec::new(),
+        cluster: "another".to_owned(),
+        endpoint: String::new(),
+        install_disk: None,
+        install_image: None,
+        has_pod_network: true,
+        extension_services: Vec::new(),
+        duties: BTreeMap::new(),
+        bgp_peers: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
