@@ -64,6 +64,7 @@ bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoima
 	$(PYTHON) scripts/bench-media --out $(TARGET)/bench-media.json
 	$(PYTHON) scripts/bench-image --out $(TARGET)/bench-image.json
 	$(PYTHON) scripts/bench-lab --root target/lab/trixie --out $(TARGET)/bench-lab.json
+	$(PYTHON) scripts/bench-up --out $(TARGET)/bench-up.json
 	$(PYTHON) scripts/bench-agent --tools $(TARGET)/bench-tools/bin --out $(TARGET)/bench-agent.json
 	cargo nextest run --workspace --locked --profile bench --no-capture
 

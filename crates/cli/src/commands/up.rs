@@ -1,0 +1,96 @@
+//! `up`: bring a cluster from its file to healthy.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ichor_core::rules::{self, Severity};
+
+use crate::up::{Order, SourceArgs, Target, bring_up};
+use crate::{project, report, style, vault};
+
+/// Bring a cluster up, from whatever state it is in to healthy
+///
+/// First everything is looked at, and what will be done is told. Machines that a hypervisor of the file provides are made, get their
+/// boot media and are switched on; others are waited for. A machine that waits in maintenance mode gets its configuration, if it
+/// is the node's: known by the MAC addresses of its ports, its UUID or the fingerprint of its certificate. etcd is bootstrapped, once. Then
+/// the Kubernetes API has to answer at the cluster's endpoint, a control plane checks the health of all, the kubeconfig is
+/// fetched and merged into yours, and boot media are taken out. A node that runs what the file says is left alone; nothing is ever reset.
+///
+/// What was done is recorded beside the cluster file, in .ichor/CLUSTER/up.json: whenever it is killed, run it again and it goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ichor up --dry-run\n  ichor up\n  ichor up --only solwk03\n  \
+                        ichor up --node-address solcp01=10.0.232.14 --json\n\n\
+                        Exit status: 0 the cluster is up, 1 it is not, or with --dry-run there is something to do.")]
+pub(crate) struct Args {
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Tell what happens as JSON, one event a line
+    #[arg(long)]
+    json: bool,
+    /// Bring up these nodes only
+    #[arg(long, value_name = "NODE")]
+    only: Vec<String>,
+    /// Change so many nodes at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    max_parallel: usize,
+    /// Give a node up that stands still for so long
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = super::time)]
+    node_timeout: Duration,
+    /// Give up after so long
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = super::time)]
+    timeout: Duration,
+    /// File to merge the kubeconfig into; otherwise the first of $KUBECONFIG, or ~/.kube/config
+    #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
+    kubeconfig: Option<PathBuf>,
+    /// Leave kubeconfigs alone
+    #[arg(long)]
+    no_kubeconfig: bool,
+    /// Folder that `ichor image build` wrote to
+    #[arg(long, value_name = "DIR", default_value = "images")]
+    images: PathBuf,
+    /// File with age identities that open the secrets, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(refused) => return refused.report(&args.file, out),
+    };
+    let findings = project.findings();
+    if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
+        let hidden = rules::secret_places(&project.cluster);
+        report::findings(out, &project.sources, &findings, &hidden)?;
+        style::say("nothing was done: first mend what is wrong");
+        return Ok(ExitCode::FAILURE);
+    }
+    let (bundle, admin) = vault::secrets(&project, args.identity.as_deref())?;
+    let kubeconfig = match &args.kubeconfig {
+        _ if args.no_kubeconfig => Target::None,
+        Some(file) => Target::File(file.clone()),
+        None => Target::Usual,
+    };
+    let order = Order {
+        file: &args.file,
+        identity: args.identity.as_deref(),
+        only: &args.only,
+        sources: &args.sources,
+        images: &args.images,
+        dry_run: args.dry_run,
+        json: args.json,
+        at_once: args.max_parallel,
+        kubeconfig,
+        node_timeout: args.node_timeout,
+        timeout: args.timeout,
+    };
+    bring_up(&project, (&bundle, &admin), &order, out)
+}

@@ -1,0 +1,405 @@
+//! Bringing a cluster up: looking at its machines, doing what is decided, and remembering it.
+//!
+//! `sources` say where machines are, a [`look::Eye`] sees who answers there, and `watch` keeps looking. The `engine` hears all of
+//! it, asks [`ichor_core::bringup::decide`] and has it done: `act` by Talos' API, `machine` by whoever provides machines, `endpoint`
+//! and `kubeconfig` for Kubernetes. What must survive it is in its `place`, and `tell` is what others see of it.
+
+mod act;
+pub(crate) mod endpoint;
+mod engine;
+pub(crate) mod kubeconfig;
+mod look;
+mod machine;
+pub(crate) mod neighbours;
+pub(crate) mod place;
+mod shelf;
+mod sources;
+mod tell;
+mod watch;
+mod words;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
+use ichor_core::cluster::section::Role;
+use ichor_core::plan::NodePlan;
+use ichor_core::talos::digest::sha256;
+use ichor_core::talos::document;
+use ichor_core::talos::secrets::{Bundle, Pair};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use self::act::Ended;
+use self::endpoint::Endpoint;
+use self::engine::{Engine, Outcome, Tools};
+use self::look::{Eye, Subject};
+use self::machine::Machine;
+use self::place::Place;
+use self::shelf::Media;
+
+use crate::configuration::{carriers, configurations};
+use crate::machines::{Fleet, Folders};
+use crate::node::Credentials;
+use crate::project::Project;
+use crate::{report, sealed, style, table};
+
+pub(crate) use self::sources::SourceArgs;
+pub(crate) use self::tell::{State, Teller};
+
+/// How many machines are looked at at once for the first time.
+const LOOKS: usize = 64;
+
+/// How long the first look waits for answers.
+const FIRST_LOOK: Duration = Duration::from_secs(15);
+
+/// What is asked for.
+pub(crate) struct Order<'o> {
+    pub file: &'o Path,
+    pub identity: Option<&'o Path>,
+    pub only: &'o [String],
+    pub sources: &'o SourceArgs,
+    pub images: &'o Path,
+    pub dry_run: bool,
+    pub json: bool,
+    pub at_once: usize,
+    pub kubeconfig: Target,
+    pub node_timeout: Duration,
+    pub timeout: Duration,
+}
+
+/// Where the kubeconfig goes.
+pub(crate) enum Target {
+    Usual,
+    File(PathBuf),
+    None,
+}
+
+/// Brings a cluster up, or says what that would take.
+pub(crate) fn bring_up(
+    project: &Project,
+    (bundle, admin): (&Bundle, &Pair),
+    order: &Order<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
+    let configs = match configurations(project, &nodes, bundle, order.identity)? {
+        Ok(configs) => configs,
+        Err(errors) => {
+            report::unrendered(out, &errors)?;
+            style::say("nothing was done");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let machines = match machines(project, bundle, order, out)? {
+        Ok(machines) => machines,
+        Err(code) => return Ok(code),
+    };
+    let mut wanted = wanted(project, order, &configs)?;
+    let credentials = Arc::new(Credentials::new(&bundle.os.crt, admin)?);
+    let subjects = subjects(project, order, &mut wanted, &machines, configs, &credentials)?;
+    let (endpoint, server) = endpoint(project, bundle, &subjects)?;
+    let target = match &order.kubeconfig {
+        Target::Usual => Some(kubeconfig::usual()?),
+        Target::File(path) => Some(path.clone()),
+        Target::None => None,
+    };
+    let mut seen = Seen::default();
+    seen.cluster.kubeconfig = match &target {
+        Some(path) => kubeconfig::is_there(path, &server, &bundle.k8s.crt)?,
+        None => true,
+    };
+    let cluster = project.plan.cluster.name.as_str();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let held = if order.dry_run { None } else { Some(Place::take(order.file, cluster)?) };
+    let eyes = runtime.block_on(first_look(&subjects, &machines, &mut seen));
+    let record = match &held {
+        Some((_, record)) => record.clone(),
+        None => place::read(order.file, cluster)?,
+    };
+    let teller = Teller::new(order.json);
+    let foreseen = foresee(&wanted, &seen, &record);
+    tell_plan(&teller, &wanted, &seen, &foreseen, order, out)?;
+    let Some((place, record)) = held else {
+        return Ok(ExitCode::from(u8::from(!foreseen.is_empty())));
+    };
+    if let Some(note) = project.cilium().keep()? {
+        style::say(&note);
+    }
+    let tools = Tools {
+        subjects,
+        machines,
+        endpoint,
+        kubeconfig: target,
+        neighbours: order.sources.neighbours.clone(),
+        node_timeout: order.node_timeout,
+        timeout: order.timeout,
+    };
+    let engine = Engine::new(wanted.clone(), seen, (place, record), tools, teller);
+    let outcome = runtime.block_on(engine.run(eyes))?;
+    // Whoever still waits for a machine need not.
+    runtime.shutdown_background();
+    end(&wanted, &outcome, foreseen.is_empty(), order, out)
+}
+
+fn wanted(project: &Project, order: &Order<'_>, configs: &[String]) -> anyhow::Result<Wanted> {
+    let plan = &project.plan;
+    let sums: Vec<String> = configs.iter().map(|config| sha256(config.as_bytes())).collect();
+    let Some(mut wanted) = Wanted::of(plan, &sums, order.at_once) else {
+        bail!("there is no control plane in {}: give a node `role: controlplane`", order.file.display());
+    };
+    for name in order.only {
+        if plan.node(name).is_none() {
+            bail!("there is no node `{name}`; `ichor show nodes` lists them");
+        }
+    }
+    for node in &mut wanted.nodes {
+        node.chosen = order.only.is_empty() || order.only.contains(&node.name);
+    }
+    Ok(wanted)
+}
+
+/// The machines that somebody provides; or why they cannot be had, which was told.
+fn machines(
+    project: &Project,
+    bundle: &Bundle,
+    order: &Order<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<Result<Vec<Option<Machine>>, ExitCode>> {
+    let plan = &project.plan;
+    let chosen =
+        |node: &&NodePlan| order.only.is_empty() || order.only.iter().any(|only| only == node.name.as_str());
+    let provided = Fleet::of(project.name(), &project.cluster, plan).and_then(|fleet| {
+        let names: Vec<&str> = plan.nodes.iter().filter(chosen).map(|node| node.name.as_str()).collect();
+        let obstacles = fleet.check(&names);
+        if obstacles.is_empty() { Ok(fleet) } else { Err(obstacles) }
+    });
+    let fleet = match provided {
+        Ok(fleet) => fleet,
+        Err(obstacles) => {
+            for obstacle in obstacles {
+                writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+            }
+            style::say("nothing was done: machines cannot be made or used as the file says");
+            return Ok(Err(ExitCode::FAILURE));
+        }
+    };
+    let provided: Vec<&NodePlan> =
+        plan.nodes.iter().filter(|node| fleet.provider(node.name.as_str()).is_some()).collect();
+    let built = match carriers(project, &provided, bundle, order.identity)? {
+        Ok(built) => built,
+        Err(errors) => {
+            report::unrendered(out, &errors)?;
+            return Ok(Err(ExitCode::FAILURE));
+        }
+    };
+    let others =
+        Folders { build: PathBuf::new(), images: order.images.to_owned(), file: project.name().to_owned() };
+    let media = Arc::new(Media { built, others });
+    let machine = |node: &NodePlan| {
+        let provider = Arc::clone(fleet.provider(node.name.as_str())?);
+        Some(Machine { node: node.name.to_string(), provider, media: Arc::clone(&media) })
+    };
+    Ok(Ok(plan.nodes.iter().map(machine).collect()))
+}
+
+fn subjects(
+    project: &Project,
+    order: &Order<'_>,
+    wanted: &mut Wanted,
+    machines: &[Option<Machine>],
+    configs: Vec<String>,
+    credentials: &Arc<Credentials>,
+) -> anyhow::Result<Vec<Arc<Subject>>> {
+    let plan = &project.plan;
+    let known = order.sources.known(plan)?;
+    let mut subjects = Vec::new();
+    for (nth, (mut known, config)) in known.into_iter().zip(configs).enumerate() {
+        let node = &plan.nodes[nth];
+        // Whoever makes machines gives each a UUID of its own.
+        if machines[nth].as_ref().is_some_and(|machine| machine.provider.powers().makes) {
+            known.identity.uuid = Some(guest_uuid(plan.cluster.name.as_str(), node.name.as_str()));
+        }
+        wanted.nodes[nth].identity = known.identity.clone();
+        subjects.push(Arc::new(Subject::new(
+            node.name.as_str(),
+            known.identity,
+            node.role == Role::Controlplane,
+            node.talos.value.clone(),
+            config,
+            Arc::clone(credentials),
+            known.contacts,
+        )));
+    }
+    Ok(subjects)
+}
+
+fn guest_uuid(cluster: &str, node: &str) -> String {
+    ichor_core::render::hypervisor::uuid::Uuid::of(cluster, node).to_string()
+}
+
+/// Where the Kubernetes API answers, as far as that is known, and what a kubeconfig says of it.
+fn endpoint(
+    project: &Project,
+    bundle: &Bundle,
+    subjects: &[Arc<Subject>],
+) -> anyhow::Result<(Option<Endpoint>, String)> {
+    let server = subjects.first().and_then(|subject| server(&subject.config)).unwrap_or_default();
+    let made = Endpoint::planned(&project.plan, &bundle.k8s.crt);
+    Ok((made.context("the certificate of Kubernetes' authority in the bundle")?, server))
+}
+
+/// The endpoint that a configuration names.
+fn server(config: &str) -> Option<String> {
+    let documents = document::read(config).ok()?;
+    let machine = documents.iter().find(|one| document::is_machine_config(one))?;
+    machine.pointer("/cluster/controlPlane/endpoint")?.as_str().map(str::to_owned)
+}
+
+/// Looks at every node once.
+async fn first_look(subjects: &[Arc<Subject>], machines: &[Option<Machine>], seen: &mut Seen) -> Vec<Eye> {
+    let room = Arc::new(Semaphore::new(LOOKS));
+    let mut looks = JoinSet::new();
+    for (nth, (subject, machine)) in subjects.iter().zip(machines).enumerate() {
+        let (mut eye, machine, room) = (Eye::new(Arc::clone(subject)), machine.clone(), Arc::clone(&room));
+        looks.spawn(async move {
+            let _permit = room.acquire().await;
+            let machine = match machine {
+                Some(machine) => Some(machine.look().await),
+                None => None,
+            };
+            if let Some(Ok(told)) = &machine {
+                for contact in &told.addresses {
+                    eye.subject.found(*contact);
+                }
+            }
+            let (at, look) = eye.look(FIRST_LOOK).await;
+            (nth, eye, machine, at, look)
+        });
+    }
+    let mut all: HashMap<usize, (Eye, NodeSeen)> = HashMap::new();
+    while let Some(Ok((nth, eye, machine, at, look))) = looks.join_next().await {
+        let mut node = NodeSeen { at, look: Some(look), ..NodeSeen::default() };
+        match machine {
+            Some(Ok(told)) => node.machine = Some(told.seen),
+            Some(Err(Ended::Refused(refusal))) => node.failed = Some(refusal),
+            _ => {}
+        }
+        all.insert(nth, (eye, node));
+    }
+    let mut eyes = Vec::new();
+    for (nth, subject) in subjects.iter().enumerate() {
+        let unseen = || (Eye::new(Arc::clone(subject)), NodeSeen::default());
+        let (eye, node) = all.remove(&nth).unwrap_or_else(unseen);
+        eyes.push(eye);
+        seen.nodes.push(node);
+    }
+    eyes
+}
+
+/// Says what will be done.
+fn tell_plan(
+    teller: &Teller,
+    wanted: &Wanted,
+    seen: &Seen,
+    foreseen: &Foreseen,
+    order: &Order<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let nodes = || wanted.nodes.iter().zip(&seen.nodes).zip(&foreseen.nodes);
+    if order.json {
+        let nodes: Vec<Value> = nodes()
+            .map(|((node, seen), steps)| {
+                let refused = steps.as_ref().err();
+                json!({
+                    "name": node.name,
+                    "address": seen.at.map(|at| at.address),
+                    "stage": seen.at.map(|at| at.stage),
+                    "steps": steps.as_ref().ok(),
+                    "refused": refused.map(|refusal| refusal.reason.as_str()),
+                    "remedy": refused.map(|refusal| refusal.remedy.as_str()),
+                })
+            })
+            .collect();
+        teller.event("plan", json!({"nodes": nodes, "cluster": foreseen.cluster}), None);
+        return Ok(());
+    }
+    let mut rows = Vec::new();
+    for ((node, seen), steps) in nodes() {
+        let at = seen.at.map(|at| at.to_string()).unwrap_or_default();
+        match steps {
+            Ok(steps) if steps.is_empty() => {}
+            Ok(steps) => rows.push(vec![node.name.clone(), at, steps.join("\n")]),
+            Err(refusal) => {
+                rows.push(vec![
+                    node.name.clone(),
+                    at,
+                    format!("refused: {}\nhint: {}", refusal.reason, refusal.remedy),
+                ]);
+            }
+        }
+    }
+    rows.extend(foreseen.cluster.iter().map(|step| vec!["cluster".to_owned(), String::new(), step.clone()]));
+    if rows.is_empty() {
+        style::say("nothing is to be done: every node runs what the file says");
+    } else {
+        table::print(out, &["node", "at", "to do"], &rows)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Says how it ended.
+fn end(
+    wanted: &Wanted,
+    outcome: &Outcome,
+    nothing: bool,
+    order: &Order<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let refused = outcome.decision.nodes.iter().filter(|next| matches!(next, Next::Refused(_))).count();
+    let cluster = match &outcome.decision.cluster {
+        Next::Refused(refusal) => Some(refusal),
+        _ => None,
+    };
+    let up = refused == 0 && cluster.is_none();
+    if order.json {
+        let end = json!({"time": sealed::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
+            "reason": cluster.map(|refusal| refusal.told())});
+        writeln!(out, "{end}")?;
+        return Ok(ExitCode::from(u8::from(!up)));
+    }
+    let mut rows = Vec::new();
+    for (nth, node) in wanted.nodes.iter().enumerate().filter(|(_, node)| node.chosen) {
+        let at = outcome.seen.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
+        let state = match &outcome.decision.nodes[nth] {
+            Next::Refused(refusal) => refusal.reason.clone(),
+            _ => "up".to_owned(),
+        };
+        let took = outcome.took[nth].map(|took| format!("{:.1} s", took.as_secs_f64())).unwrap_or_default();
+        rows.push(vec![node.name.clone(), at, state, took]);
+    }
+    table::print(out, &["node", "at", "state", "took"], &rows)?;
+    let seconds = outcome.elapsed.as_secs_f64();
+    match cluster {
+        Some(refusal) => {
+            style::say(&format!(
+                "{}error:{:#} {}\n  hint: {}",
+                style::ERROR,
+                style::ERROR,
+                refusal.told(),
+                refusal.remedy
+            ));
+        }
+        None if refused > 0 => style::say(&format!("{refused} nodes are not up")),
+        None if nothing => style::say("nothing was to be done: the cluster is up and healthy"),
+        None => style::say(&format!("the cluster is up and healthy after {seconds:.1} s")),
+    }
+    Ok(ExitCode::from(u8::from(!up)))
+}

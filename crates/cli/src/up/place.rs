@@ -1,0 +1,116 @@
+//! Where a bring-up remembers what it did: `.ichor/CLUSTER/up.json`, beside the cluster file.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use ichor_core::bringup::Record;
+
+use crate::disk::{self, WriteError};
+
+/// Why there is no remembering.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlaceError {
+    #[error("{}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("another `ichor up` works on this cluster; it holds {}", .0.display())]
+    Taken(PathBuf),
+    #[error("{} is not what `ichor up` wrote: {reason}; whether etcd was bootstrapped stands in it, so mend it or bring it back", path.display())]
+    Record { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// The folder of a cluster, held by nobody else.
+pub(crate) struct Place {
+    record: PathBuf,
+    _lock: File,
+}
+
+impl Place {
+    /// Takes the place of a cluster whose file is `file`, and gives what is remembered.
+    pub(crate) fn take(file: &Path, cluster: &str) -> Result<(Self, Record), PlaceError> {
+        let folder = folder(file, cluster);
+        let wrong = |source| PlaceError::Io { path: folder.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(wrong)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let path = folder.join("lock");
+        let lock = options.open(&path).map_err(wrong)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(path)),
+            Err(TryLockError::Error(source)) => return Err(PlaceError::Io { path, source }),
+        }
+        let record = read(file, cluster)?;
+        Ok((Self { record: folder.join("up.json"), _lock: lock }, record))
+    }
+
+    /// Remembers, for good: when this returns, it is on the disk.
+    pub(crate) fn write(&self, record: &Record) -> Result<(), PlaceError> {
+        let mut text = serde_json::to_string_pretty(record).expect("a record is JSON");
+        text.push('\n');
+        Ok(disk::replace_private(&self.record, text.as_bytes())?)
+    }
+}
+
+impl Place {
+    /// Forgets everything.
+    pub(crate) fn remove(self) -> Result<(), PlaceError> {
+        let folder = self.record.parent().expect("a file in a folder").to_owned();
+        fs::remove_dir_all(&folder).map_err(|source| PlaceError::Io { path: folder.clone(), source })?;
+        // Other clusters may be beside it.
+        let _ = folder.parent().map(fs::remove_dir);
+        Ok(())
+    }
+}
+
+/// What is remembered, without taking the place.
+pub(crate) fn read(file: &Path, cluster: &str) -> Result<Record, PlaceError> {
+    let path = folder(file, cluster).join("up.json");
+    match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Record::default()),
+        Err(source) => Err(PlaceError::Io { path, source }),
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| PlaceError::Record { path, reason: error.to_string() }),
+    }
+}
+
+/// Where what is remembered of a cluster is.
+pub(crate) fn folder(file: &Path, cluster: &str) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).join(".ichor").join(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use ichor_core::bringup::Begun;
+    use ichor_core::moment::Moment;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_by_the_next_and_nobody_comes_between() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ichor.yaml");
+        let (place, mut record) = Place::take(&file, "sol").unwrap();
+        let begun = Moment::parse("2026-01-01T00:00:00Z").unwrap();
+        record.bootstrap = Some(Begun { node: "a".to_owned(), begun, done: None });
+
+        place.write(&record).unwrap();
+
+        assert!(matches!(Place::take(&file, "sol"), Err(PlaceError::Taken(_))));
+        drop(place);
+        assert_eq!(Place::take(&file, "sol").unwrap().1, record);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_no_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ichor.yaml");
+        fs::create_dir_all(folder.path().join(".ichor/sol")).unwrap();
+        fs::write(folder.path().join(".ichor/sol/up.json"), "{\"boot").unwrap();
+
+        assert!(matches!(Place::take(&file, "sol"), Err(PlaceError::Record { .. })));
+    }
+}

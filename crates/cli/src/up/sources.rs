@@ -1,0 +1,97 @@
+//! Who says where machines are, beside the file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::{Contact, Identity, Source, Stage, terraform};
+use ichor_core::plan::{NodePlan, Plan};
+use ichor_core::talos::peer::Pin;
+use ipnet::IpNet;
+
+/// Where machines are found that the file does not say.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Finding machines")]
+pub(crate) struct SourceArgs {
+    /// Where a node's machine answers while it boots
+    #[arg(long, value_name = "NODE=ADDRESS", value_parser = node_address)]
+    node_address: Vec<(String, IpAddr)>,
+    /// The certificate that a node's machine shows before it is configured, as its console tells it
+    #[arg(long, value_name = "NODE=FINGERPRINT", value_parser = fingerprint)]
+    fingerprint: Vec<(String, Pin)>,
+    /// Look for machines by their MAC addresses among the neighbours in this prefix
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) neighbours: Vec<IpNet>,
+    /// Take addresses from what `terraform output -json` printed: `external_addresses`, `dhcp_addresses` and `macs` by node
+    #[arg(long, value_name = "FILE")]
+    terraform: Option<PathBuf>,
+}
+
+/// What is known of a node's machine before it is looked at.
+pub(crate) struct Known {
+    pub contacts: Vec<Contact>,
+    pub identity: Identity,
+}
+
+impl SourceArgs {
+    /// Everything that is known of each node, in the order of the plan.
+    pub(crate) fn known(&self, plan: &Plan) -> anyhow::Result<Vec<Known>> {
+        let outputs = match &self.terraform {
+            Some(path) => outputs(path)?,
+            None => terraform::Outputs::default(),
+        };
+        let named = self.node_address.iter().map(|(node, _)| node);
+        let named = named.chain(self.fingerprint.iter().map(|(node, _)| node));
+        for name in named.chain(outputs.external.keys()).chain(outputs.dhcp.keys()) {
+            if plan.node(name).is_none() {
+                bail!("there is no node `{name}`; `ichor show nodes` lists them");
+            }
+        }
+        Ok(plan.nodes.iter().map(|node| self.of(node, &outputs)).collect())
+    }
+
+    fn of(&self, node: &NodePlan, outputs: &terraform::Outputs) -> Known {
+        let name = node.name.as_str();
+        let given = self.node_address.iter().filter(|(node, _)| node == name);
+        let mut found: Vec<Contact> = given
+            .map(|(_, address)| Contact { address: *address, stage: Stage::Dhcp, source: Source::Caller })
+            .collect();
+        let told = |addresses: &BTreeMap<String, Vec<IpAddr>>, stage| {
+            let of_node = addresses.get(name).into_iter().flatten();
+            of_node
+                .map(|address| Contact { address: *address, stage, source: Source::Terraform })
+                .collect::<Vec<_>>()
+        };
+        found.extend(told(&outputs.external, Stage::External));
+        found.extend(told(&outputs.dhcp, Stage::Dhcp));
+        let mut identity = Identity::of(node);
+        if let Some(macs) = outputs.macs.get(name)
+            && identity.macs.is_empty()
+        {
+            identity.macs.clone_from(macs);
+        }
+        let pin = self.fingerprint.iter().find(|(node, _)| node == name);
+        identity.fingerprint = pin.map(|(_, pin)| pin.to_string());
+        Known { contacts: contacts(node, &found), identity }
+    }
+}
+
+fn outputs(path: &Path) -> anyhow::Result<terraform::Outputs> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    terraform::read(&text).with_context(|| path.display().to_string())
+}
+
+fn node_address(text: &str) -> Result<(String, IpAddr), String> {
+    let (node, address) = text.split_once('=').ok_or("want NODE=ADDRESS")?;
+    let address = address.parse().map_err(|_| format!("`{address}` is no address"))?;
+    Ok((node.to_owned(), address))
+}
+
+fn fingerprint(text: &str) -> Result<(String, Pin), String> {
+    let (node, pin) = text.split_once('=').ok_or("want NODE=FINGERPRINT")?;
+    let pin = Pin::parse(pin).ok_or("not a fingerprint: want 32 bytes in base64, as Talos shows it")?;
+    Ok((node.to_owned(), pin))
+}

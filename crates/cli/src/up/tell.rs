@@ -1,0 +1,179 @@
+//! What is told while a cluster comes up: events as JSON, lines, or lines below which a terminal shows who is at work.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use ichor_core::bringup::{Contact, Refusal};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::{sealed, style};
+
+/// The most nodes a terminal shows at once.
+const SHOWN: usize = 24;
+
+/// How a step is going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// It is about to be done.
+    Begun,
+    /// It is done.
+    Done,
+    /// It will be tried again.
+    Again,
+    /// It will not be done.
+    Failed,
+}
+
+/// Tells.
+pub(crate) struct Teller {
+    start: Instant,
+    way: Way,
+}
+
+enum Way {
+    Json,
+    Lines,
+    Live { screen: MultiProgress, nodes: BTreeMap<String, ProgressBar>, sum: ProgressBar },
+}
+
+impl Teller {
+    /// As JSON, or for people: at a terminal with a view of what goes on.
+    pub(crate) fn new(json: bool) -> Self {
+        let way = if json {
+            Way::Json
+        } else if io::stderr().is_terminal() {
+            let screen = MultiProgress::new();
+            let sum = screen.add(bar("{msg}  {elapsed}"));
+            Way::Live { screen, nodes: BTreeMap::new(), sum }
+        } else {
+            Way::Lines
+        };
+        Self { start: Instant::now(), way }
+    }
+
+    /// How long it goes on.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// An event with more of it; people are told `line`.
+    pub(crate) fn event(&self, name: &str, more: Value, line: Option<String>) {
+        let elapsed = self.elapsed().as_secs_f64();
+        match &self.way {
+            Way::Json => {
+                let mut event = Map::new();
+                event.insert("time".to_owned(), json!(sealed::now()));
+                event.insert("elapsed".to_owned(), json!((elapsed * 1000.0).round() / 1000.0));
+                event.insert("event".to_owned(), json!(name));
+                if let Value::Object(more) = more {
+                    event.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+                }
+                // Whoever reads may stop reading: the cluster comes up all the same.
+                let mut out = io::stdout().lock();
+                let _ = writeln!(out, "{}", Value::Object(event)).and_then(|()| out.flush());
+            }
+            Way::Lines => {
+                if let Some(line) = line {
+                    style::say(&format!("{}{elapsed:8.1} s{:#}  {line}", style::DIM, style::DIM));
+                }
+            }
+            Way::Live { screen, .. } => {
+                if let Some(line) = line {
+                    let _ = screen.println(format!("{}{elapsed:8.1} s{:#}  {line}", style::DIM, style::DIM));
+                }
+            }
+        }
+    }
+
+    /// A step of a node, or of the cluster where there is none.
+    pub(crate) fn step(&self, node: Option<&str>, step: &str, state: State, at: Option<Contact>, said: &str) {
+        let more = json!({
+            "node": node,
+            "step": step,
+            "state": state,
+            "address": at.map(|at| at.address),
+            "stage": at.map(|at| at.stage),
+            "said": (!said.is_empty()).then_some(said),
+        });
+        let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        let who = node.unwrap_or("cluster");
+        let line = match state {
+            State::Begun => format!("{who}: {step}{place}"),
+            State::Done => format!("{}{who}: {step} done{:#}{said}", style::GOOD, style::GOOD),
+            State::Again => format!("{who}: {step} not yet{said}"),
+            State::Failed => format!("{}{who}: {step} failed{:#}{said}", style::ERROR, style::ERROR),
+        };
+        self.event("step", more, Some(line));
+    }
+
+    /// That nothing more is done with a node, or the cluster.
+    pub(super) fn refused(&self, node: Option<&str>, refusal: &Refusal) {
+        let more = json!({
+            "node": node,
+            "address": refusal.at.map(|at| at.address),
+            "stage": refusal.at.map(|at| at.stage),
+            "reason": refusal.reason,
+            "remedy": refusal.remedy,
+        });
+        let who = node.unwrap_or("cluster");
+        let (error, bold) = (style::ERROR, style::BOLD);
+        let line = format!(
+            "{error}error:{error:#} {bold}{who}{bold:#} {}\n  hint: {}",
+            refusal.told(),
+            refusal.remedy
+        );
+        self.event("refused", more, Some(line));
+    }
+
+    /// What a node is doing now; nothing where it is done.
+    pub(super) fn doing(&mut self, node: &str, what: Option<&str>) {
+        let Way::Live { screen, nodes, sum } = &mut self.way else { return };
+        match what {
+            None => {
+                if let Some(bar) = nodes.remove(node) {
+                    bar.finish_and_clear();
+                    screen.remove(&bar);
+                }
+            }
+            Some(what) => {
+                if nodes.len() >= SHOWN && !nodes.contains_key(node) {
+                    return;
+                }
+                let fresh = || {
+                    let bar = screen.insert_before(sum, bar("  {prefix}  {msg}  {elapsed}"));
+                    bar.set_prefix(node.to_owned());
+                    bar
+                };
+                nodes.entry(node.to_owned()).or_insert_with(fresh).set_message(what.to_owned());
+            }
+        }
+    }
+
+    /// How far all of it is.
+    pub(super) fn sum(&self, text: String) {
+        if let Way::Live { sum, .. } = &self.way {
+            sum.set_message(text);
+        }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        if let Way::Live { nodes, sum, .. } = &self.way {
+            nodes.values().for_each(ProgressBar::finish_and_clear);
+            sum.finish_and_clear();
+        }
+    }
+}
+
+fn bar(template: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template(template).expect("one of those above"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,147 @@
+//! Simulated nodes, and `ichor up` run on them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{Run, command, ichor};
+
+/// Nodes that run as long as this is there.
+pub struct Simulated {
+    desk: TempDir,
+    nodes: Child,
+    _said: BufReader<ChildStderr>,
+}
+
+impl Simulated {
+    /// Starts so many nodes, which take milliseconds for what others take minutes for; `more` are arguments.
+    pub fn start(count: usize, more: &str) -> Self {
+        let desk = tempfile::tempdir().unwrap();
+        let words = format!("lab nodes {count} -o sim --install 30ms --boot 20ms --start 5ms {more}");
+        let mut nodes = command(desk.path(), &words);
+        let mut nodes = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(nodes.stderr.take().unwrap());
+        let (mut all, mut line) = (String::new(), String::new());
+        while !line.starts_with("next:") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "the simulator ended: {all}");
+            all.push_str(&line);
+        }
+        let simulated = Self { desk, nodes, _said: said };
+        // Nobody answers at an address of the other family, which takes seconds to notice.
+        simulated.write(&simulated.file().replace("/17}", "/17, v6: null}"));
+        simulated
+    }
+
+    /// The folder of the cluster.
+    pub fn folder(&self) -> PathBuf {
+        self.desk.path().join("sim")
+    }
+
+    /// The cluster file.
+    pub fn file(&self) -> String {
+        fs::read_to_string(self.folder().join("ichor.yaml")).unwrap()
+    }
+
+    /// Writes another cluster file.
+    pub fn write(&self, file: &str) {
+        fs::write(self.folder().join("ichor.yaml"), file).unwrap();
+    }
+
+    /// `ichor up` with more arguments, not yet started.
+    pub fn command(&self, more: &str) -> Command {
+        command(&self.folder(), &format!("up --kubeconfig kubeconfig {more}"))
+    }
+
+    /// `ichor up` to its end.
+    pub fn up(&self, more: &str) -> Run {
+        ichor(&self.folder(), &format!("up --kubeconfig kubeconfig {more}"))
+    }
+
+    /// `ichor up` to its end, which has to be good; all that it did.
+    pub fn up_well(&self, more: &str) -> Vec<Value> {
+        let run = self.up(&format!("--json {more}"));
+        assert_eq!(run.code, 0, "{}", run.all());
+        events(&run.stdout)
+    }
+
+    /// `ichor up`, killed as soon as it tells an event that `when` is waiting for; whether it came to that.
+    pub fn up_killed(&self, when: impl Fn(&Value) -> bool) -> bool {
+        let mut up = self.command("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let out: ChildStdout = up.stdout.take().unwrap();
+        let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+        let came = lines.any(|line| serde_json::from_str(&line).is_ok_and(|event| when(&event)));
+        up.kill().unwrap();
+        up.wait().unwrap();
+        came
+    }
+
+    /// How the nodes are.
+    pub fn status(&self) -> Value {
+        let run = ichor(&self.folder(), "lab nodes status -o . --json");
+        assert_eq!(run.code, 0, "{}", run.all());
+        run.json()
+    }
+
+    /// Every call of a method that was answered well, by node.
+    pub fn calls(&self, method: &str) -> Vec<String> {
+        self.asked(method).into_iter().filter(|(_, code)| code == "Ok").map(|(node, _)| node).collect()
+    }
+
+    /// Every call of a method, by node and answer.
+    pub fn asked(&self, method: &str) -> Vec<(String, String)> {
+        let journal = fs::read_to_string(self.folder().join("simulator/journal.jsonl")).unwrap();
+        let lines = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let calls = lines.filter(|line| line["call"].as_str().is_some_and(|call| call.ends_with(method)));
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        calls.map(|line| (word(&line["node"]), word(&line["code"]))).collect()
+    }
+
+    /// What must hold of a cluster that is up.
+    pub fn assert_up(&self) {
+        let status = self.status();
+        for node in status["nodes"].as_array().unwrap() {
+            assert_eq!((&node["stage"], &node["ready"]), (&"running".into(), &true.into()), "{node}");
+        }
+        assert_eq!(status["bootstraps"], 1, "{status}");
+        assert_eq!(self.calls("/Bootstrap"), ["cp1"]);
+        assert!(self.kubeconfig().contains("current-context: admin@simulated"), "{}", self.kubeconfig());
+    }
+
+    pub fn kubeconfig(&self) -> String {
+        fs::read_to_string(self.folder().join("kubeconfig")).unwrap()
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        let _ = self.nodes.kill();
+        let _ = self.nodes.wait();
+    }
+}
+
+/// What was told.
+pub fn events(stdout: &str) -> Vec<Value> {
+    stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+/// The steps that were done, by node.
+pub fn steps(events: &[Value]) -> Vec<(&str, &str)> {
+    let steps = events.iter().filter(|event| event["event"] == "step" && event["state"] == "done");
+    steps
+        .map(|event| (event["node"].as_str().unwrap_or("cluster"), event["step"].as_str().unwrap()))
+        .collect()
+}
+
+/// Whether a file is for its owner alone.
+pub fn is_private(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777 == 0o600
+}

@@ -1,0 +1,203 @@
+//! Whether a machine is the node it is taken for.
+//!
+//! A machine without a configuration shows a certificate that anybody could have made. So it is known by what it is made
+//! of: the permanent addresses of its ports, the UUID its hypervisor gave it, or a certificate whose fingerprint somebody
+//! read at its console. In a cloud, which lets nobody choose these, it is known by the name the cloud gave it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::section::Platform;
+use crate::cluster::value::Mac;
+use crate::plan::NodePlan;
+
+/// By what a machine can be known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Its ports, by their permanent addresses.
+    pub macs: Vec<Mac>,
+    /// UUID in its SMBIOS, where the hypervisor has given it one.
+    pub uuid: Option<String>,
+    /// Fingerprint of the certificate it shows before it is configured.
+    pub fingerprint: Option<String>,
+    /// Name a cloud gives it.
+    pub cloud_name: Option<String>,
+}
+
+/// What a machine tells of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Permanent addresses of its ports.
+    pub macs: Vec<Mac>,
+    /// UUID in its SMBIOS.
+    pub uuid: Option<String>,
+    /// Fingerprint of the certificate it showed; none once it has one of the cluster.
+    pub fingerprint: Option<String>,
+    /// Its hostname.
+    pub hostname: Option<String>,
+}
+
+/// Whether a machine is the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Same,
+    /// It is another one, and why.
+    Other(String),
+    /// Nothing says whether it is, and what would.
+    Unknown(String),
+}
+
+impl Identity {
+    /// What the file says of a node's machine.
+    pub fn of(node: &NodePlan) -> Self {
+        let macs = node.ports.iter().filter_map(|port| Some(port.mac.as_ref()?.value)).collect();
+        let cloud = !matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
+        let cloud_name = cloud.then(|| node.name.to_string());
+        Self { macs, uuid: None, fingerprint: None, cloud_name }
+    }
+
+    /// Whether a machine that has no configuration yet is this one.
+    pub fn judge(&self, facts: &Facts) -> Verdict {
+        if let Some(contradiction) = self.contradicts(facts) {
+            return Verdict::Other(contradiction);
+        }
+        let known_name = self.cloud_name.is_some() && self.cloud_name == facts.hostname;
+        if self.agrees(facts) || known_name {
+            return Verdict::Same;
+        }
+        let has = if facts.macs.is_empty() {
+            "the machine tells none of its ports".to_owned()
+        } else {
+            format!("the machine has {}", list(&facts.macs))
+        };
+        Verdict::Unknown(if self.macs.is_empty() {
+            format!("the file does not say by what this machine is known; {has}")
+        } else {
+            has
+        })
+    }
+
+    /// Whether a machine that shows a certificate of the cluster is the node `name`.
+    pub fn judge_ours(&self, facts: &Facts, name: &str) -> Verdict {
+        if let Some(contradiction) = self.contradicts(facts) {
+            return Verdict::Other(contradiction);
+        }
+        match facts.hostname.as_deref() {
+            Some(hostname) if hostname == name => Verdict::Same,
+            _ if self.agrees(facts) => Verdict::Same,
+            Some(hostname) => Verdict::Other(format!("it is {hostname}")),
+            None => Verdict::Unknown("it does not tell its name yet".to_owned()),
+        }
+    }
+
+    fn agrees(&self, facts: &Facts) -> bool {
+        let same = |wanted: &Option<String>, is: &Option<String>| {
+            wanted.as_ref().zip(is.as_ref()).is_some_and(|(wanted, is)| wanted.eq_ignore_ascii_case(is))
+        };
+        let macs = !self.macs.is_empty() && self.macs.iter().all(|mac| facts.macs.contains(mac));
+        // A fingerprint is base64, in which letters differ by their case.
+        let fingerprint = self.fingerprint.is_some() && self.fingerprint == facts.fingerprint;
+        macs || same(&self.uuid, &facts.uuid) || fingerprint
+    }
+
+    fn contradicts(&self, facts: &Facts) -> Option<String> {
+        let (lacks, has): (Vec<Mac>, Vec<Mac>) = self.macs.iter().partition(|mac| !facts.macs.contains(mac));
+        if !facts.macs.is_empty() && !lacks.is_empty() {
+            return Some(if has.is_empty() {
+                format!("it has {}, not {}", list(&facts.macs), list(&lacks))
+            } else {
+                format!("it has {}, but not {}", list(&has), list(&lacks))
+            });
+        }
+        if let (Some(wanted), Some(is)) = (&self.uuid, &facts.uuid)
+            && !wanted.eq_ignore_ascii_case(is)
+        {
+            return Some(format!("its UUID is {is}, not {wanted}"));
+        }
+        if let (Some(wanted), Some(is)) = (&self.fingerprint, &facts.fingerprint)
+            && wanted != is
+        {
+            return Some(format!("its certificate has the fingerprint {is}, not {wanted}"));
+        }
+        None
+    }
+}
+
+/// MAC addresses, for a sentence.
+pub fn list(macs: &[Mac]) -> String {
+    macs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn macs(texts: &[&str]) -> Vec<Mac> {
+        texts.iter().map(|text| Mac::parse(text).unwrap()).collect()
+    }
+
+    const ONE: &str = "02:00:00:00:00:01";
+    const TWO: &str = "02:00:00:00:00:02";
+
+    #[test]
+    fn a_machine_with_all_ports_of_the_file_is_the_node_also_with_more() {
+        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
+
+        assert_eq!(node.judge(&Facts { macs: macs(&[TWO, ONE]), ..Facts::default() }), Verdict::Same);
+    }
+
+    #[test]
+    fn a_machine_that_lacks_a_port_is_another_one() {
+        let node = Identity { macs: macs(&[ONE, TWO]), ..Identity::default() };
+
+        let verdict = node.judge(&Facts { macs: macs(&[ONE]), ..Facts::default() });
+
+        assert_eq!(verdict, Verdict::Other(format!("it has {ONE}, but not {TWO}")));
+    }
+
+    #[test]
+    fn the_same_ports_with_another_uuid_are_another_machine() {
+        let uuid = "d581756f-daf9-81d1-81c6-4d4854e2123f";
+        let node = Identity { macs: macs(&[ONE]), uuid: Some(uuid.to_owned()), ..Identity::default() };
+        let facts =
+            |uuid: &str| Facts { macs: macs(&[ONE]), uuid: Some(uuid.to_owned()), ..Facts::default() };
+
+        assert_eq!(node.judge(&facts(&uuid.to_uppercase())), Verdict::Same);
+        assert!(matches!(node.judge(&facts("00000000-0000-0000-0000-000000000000")), Verdict::Other(_)));
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_machine_that_tells_nothing() {
+        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
+
+        assert!(matches!(node.judge(&Facts::default()), Verdict::Unknown(_)));
+        assert!(matches!(Identity::default().judge(&Facts::default()), Verdict::Unknown(_)));
+    }
+
+    #[test]
+    fn a_name_is_enough_only_where_a_cloud_gave_it() {
+        let facts = Facts { hostname: Some("a".to_owned()), ..Facts::default() };
+        let cloud = Identity { cloud_name: Some("a".to_owned()), ..Identity::default() };
+
+        assert_eq!(cloud.judge(&facts), Verdict::Same);
+        assert!(matches!(Identity::default().judge(&facts), Verdict::Unknown(_)));
+    }
+
+    #[test]
+    fn with_a_certificate_of_the_cluster_the_name_or_the_ports_say_which_node_it_is() {
+        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
+        let facts = |hostname: &str, mac: &str| Facts {
+            macs: macs(&[mac]),
+            hostname: Some(hostname.to_owned()),
+            ..Facts::default()
+        };
+
+        assert_eq!(node.judge_ours(&facts("a", ONE), "a"), Verdict::Same);
+        assert_eq!(node.judge_ours(&facts("old-name", ONE), "a"), Verdict::Same);
+        assert!(matches!(node.judge_ours(&facts("a", TWO), "a"), Verdict::Other(_)));
+        assert_eq!(
+            Identity::default().judge_ours(&facts("b", TWO), "a"),
+            Verdict::Other("it is b".to_owned())
+        );
+    }
+}

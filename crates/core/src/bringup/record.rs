@@ -1,0 +1,74 @@
+//! What a run leaves for the next: kept in a file beside the cluster file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::Facts;
+use crate::moment::Moment;
+
+/// What was done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Nodes by name.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, NodeRecord>,
+    /// The bootstrap of etcd; written before it is asked for.
+    #[serde(default)]
+    pub bootstrap: Option<Begun>,
+}
+
+/// What was done with a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeRecord {
+    /// Its first configuration, written before it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Applied>,
+    /// Whether its boot media are in, or about to be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub media: bool,
+}
+
+/// A configuration that was given to a machine without one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Applied {
+    /// SHA-256 of it.
+    pub config: String,
+    /// What the machine told of itself.
+    pub machine: Facts,
+    /// When.
+    pub at: Moment,
+}
+
+/// The bootstrap of etcd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Begun {
+    /// The node.
+    pub node: String,
+    /// When it was about to be asked for.
+    pub begun: Moment,
+    /// When it was known to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Moment>,
+}
+
+impl Record {
+    /// Whether a node had no configuration, and so no etcd, when it was given one.
+    pub fn began(&self, name: &str) -> bool {
+        self.nodes.get(name).is_some_and(|node| node.applied.is_some())
+    }
+
+    /// Whether a node's boot media are in.
+    pub fn has_media(&self, name: &str) -> bool {
+        self.nodes.get(name).is_some_and(|node| node.media)
+    }
+
+    /// Whether etcd is known to have been bootstrapped.
+    pub fn is_bootstrapped(&self) -> bool {
+        self.bootstrap.as_ref().is_some_and(|begun| begun.done.is_some())
+    }
+}

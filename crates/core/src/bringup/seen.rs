@@ -1,0 +1,154 @@
+//! What was seen of the machines, and what a run did with them.
+
+use super::contact::{Contact, Stage};
+use super::identity::{Facts, Identity, Verdict};
+use super::refusal::Refusal;
+use crate::cluster::section::Role;
+use crate::talos::api::machine::Stage as MachineStage;
+
+/// What was seen of the whole cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The nodes, as in [`Wanted`](super::Wanted).
+    pub nodes: Vec<NodeSeen>,
+    /// What concerns no single node.
+    pub cluster: ClusterSeen,
+}
+
+/// What was seen of the cluster as a whole, in this run.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug, Default)]
+pub struct ClusterSeen {
+    /// Whether a step of the cluster is being done.
+    pub busy: bool,
+    /// Whether the Kubernetes API answers at the cluster's endpoint.
+    pub endpoint: bool,
+    /// Whether the cluster was found healthy.
+    pub healthy: bool,
+    /// Whether the kubeconfig leads to this cluster, or none is wanted.
+    pub kubeconfig: bool,
+    /// Why a step cannot be done.
+    pub failed: Option<Refusal>,
+}
+
+/// What was seen of a node.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug, Default)]
+pub struct NodeSeen {
+    /// Where it was seen.
+    pub at: Option<Contact>,
+    /// What was seen there; none before anybody looked.
+    pub look: Option<Look>,
+    /// Its machine, where somebody can make and start it.
+    pub machine: Option<MachineSeen>,
+    /// Whether a step is being done on it.
+    pub busy: bool,
+    /// Whether its boot media were put in in this run.
+    pub attached: bool,
+    /// How often it was given its first configuration in this run.
+    pub applied: u8,
+    /// Whether it was away since.
+    pub left: bool,
+    /// Whether a running node was given its configuration in this run.
+    pub reconfigured: bool,
+    /// Why nothing more can be done with it.
+    pub failed: Option<Refusal>,
+}
+
+/// What answers at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Nobody.
+    Silent,
+    /// A machine without a configuration.
+    Maintenance(Facts),
+    /// A machine with a certificate of this cluster.
+    Ours(Ours),
+    /// A machine of another cluster, or something else: what it shows.
+    Foreign(String),
+    /// A machine of this cluster that cannot be used now, and why.
+    Unclear(String),
+}
+
+/// A machine of this cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// What it tells of itself.
+    pub facts: Facts,
+    /// What it is doing.
+    pub stage: MachineStage,
+    /// What it still waits for.
+    pub unmet: Vec<String>,
+    /// Whether it runs what is wanted.
+    pub config: ConfigSeen,
+    /// Its etcd.
+    pub etcd: Etcd,
+}
+
+/// Whether a node runs what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigSeen {
+    /// Nobody could tell yet.
+    Unknown,
+    /// It does.
+    Same,
+    /// It does not.
+    Differs {
+        /// What it is in its own configuration.
+        role: Option<Role>,
+        /// The keys that differ, without their values.
+        keys: Vec<String>,
+    },
+}
+
+/// Where etcd of a control plane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Etcd {
+    /// Not known, or not on this node.
+    Unknown,
+    /// It waits to be bootstrapped or to find members.
+    Waiting,
+    /// It runs.
+    Runs,
+}
+
+/// A machine that somebody can make and start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineSeen {
+    /// Whether it is there.
+    pub made: bool,
+    /// Whether whoever makes it puts boot media in.
+    pub takes_media: bool,
+    /// Whether it is switched on.
+    pub on: bool,
+}
+
+/// Which of the answers at several addresses counts for a node.
+///
+/// A machine of the cluster that is the node, before one without a configuration that is; then what is wrong, so that it
+/// is told; silence last. Of equals the earlier address counts.
+pub fn prefer(name: &str, identity: &Identity, looks: &[(Contact, Look)]) -> Option<(Contact, Look)> {
+    let rank = |look: &Look| match look {
+        Look::Ours(ours) => match identity.judge_ours(&ours.facts, name) {
+            Verdict::Same => 0,
+            Verdict::Unknown(_) => 1,
+            Verdict::Other(_) => 4,
+        },
+        Look::Maintenance(facts) => match identity.judge(facts) {
+            Verdict::Same => 2,
+            Verdict::Unknown(_) => 5,
+            Verdict::Other(_) => 6,
+        },
+        Look::Foreign(_) => 3,
+        Look::Unclear(_) => 8,
+        Look::Silent => 9,
+    };
+    // Whoever has the address the node shall have keeps the node from having it.
+    let taken =
+        looks.iter().find(|(contact, look)| contact.stage == Stage::Static && (3..8).contains(&rank(look)));
+    let best = looks.iter().min_by_key(|(_, look)| rank(look))?;
+    match taken {
+        Some(taken) if rank(&best.1) == 2 => Some(taken.clone()),
+        _ => Some(best.clone()),
+    }
+}

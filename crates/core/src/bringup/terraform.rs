@@ -1,0 +1,121 @@
+//! Where Terraform says that machines are: what `terraform output -json` prints.
+//!
+//! Three outputs are read, all maps by the names of nodes: `external_addresses`, as ichor's own module for Google's cloud has it,
+//! `dhcp_addresses`, and `macs`, the addresses of the machine's ports where nobody but the cloud chooses them. A node has one
+//! of each or a list.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::cluster::value::Mac;
+
+/// What Terraform tells of machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// Addresses that machines are reached by from outside, by node.
+    pub external: BTreeMap<String, Vec<IpAddr>>,
+    /// Addresses that DHCP servers gave machines, by node.
+    pub dhcp: BTreeMap<String, Vec<IpAddr>>,
+    /// MAC addresses by node.
+    pub macs: BTreeMap<String, Vec<Mac>>,
+}
+
+/// Why outputs cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// It is no JSON.
+    #[error("it is not what `terraform output -json` prints: {0}")]
+    Syntax(String),
+    /// No address is there.
+    #[error(
+        "it has neither an output `external_addresses` nor `dhcp_addresses`, maps from nodes to addresses"
+    )]
+    None,
+    /// A value is something else.
+    #[error("output `{output}`: {reason}")]
+    Value {
+        /// The output.
+        output: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads what `terraform output -json` prints.
+pub fn read(text: &str) -> Result<Outputs, OutputError> {
+    let all: Value = serde_json::from_str(text).map_err(|error| OutputError::Syntax(error.to_string()))?;
+    let output = |name: &str| all.get(name)?.get("value").filter(|value| !value.is_null());
+    let address = |text: &str| {
+        // Some resources tell an address with its prefix length.
+        let address = text.split('/').next().unwrap_or(text);
+        address.parse().map_err(|_| format!("`{text}` is no address"))
+    };
+    let mac = |text: &str| Mac::parse(text).map_err(|reason| format!("`{text}`: {reason}"));
+    let external = by_node("external_addresses", output("external_addresses"), address)?;
+    let dhcp = by_node("dhcp_addresses", output("dhcp_addresses"), address)?;
+    let macs = by_node("macs", output("macs"), mac)?;
+    if external.is_empty() && dhcp.is_empty() {
+        return Err(OutputError::None);
+    }
+    Ok(Outputs { external, dhcp, macs })
+}
+
+fn by_node<T>(
+    output: &'static str,
+    value: Option<&Value>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<BTreeMap<String, Vec<T>>, OutputError> {
+    let wrong = |reason| OutputError::Value { output, reason };
+    let Some(value) = value else { return Ok(BTreeMap::new()) };
+    let map = value.as_object().ok_or_else(|| wrong("it is no map from nodes".to_owned()))?;
+    let mut all = BTreeMap::new();
+    for (node, value) in map {
+        let one = std::slice::from_ref(value);
+        let texts = value.as_array().map_or(one, Vec::as_slice);
+        let read = |value: &Value| {
+            let text = value.as_str().ok_or_else(|| wrong(format!("{node}: {value} is no text")))?;
+            parse(text).map_err(|reason| wrong(format!("{node}: {reason}")))
+        };
+        all.insert(node.clone(), texts.iter().map(read).collect::<Result<_, _>>()?);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_macs_are_read_by_node() {
+        let text = r#"{"external_addresses": {"sensitive": false, "type": ["map", "string"], "value": {"a": "203.0.113.20"}},
+            "dhcp_addresses": {"value": {"b": ["10.0.0.2/24", "fd00::2"]}},
+            "macs": {"value": {"a": ["02:00:00:00:00:01"]}}, "other": {"value": 1}}"#;
+
+        let outputs = read(text).unwrap();
+
+        assert_eq!(outputs.external["a"], ["203.0.113.20".parse::<IpAddr>().unwrap()]);
+        assert_eq!(outputs.dhcp["b"].len(), 2);
+        assert_eq!(outputs.macs["a"], [Mac::parse("02:00:00:00:00:01").unwrap()]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = |text: &str| read(text).unwrap_err().to_string();
+
+        assert!(wrong("no").starts_with("it is not what"));
+        assert_eq!(
+            wrong("{}"),
+            "it has neither an output `external_addresses` nor `dhcp_addresses`, maps from nodes to addresses"
+        );
+        assert_eq!(
+            wrong(r#"{"external_addresses": {"value": {"a": "host"}}}"#),
+            "output `external_addresses`: a: `host` is no address"
+        );
+        assert_eq!(
+            wrong(r#"{"external_addresses": {"value": ["10.0.0.1"]}}"#),
+            "output `external_addresses`: it is no map from nodes"
+        );
+    }
+}
