@@ -1,0 +1,72 @@
+//! `down`: take a cluster down, and keep its secrets.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::project;
+use crate::reach::Way;
+use crate::teardown::{Order, down};
+use crate::up::kubeconfig;
+
+/// Take a cluster down: its virtual machines with their disks, and every way to it
+///
+/// First everything that will be destroyed is named, and the cluster's name has to be typed. Virtual machines that were made for the
+/// cluster are deleted, with their disks and the media made for them; one that is somebody else's is never touched. Machines that
+/// nobody made are left alone, or forget what they are with --reset. The record of `ichor up` and the context in the kubeconfig are
+/// removed when nothing of the cluster is left. Its secrets are kept.
+///
+/// What cannot be done does not keep the rest from being done: in the end everything that is left is told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ichor down --dry-run\n  ichor down\n  ichor down --reset --yes\n\n\
+                        Exit status: 0 nothing is left, 1 something is, or with --dry-run there is something to do.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Args {
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// Reset machines that nobody made: their configuration and data are wiped
+    #[arg(long)]
+    reset: bool,
+    /// Say what would be destroyed, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Give up when a machine that is reset is not in maintenance mode after so long
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::time)]
+    timeout: Duration,
+    /// File to take the cluster out of; otherwise the first of $KUBECONFIG, or ~/.kube/config
+    #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
+    kubeconfig: Option<PathBuf>,
+    /// Leave kubeconfigs alone
+    #[arg(long)]
+    no_kubeconfig: bool,
+    #[command(flatten)]
+    way: Way,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(refused) => return refused.report(&args.file, out),
+    };
+    let kubeconfig = match &args.kubeconfig {
+        _ if args.no_kubeconfig => None,
+        Some(path) => Some(path.clone()),
+        // Where nobody says where it is, none leads to the cluster.
+        None => kubeconfig::usual().ok(),
+    };
+    let order = Order {
+        file: &args.file,
+        way: &args.way,
+        reset: args.reset,
+        dry_run: args.dry_run,
+        yes: args.yes,
+        timeout: args.timeout,
+        kubeconfig,
+    };
+    down(&project, &order, out)
+}

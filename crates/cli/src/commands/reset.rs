@@ -1,0 +1,84 @@
+//! `reset`: have nodes forget what they are, and the cluster forget them.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ichor_core::reset::{Allowed, Wipe};
+
+use crate::project;
+use crate::reach::Way;
+use crate::reset::{Order, reset};
+
+/// Have nodes forget what they are, and the cluster forget them
+///
+/// First it is told what will be destroyed, and the names of the nodes have to be typed. A node is drained, leaves etcd, wipes its
+/// configuration and data, and starts again in maintenance mode, as if it were new; then Kubernetes forgets it. Nothing is done
+/// if etcd would not have a majority without it. What was not finished is finished by doing it again.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ichor reset solwk03 --dry-run\n  ichor reset solwk03\n  ichor reset solcp02 --wipe disk --yes\n  \
+                        ichor reset solcp02 --gone\n\n\
+                        Exit status: 0 done, 1 not, or with --dry-run there is something to do."
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Args {
+    /// Nodes, by their names in the cluster file
+    #[arg(required = true, value_name = "NODE")]
+    nodes: Vec<String>,
+    /// Cluster file
+    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
+    file: PathBuf,
+    /// What is wiped: what Talos keeps, so that the machine starts again in maintenance mode, or its whole system disk
+    #[arg(long, value_enum, default_value_t)]
+    wipe: What,
+    /// Switch the machine off in the place of starting it again
+    #[arg(long)]
+    power_off: bool,
+    /// Take nodes out of etcd and Kubernetes that do not answer and never will
+    #[arg(long)]
+    gone: bool,
+    /// Reset the last control plane, too: the cluster ends, and everything in it is lost
+    #[arg(long)]
+    destroy_cluster: bool,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Give up when a machine has not forgotten after so long
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::time)]
+    timeout: Duration,
+    #[command(flatten)]
+    way: Way,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum What {
+    #[default]
+    System,
+    Disk,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let project = match project::open(&args.file)? {
+        Ok(project) => project,
+        Err(refused) => return refused.report(&args.file, out),
+    };
+    let order = Order {
+        way: &args.way,
+        nodes: &args.nodes,
+        wipe: match args.wipe {
+            What::System => Wipe::System,
+            What::Disk => Wipe::Disk,
+        },
+        allowed: Allowed { last: args.destroy_cluster, gone: args.gone },
+        power_off: args.power_off,
+        dry_run: args.dry_run,
+        yes: args.yes,
+        timeout: args.timeout,
+    };
+    reset(&project, &order, out)
+}

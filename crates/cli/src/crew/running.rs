@@ -1,0 +1,43 @@
+//! What a node runs.
+
+use ichor_core::cluster::value::TalosVersion;
+use ichor_core::talos::resource::MachineStatus;
+use ichor_core::upgrade::Running;
+
+use super::Crew;
+use crate::node::{Node, NodeError};
+
+impl Crew<'_> {
+    /// What a node runs, as far as it tells itself.
+    pub(crate) async fn running(&self, name: &str) -> Result<Running, String> {
+        let node = self.connect(name).await?;
+        let words = |error: NodeError| error.to_string();
+        let (version, status) = tokio::join!(node.version(), node.get::<MachineStatus>(MachineStatus::ID));
+        let (version, status) = (version.map_err(words)?, status.map_err(words)?);
+        let platform = version.platform.map(|platform| platform.name).unwrap_or_default();
+        let version = version.version.unwrap_or_default();
+        let release = parse(&version.tag)?;
+        let unready = unready(status.as_ref());
+        Ok(Running { release, platform, arch: version.arch, unready, kubelet: None, cordoned: false })
+    }
+}
+
+/// The release of a node.
+pub(super) async fn release(node: &Node) -> Result<TalosVersion, String> {
+    let version = node.version().await.map_err(|error| error.answer().to_owned())?;
+    parse(&version.version.unwrap_or_default().tag)
+}
+
+fn parse(tag: &str) -> Result<TalosVersion, String> {
+    TalosVersion::parse(tag).map_err(|_| format!("it says its release is `{tag}`, which is none"))
+}
+
+/// What a machine lacks to run and be ready.
+pub(super) fn unready(status: Option<&MachineStatus>) -> Option<String> {
+    let Some(status) = status else { return Some("it does not say what it does".to_owned()) };
+    if status.stage == "running" && status.status.ready {
+        return None;
+    }
+    let unmet = status.status.unmet_conditions.iter().map(ToString::to_string);
+    Some(std::iter::once(status.stage.clone()).chain(unmet).collect::<Vec<_>>().join(", "))
+}

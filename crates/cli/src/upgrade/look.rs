@@ -1,0 +1,44 @@
+//! What every node runs, and how etcd is.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use ichor_core::cluster::value::KubernetesVersion;
+use ichor_core::etcd::Etcd;
+use ichor_core::kubernetes::KubeNode;
+use ichor_core::plan::NodePlan;
+use ichor_core::upgrade::Candidate;
+use ichor_core::upgrade::installer::installer;
+
+use crate::crew::Crew;
+
+/// Looks at all nodes at once. What Kubernetes does not tell is not known: Talos can be upgraded without it.
+pub(super) async fn look(
+    crew: &Crew<'_>,
+    nodes: &[&NodePlan],
+    configs: &[String],
+    only: &[String],
+) -> (Vec<Candidate>, Result<Etcd, String>) {
+    let looks = join_all(nodes.iter().map(|node| crew.running(node.name.as_str())));
+    let (seen, etcd, known) = tokio::join!(looks, crew.etcd(), crew.kubernetes.nodes());
+    let known: BTreeMap<String, KubeNode> =
+        known.unwrap_or_default().into_iter().map(|node| (node.name.clone(), node)).collect();
+    let candidate = |((node, config), mut seen): ((&&NodePlan, &String), _)| {
+        let name = node.name.to_string();
+        if let (Ok(running), Some(known)) = (&mut seen, known.get(&name)) {
+            let running: &mut ichor_core::upgrade::Running = running;
+            running.kubelet = KubernetesVersion::parse(&known.kubelet).ok();
+            running.cordoned = known.cordoned_for.is_some();
+        }
+        Candidate {
+            role: node.role,
+            chosen: only.is_empty() || only.contains(&name),
+            name,
+            wanted: node.talos.value.clone(),
+            arch: node.arch.value.word().to_owned(),
+            installer: installer(node, config),
+            seen,
+        }
+    };
+    (nodes.iter().zip(configs).zip(seen).map(candidate).collect(), etcd)
+}

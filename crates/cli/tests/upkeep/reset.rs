@@ -1,0 +1,81 @@
+use super::{cluster, kubernetes, power, run, told};
+
+#[test]
+fn a_worker_forgets_and_is_forgotten_and_can_be_brought_up_again() {
+    let nodes = cluster(4, "");
+
+    let planned = run(&nodes, "reset worker1 --dry-run");
+    let asked = run(&nodes, "reset worker1");
+    let done = run(&nodes, "reset worker1 --yes");
+
+    assert_eq!(planned.code, 1, "{}", planned.all());
+    assert!(
+        planned.stdout.contains("worker1: its configuration and all data that Talos keeps are wiped"),
+        "{}",
+        planned.stdout
+    );
+    assert_eq!(asked.code, 2, "{}", asked.all());
+    assert_eq!(done.code, 0, "{}", done.all());
+    assert_eq!(told(&nodes, "worker1", "stage"), "maintenance");
+    assert!(kubernetes(&nodes).contains(&"DELETE /api/v1/nodes/worker1".to_owned()));
+    assert_eq!(nodes.calls("/Reset"), ["worker1"]);
+    nodes.up_well("");
+    nodes.assert_up();
+}
+
+#[test]
+fn a_control_plane_leaves_etcd_and_the_others_go_on() {
+    let nodes = cluster(3, "");
+
+    let done = run(&nodes, "reset cp2 --yes");
+
+    assert_eq!(done.code, 0, "{}", done.all());
+    assert_eq!(told(&nodes, "cp2", "stage"), "maintenance");
+    assert_eq!(told(&nodes, "cp1", "ready"), "true");
+    let another = run(&nodes, "reset cp3 cp1 --yes");
+    assert_eq!(another.code, 1, "{}", another.all());
+    assert!(another.stdout.contains("this is the last control plane"), "{}", another.all());
+    assert_eq!(nodes.calls("/Reset"), ["cp2"]);
+}
+
+#[test]
+fn the_last_control_plane_is_refused_unless_the_end_is_meant() {
+    let nodes = cluster(1, "");
+
+    let refused = run(&nodes, "reset cp1 --yes");
+    let meant = run(&nodes, "reset cp1 --yes --destroy-cluster");
+
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stdout.contains("--destroy-cluster"), "{}", refused.all());
+    assert_eq!(meant.code, 0, "{}", meant.all());
+    assert!(meant.stdout.contains("everything that Kubernetes knows is gone for good"), "{}", meant.all());
+    assert_eq!(told(&nodes, "cp1", "stage"), "maintenance");
+}
+
+#[test]
+fn a_node_that_is_gone_is_taken_out_by_the_others() {
+    let nodes = cluster(3, "");
+    power(&nodes, "cp3", "off");
+
+    let refused = run(&nodes, "reset cp3 --yes");
+    let needed = run(&nodes, "reset cp2 --yes");
+    let done = run(&nodes, "reset cp3 --yes --gone");
+
+    assert!(refused.code == 1 && refused.stdout.contains("--gone"), "{}", refused.all());
+    assert!(needed.code == 1 && needed.stdout.contains("and needs 2"), "{}", needed.all());
+    assert_eq!(done.code, 0, "{}", done.all());
+    assert_eq!(nodes.calls("/EtcdRemoveMemberByID").len(), 1);
+    assert!(kubernetes(&nodes).contains(&"DELETE /api/v1/nodes/cp3".to_owned()));
+    assert!(nodes.calls("/Reset").is_empty());
+}
+
+#[test]
+fn a_wiped_disk_with_nothing_to_boot_is_warned_of_and_the_machine_is_switched_off() {
+    let nodes = cluster(4, "");
+
+    let done = run(&nodes, "reset worker1 --yes --wipe disk");
+
+    assert_eq!(done.code, 0, "{}", done.all());
+    assert!(done.stdout.contains("nothing is left on it to boot"), "{}", done.all());
+    assert_eq!(told(&nodes, "worker1", "phase"), "off");
+}

@@ -1,0 +1,269 @@
+//! How it is with a cluster's etcd, and whether it can do without a member.
+//!
+//! An [`Etcd`] is what its members were asked. [`Etcd::problems`] is what is wrong with it, [`Etcd::without`] whether a node may
+//! be away for a while, and [`Etcd::leaving`] whether it may go for good.
+//!
+//! Not here: asking.
+
+use std::fmt;
+
+/// A cluster's etcd, as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Etcd {
+    /// Its members, as one of them lists them.
+    pub members: Vec<Member>,
+    /// What it complains of.
+    pub alarms: Vec<Alarm>,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// By what etcd knows it.
+    pub id: u64,
+    /// The node it is on.
+    pub node: String,
+    /// Whether it does not vote yet.
+    pub learner: bool,
+    /// What it says of itself, or why it says nothing.
+    pub said: Result<Said, String>,
+}
+
+/// What a member says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Who leads; 0 for nobody.
+    pub leader: u64,
+    /// What it complains of.
+    pub errors: Vec<String>,
+}
+
+/// What etcd complains of until somebody disarms it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// Its database is full.
+    NoSpace,
+    /// Members have different data.
+    Corrupt,
+    /// Something newer than this list.
+    Other(i32),
+}
+
+impl Alarm {
+    /// By its number in Talos' API; none for no alarm.
+    pub fn of(number: i32) -> Option<Self> {
+        match number {
+            0 => None,
+            1 => Some(Self::NoSpace),
+            2 => Some(Self::Corrupt),
+            other => Some(Self::Other(other)),
+        }
+    }
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSpace => f.write_str("NOSPACE: its database is full"),
+            Self::Corrupt => f.write_str("CORRUPT: its members have different data"),
+            Self::Other(number) => write!(f, "number {number}"),
+        }
+    }
+}
+
+/// What it means for etcd that a node is away for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Nothing: it is no member.
+    None,
+    /// The others go on.
+    Spared,
+    /// Nothing can be written until it is back, whenever that is: there are too few members for anything else.
+    Outage,
+}
+
+impl Etcd {
+    /// The member on a node.
+    pub fn member(&self, node: &str) -> Option<&Member> {
+        self.members.iter().find(|member| member.node == node)
+    }
+
+    /// The node that leads.
+    pub fn leader(&self) -> Option<&str> {
+        let told = |member: &Member| member.said.as_ref().map_or(0, |said| said.leader);
+        let leader = self.members.iter().map(told).find(|leader| *leader != 0)?;
+        self.members.iter().find(|member| member.id == leader).map(|member| member.node.as_str())
+    }
+
+    fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.learner)
+    }
+
+    fn is_well(member: &Member) -> bool {
+        member.said.as_ref().is_ok_and(|said| said.leader != 0 && said.errors.is_empty())
+    }
+
+    /// Everything that is wrong with it now.
+    pub fn problems(&self) -> Vec<String> {
+        let mut found: Vec<String> =
+            self.alarms.iter().map(|alarm| format!("etcd has raised the alarm {alarm}")).collect();
+        if self.members.is_empty() {
+            found.push("etcd has no members".to_owned());
+        }
+        for member in &self.members {
+            let node = &member.node;
+            match &member.said {
+                Err(why) => found.push(format!("etcd's member on {node} does not answer: {why}")),
+                Ok(said) if said.leader == 0 => {
+                    found.push(format!("etcd's member on {node} knows no leader"));
+                }
+                Ok(said) if !said.errors.is_empty() => {
+                    found.push(format!("etcd's member on {node} says: {}", said.errors.join("; ")));
+                }
+                Ok(_) if member.learner => found.push(format!("etcd's member on {node} does not vote yet")),
+                Ok(_) => {}
+            }
+        }
+        found
+    }
+
+    /// What happens while a node is away, or why it must not be now.
+    pub fn without(&self, node: &str) -> Result<Absence, String> {
+        let Some(member) = self.member(node).filter(|member| !member.learner) else {
+            return Ok(Absence::None);
+        };
+        let voters = self.voters().count();
+        let quorum = voters / 2 + 1;
+        let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
+        if others >= quorum {
+            return Ok(Absence::Spared);
+        }
+        if voters <= 2 && others + 1 == voters {
+            return Ok(Absence::Outage);
+        }
+        Err(format!(
+            "without {node} etcd would have {others} of {voters} members that are well, and needs {quorum}"
+        ))
+    }
+
+    /// Whether a node may leave for good: those that stay must be enough, and must be able to agree that it leaves.
+    pub fn leaving(&self, node: &str) -> Result<Departure, String> {
+        let Some(member) = self.member(node) else { return Ok(Departure::NoMember) };
+        if member.learner {
+            return Ok(Departure::Leaves);
+        }
+        let voters = self.voters().count();
+        if voters == 1 {
+            return Ok(Departure::Last);
+        }
+        let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
+        let (now, then) = (voters / 2 + 1, (voters - 1) / 2 + 1);
+        let agree = others + usize::from(Self::is_well(member));
+        if agree < now {
+            return Err(format!(
+                "etcd has {agree} of {voters} members that are well and needs {now} to let {node} go"
+            ));
+        }
+        if others < then {
+            return Err(format!(
+                "without {node} etcd would have {others} of {} members that are well, and needs {then}",
+                voters - 1
+            ));
+        }
+        Ok(Departure::Leaves)
+    }
+
+    /// The same when a node has left.
+    #[must_use]
+    pub fn after(&self, node: &str) -> Self {
+        let members = self.members.iter().filter(|member| member.node != node).cloned().collect();
+        Self { members, alarms: self.alarms.clone() }
+    }
+}
+
+/// What it means for etcd that a node goes for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Nothing: it is no member.
+    NoMember,
+    /// The others go on.
+    Leaves,
+    /// It is the end of it, and of everything in it.
+    Last,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn etcd(well: &[bool]) -> Etcd {
+        let members = well.iter().zip(1..).map(|(well, id)| Member {
+            id,
+            node: format!("cp{id}"),
+            learner: false,
+            said: if *well { Ok(Said { leader: 1, errors: Vec::new() }) } else { Err("off".to_owned()) },
+        });
+        Etcd { members: members.collect(), alarms: Vec::new() }
+    }
+
+    #[test]
+    fn one_of_three_may_be_away_if_the_others_are_well() {
+        assert_eq!(etcd(&[true, true, true]).without("cp2"), Ok(Absence::Spared));
+        assert_eq!(etcd(&[true, false, true]).without("cp2"), Ok(Absence::Spared));
+
+        let said = etcd(&[true, false, true]).without("cp1").unwrap_err();
+
+        assert_eq!(said, "without cp1 etcd would have 1 of 3 members that are well, and needs 2");
+    }
+
+    #[test]
+    fn with_one_or_two_members_there_is_an_outage_and_a_worker_is_none_of_them() {
+        assert_eq!(etcd(&[true]).without("cp1"), Ok(Absence::Outage));
+        assert_eq!(etcd(&[true, true]).without("cp1"), Ok(Absence::Outage));
+        assert!(etcd(&[true, false]).without("cp1").is_err());
+        assert_eq!(etcd(&[true]).without("worker1"), Ok(Absence::None));
+    }
+
+    #[test]
+    fn no_departure_ever_leaves_fewer_than_a_majority() {
+        // Every way in which up to five members are well or not.
+        for count in 1..=5_u32 {
+            for bits in 0..1_u32 << count {
+                let well: Vec<bool> = (0..count).map(|nth| bits >> nth & 1 == 1).collect();
+                let etcd = etcd(&well);
+                for member in &etcd.members {
+                    let left = etcd.after(&member.node);
+                    let well = left.members.iter().filter(|other| Etcd::is_well(other)).count();
+                    match etcd.leaving(&member.node) {
+                        Ok(Departure::Leaves) => assert!(well * 2 > left.members.len()),
+                        Ok(Departure::Last) => assert_eq!(count, 1),
+                        Ok(Departure::NoMember) => panic!("it is one"),
+                        Err(_) => assert!(
+                            well * 2 <= left.members.len() || {
+                                let before = well + usize::from(Etcd::is_well(member));
+                                before * 2 <= etcd.members.len()
+                            }
+                        ),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn alarms_silence_and_learners_are_problems() {
+        let mut etcd = etcd(&[true, false]);
+        etcd.alarms = Alarm::of(1).into_iter().collect();
+        etcd.members[0].learner = true;
+
+        assert_eq!(
+            etcd.problems(),
+            [
+                "etcd has raised the alarm NOSPACE: its database is full",
+                "etcd's member on cp1 does not vote yet",
+                "etcd's member on cp2 does not answer: off",
+            ]
+        );
+        assert_eq!(etcd.leader(), Some("cp1"));
+    }
+}

@@ -1,0 +1,264 @@
+//! From the releases that nodes run to those that the file says, one node after the other.
+//!
+//! [`plan`] takes a [`Candidate`] for every node and gives the [`Step`]s in their order, or everything that is in the way. What
+//! runs the release it shall run is left alone, so a run that was broken off is gone on with by beginning again.
+//! [`judge`] says whether a node that came back is what it was to become.
+//!
+//! Not here: asking nodes and doing it.
+
+pub mod installer;
+
+use crate::cluster::section::Role;
+use crate::cluster::value::{KubernetesVersion, TalosVersion};
+use crate::etcd::{Absence, Etcd};
+use crate::machines::Obstacle;
+use crate::talos::release::{accepts_kubernetes, at_least, is_newer};
+
+/// A node, and what was seen of it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// What it is in the cluster.
+    pub role: Role,
+    /// Whether it is to be upgraded; others are only looked at.
+    pub chosen: bool,
+    /// The release it shall run.
+    pub wanted: TalosVersion,
+    /// Architecture, as the file says.
+    pub arch: String,
+    /// The reference of its installer, or why there is none.
+    pub installer: Result<String, String>,
+    /// What it runs, or why that is not known.
+    pub seen: Result<Running, String>,
+}
+
+/// What a node runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The release.
+    pub release: TalosVersion,
+    /// What it runs on.
+    pub platform: String,
+    /// Its architecture.
+    pub arch: String,
+    /// Its stage and what it lacks, where it does not run and is not ready.
+    pub unready: Option<String>,
+    /// The release of its kubelet, where Kubernetes knows it.
+    pub kubelet: Option<KubernetesVersion>,
+    /// Whether it is cordoned by an upgrade that was broken off.
+    pub cordoned: bool,
+}
+
+/// How a node is upgraded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Before 1.13 one call does everything: it drains, installs and reboots by itself.
+    Whole,
+    /// From 1.13 on the image is fetched and installed while the node runs; moving its pods away and the reboot are up to us.
+    Parts,
+}
+
+/// A node that is upgraded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The node.
+    pub node: String,
+    /// What it is in the cluster.
+    pub role: Role,
+    /// What it runs.
+    pub from: TalosVersion,
+    /// What it shall run.
+    pub to: TalosVersion,
+    /// The installer.
+    pub image: String,
+    /// How.
+    pub way: Way,
+    /// What that means for etcd.
+    pub absence: Absence,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Nodes to upgrade, in their order.
+    pub steps: Vec<Step>,
+    /// Nodes that run what they shall and are still cordoned by an upgrade that was broken off.
+    pub uncordon: Vec<String>,
+    /// Nodes that run what they shall.
+    pub done: Vec<String>,
+}
+
+impl Plan {
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.uncordon.is_empty()
+    }
+}
+
+/// What is to be done with `all`, or everything that is in the way of it.
+///
+/// Control planes come first, for the newer ones among Talos' parts are those that others ask; the one that leads etcd is the
+/// last of them, so that etcd looks for a new leader once. With `outage`, a cluster of two control planes may stand still meanwhile.
+pub fn plan(all: &[Candidate], etcd: Option<&Etcd>, outage: bool) -> Result<Plan, Vec<Obstacle>> {
+    let (mut plan, mut found) = (Plan::default(), Vec::new());
+    for candidate in ordered(all, etcd).into_iter().filter(|candidate| candidate.chosen) {
+        match consider(candidate) {
+            Ok(None) => {
+                plan.done.push(candidate.name.clone());
+                if candidate.seen.as_ref().is_ok_and(|running| running.cordoned) {
+                    plan.uncordon.push(candidate.name.clone());
+                }
+            }
+            Ok(Some(step)) => plan.steps.push(step),
+            Err(mut obstacles) => found.append(&mut obstacles),
+        }
+    }
+    if !plan.steps.is_empty() {
+        found.extend(unwell(all, etcd));
+        for step in &mut plan.steps {
+            match absence(etcd, &step.node, step.role, outage) {
+                Ok(absence) => step.absence = absence,
+                Err(obstacle) => found.push(obstacle),
+            }
+        }
+    }
+    if found.is_empty() { Ok(plan) } else { Err(found) }
+}
+
+fn ordered<'c>(all: &'c [Candidate], etcd: Option<&Etcd>) -> Vec<&'c Candidate> {
+    let leader = etcd.and_then(Etcd::leader);
+    let mut order: Vec<_> = all.iter().collect();
+    order.sort_by_key(|one| (one.role != Role::Controlplane, leader == Some(one.name.as_str())));
+    order
+}
+
+/// What is wrong with the cluster as it is.
+fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Obstacle> {
+    let mut found = Vec::new();
+    let fix = "set it right first: `ichor status` shows how it is, and nothing is upgraded in a cluster that is not well";
+    for candidate in all {
+        match &candidate.seen {
+            Ok(Running { unready: Some(why), .. }) => {
+                found.push(Obstacle::new(&candidate.name, format!("it is not ready: {why}"), fix));
+            }
+            // What is chosen was told before.
+            Err(why) if !candidate.chosen => found.push(Obstacle::new(&candidate.name, why, fix)),
+            _ => {}
+        }
+    }
+    match etcd {
+        Some(etcd) => found.extend(etcd.problems().into_iter().map(|what| Obstacle::new("etcd", what, fix))),
+        None => found.push(Obstacle::new("etcd", "no control plane tells how it is", fix)),
+    }
+    found
+}
+
+/// What it means for etcd that a node reboots, or why it must not.
+pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Obstacle> {
+    let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(Absence::None) };
+    match etcd.without(node) {
+        Err(what) => Err(Obstacle::new(
+            node,
+            what,
+            "bring the other members back first; nothing is rebooted meanwhile",
+        )),
+        Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Obstacle::new(
+            node,
+            "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster",
+            "add a third control plane first, or say --outage",
+        )),
+        Ok(absence) => Ok(absence),
+    }
+}
+
+/// What a node needs; none where it runs what it shall.
+fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
+    let Candidate { name, wanted, .. } = candidate;
+    let running = candidate.seen.as_ref().map_err(|why| {
+        vec![Obstacle::new(name, why, "see `ichor status`; it cannot be upgraded without its API")]
+    })?;
+    if is_same(wanted, &running.release) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    let mut wrong = |what: String, fix: &str| found.push(Obstacle::new(name, what, fix));
+    let from = &running.release;
+    let ((major, minor), (to_major, to_minor)) = (from.minor(), wanted.minor());
+    if is_newer(from, wanted) {
+        wrong(
+            format!("it runs {from}, and {wanted} would be a step back"),
+            "Talos has no way back but the release before; write the release it runs, or make the node anew with `ichor reset`",
+        );
+    } else if to_major != major || to_minor > minor + 1 {
+        wrong(
+            format!("from {from} to {wanted} is more than one minor release"),
+            &format!("write v{major}.{} first and upgrade to that, then to the next", minor + 1),
+        );
+    }
+    if running.arch != candidate.arch {
+        let what = format!("its machine is {}, and the file says {}", running.arch, candidate.arch);
+        wrong(what, "write `arch` as it is");
+    }
+    if let Some(kubelet) = &running.kubelet
+        && accepts_kubernetes(wanted, kubelet) == Some(false)
+    {
+        let what = format!("it runs Kubernetes {kubelet}, which Talos {wanted} does not run");
+        wrong(what, "upgrade Kubernetes first, with `talosctl upgrade-k8s`");
+    }
+    match &candidate.installer {
+        Err(why) => wrong(why.clone(), "name one in `image.source.installer`"),
+        Ok(image) => {
+            if let Some(what) = installer::unfit(image, wanted, &running.platform) {
+                wrong(
+                    what,
+                    "write the `platform` it runs on and the release that is meant, or another `image.source.installer`",
+                );
+            }
+        }
+    }
+    match (&candidate.installer, found.is_empty()) {
+        (Ok(image), true) => Ok(Some(Step {
+            node: name.clone(),
+            role: candidate.role,
+            from: from.clone(),
+            to: wanted.clone(),
+            image: image.clone(),
+            way: if at_least(from, 13) { Way::Parts } else { Way::Whole },
+            absence: Absence::None,
+        })),
+        _ => Err(found),
+    }
+}
+
+/// Whether a node runs what is wanted; without a patch number, any of that minor release will do.
+fn is_same(wanted: &TalosVersion, running: &TalosVersion) -> bool {
+    match wanted.patch() {
+        Some(_) => wanted == running,
+        None => wanted.minor() == running.minor(),
+    }
+}
+
+/// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise.
+pub fn judge(step: &Step, running: &TalosVersion) -> Result<(), String> {
+    let Step { from, to, way, .. } = step;
+    if is_same(to, running) {
+        return Ok(());
+    }
+    Err(match way {
+        _ if running != from => format!("it runs {running} now, which is neither {from} nor {to}"),
+        Way::Parts => {
+            format!(
+                "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
+            )
+        }
+        Way::Whole => {
+            format!(
+                "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
+            )
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
