@@ -1,0 +1,142 @@
+//! What was seen of a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::agent::Session;
+use crate::bringup::Contact;
+use crate::kubernetes::KubeNode;
+use crate::observe::Answer;
+use crate::talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
+
+/// What was asked for, or why it is not known.
+pub type Known<T> = Result<T, String>;
+
+/// What was seen of a cluster.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The nodes that were looked at, by their names.
+    pub nodes: BTreeMap<String, NodeSeen>,
+    /// Routers that say how they are reached, with their sessions.
+    pub routers: BTreeMap<String, Known<Vec<Session>>>,
+    /// Who is in etcd; none where no control plane was asked.
+    pub etcd: Option<Known<EtcdMembers>>,
+    /// Addresses of the API that no single node has.
+    pub doors: Vec<Door>,
+    /// Whether the API answers at its endpoint; none where that or its authority is not known.
+    pub kubernetes_api: Option<Known<()>>,
+    /// The nodes as Kubernetes has them.
+    pub kubernetes: Option<Known<BTreeMap<String, KubeNode>>>,
+}
+
+/// What was seen of a node.
+#[derive(Debug)]
+pub struct NodeSeen {
+    /// What whoever provides the machine says; none where nobody does.
+    pub machine: Option<Known<MachineTold>>,
+    /// Where it answered.
+    pub at: Option<Contact>,
+    /// What it answered, as far as `ichor status` asks.
+    pub answer: Answer,
+    /// What it tells besides; none where it did not answer.
+    pub detail: Option<Box<Detail>>,
+    /// Whether its announced loopbacks answer.
+    pub loopbacks: Vec<(IpAddr, Known<()>)>,
+}
+
+/// A machine, as whoever provides it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineTold {
+    /// It is not there.
+    Absent,
+    /// It is switched off.
+    Off,
+    /// It is switched on.
+    On,
+    /// Another machine is in its place: which, and whose.
+    Foreign(String),
+}
+
+/// What a node tells, beyond what `ichor status` asks.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// The kernel's command line.
+    pub command_line: Known<Option<String>>,
+    /// What its platform told it.
+    pub platform: Known<Option<PlatformMetadata>>,
+    /// The keys of META, such as `0x0a`.
+    pub meta: Known<BTreeSet<String>>,
+    /// The services of extensions whose documents are in force, without `ext-`.
+    pub documents: Known<BTreeSet<String>>,
+    /// Its services.
+    pub services: Known<BTreeMap<String, ServiceSeen>>,
+    /// The last lines of the service that routes.
+    pub log: Known<Vec<String>>,
+    /// Its links, by the kernel's names.
+    pub links: Known<Vec<(String, LinkStatus)>>,
+    /// Its addresses.
+    pub addresses: Known<Vec<AddressStatus>>,
+    /// Its routes.
+    pub routes: Known<Vec<RouteStatus>>,
+    /// Its member of etcd; none where it was not asked.
+    pub etcd: Option<Known<EtcdSeen>>,
+}
+
+impl Default for Detail {
+    fn default() -> Self {
+        Self {
+            command_line: Ok(None),
+            platform: Ok(None),
+            meta: Ok(BTreeSet::new()),
+            documents: Ok(BTreeSet::new()),
+            services: Ok(BTreeMap::new()),
+            log: Ok(Vec::new()),
+            links: Ok(Vec::new()),
+            addresses: Ok(Vec::new()),
+            routes: Ok(Vec::new()),
+            etcd: None,
+        }
+    }
+}
+
+/// A service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceSeen {
+    /// Whether it runs.
+    pub running: bool,
+    /// Whether it is well; none where nobody says.
+    pub healthy: Option<bool>,
+}
+
+/// A control plane's own member of etcd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdSeen {
+    /// Whether it knows a leader.
+    pub leader: bool,
+    /// Whether it does not vote yet.
+    pub learner: bool,
+    /// What it complains of.
+    pub errors: Vec<String>,
+}
+
+/// Who is in etcd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdMembers {
+    /// The control plane that tells.
+    pub told_by: String,
+    /// The members' names.
+    pub names: Vec<String>,
+    /// Alarms, in etcd's words.
+    pub alarms: Vec<String>,
+}
+
+/// An address of the API that no single node has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    /// The address.
+    pub address: IpAddr,
+    /// Whether every control plane has it at once.
+    pub anycast: bool,
+    /// Whether somebody answers there.
+    pub answers: Known<()>,
+}
