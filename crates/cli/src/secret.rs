@@ -2,15 +2,16 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::value::Secret;
 use serde_json::Value;
 
 use crate::disk::reason;
+use crate::patience::wait;
 use crate::sealed::{self, OpenError};
 
 /// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
@@ -109,7 +110,7 @@ fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
         let mut text = String::new();
         stdout.by_ref().take(LARGEST).read_to_string(&mut text).map(|_| text)
     });
-    let status = wait(&mut child).map_err(|error| not_run(reason(&error)))?;
+    let status = wait(&mut child, PATIENCE).map_err(|error| not_run(reason(&error)))?;
     let Some(status) = status else {
         return Err(SecretError::Slow { program: program.to_owned(), seconds: PATIENCE.as_secs() });
     };
@@ -126,21 +127,5 @@ fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
         Err(SecretError::Empty(format!("the output of `{program}`")))
     } else {
         Ok(text.to_owned())
-    }
-}
-
-/// Waits for a program, and ends it when it takes too long.
-fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(10));
     }
 }

@@ -39,6 +39,7 @@ fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<RenderError>> {
         plan: &plan,
         bundle: &bundle,
         attachments: &attachments,
+        cilium: Ok(common::CILIUM),
         patches: &patches,
         secret: &|_| Ok("a-secret-of-the-file".to_owned()),
     })?;

@@ -6,7 +6,7 @@ use ichor_core::cluster::read::Read;
 use ichor_core::cluster::schema::{json_schema, records, reference};
 use ichor_core::cluster::{File, Files};
 use ichor_core::render::topology;
-use ichor_core::rules;
+use ichor_core::{rules, verify};
 
 /// Replaces what stands between two marks of a document, or compares it.
 fn assert_section(document: &str, section: &str, want: &str) {
@@ -48,6 +48,24 @@ fn the_rules_are_all_explained() {
     }
 
     assert_section("docs/rules.md", "rules", want.trim());
+}
+
+#[test]
+fn the_checks_are_all_listed() {
+    let mut want = "| check | what holds | what is looked at | needs |\n|---|---|---|---|\n".to_owned();
+    for check in verify::CHECKS {
+        let whose = if matches!(check.scope, verify::Scope::Cluster(_)) { "(cluster) " } else { "" };
+        let needs: Vec<_> = check.needs.iter().map(|need| format!("`{need}`")).collect();
+        want += &format!(
+            "| {whose}`{}` | {} | {} | {} |\n",
+            check.id,
+            check.title,
+            check.looks_at,
+            needs.join(", ")
+        );
+    }
+
+    assert_section("docs/bringup.md", "checks", want.trim());
 }
 
 #[test]

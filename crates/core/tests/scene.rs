@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{Below, assert_same, cases, folder, planned_case};
 use ichor_core::agent::duty::{Duty, Speech};
 use ichor_core::cluster::value::SoftwareVersion;
-use ichor_core::lab::scene::{Machine, Part};
+use ichor_core::lab::scene::{Guest, Machine, Part};
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
@@ -21,6 +21,10 @@ fn trixie() -> Here {
 }
 
 fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<RenderError>> {
+    scene_of(case, here, false)
+}
+
+fn scene_of(case: &Path, here: &Here, guests: bool) -> Result<Scene, Vec<RenderError>> {
     let (cluster, plan) = planned_case(case, "ichor.yaml");
     let subject = Subject::of(&cluster, &plan).unwrap();
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut Below(case.to_owned()));
@@ -32,6 +36,7 @@ fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<RenderError>> {
         attachments: &attachments,
         secret: &secret,
         here,
+        guests,
     })
 }
 
@@ -91,6 +96,10 @@ fn tell(text: &mut String, machine: &Machine) {
                 let (announces, refused) = (list(&speaker.announces), list(&speaker.refused));
                 writeln!(text, "  {} announces{announces}, in vain{refused}", speaker.name).unwrap();
             }
+        }
+        Part::Guest(guest) => {
+            let Guest { cores, memory, disk, bus, uefi, carrier, sources } = guest;
+            writeln!(text, "  {cores} cores, {memory} MiB, {disk} GiB {bus:?}, UEFI {uefi}, {carrier:?}, sources {sources:?}").unwrap();
         }
         Part::Outside { doors } => {
             for door in doors {
@@ -187,4 +196,35 @@ fn a_kernel_without_dummies_is_told() {
     let scene = scene(&case, &Here { dummy: false, ..trixie() }).unwrap();
 
     assert!(scene.differs.iter().any(|line| line.contains("no dummy links")), "{:?}", scene.differs);
+}
+
+#[test]
+fn a_node_that_boots_has_all_its_ports_and_nobody_who_speaks_for_it() {
+    let case = folder("../../../examples").join("cilium");
+
+    let scene = scene_of(&case, &trixie(), true).unwrap();
+
+    let guests = scene.machines.iter().filter_map(|machine| match &machine.part {
+        Part::Guest(guest) => Some((machine, guest)),
+        _ => None,
+    });
+    let guests: Vec<_> = guests.collect();
+    assert!(guests.len() > 3, "{}", guests.len());
+    for (node, guest) in guests {
+        assert!(node.ports.iter().all(|port| port.mac.is_some()) && !node.ports.is_empty());
+        assert_eq!((guest.cores, guest.memory, guest.carrier.as_deref()), (4, 8192, Some("cidata.iso")));
+        assert!(node.dummies.is_empty());
+    }
+    assert!(scene.sessions.iter().all(|session| !session.other.name.contains(':')));
+    assert!(scene.differs.iter().any(|line| line.contains("no speakers")), "{:?}", scene.differs);
+}
+
+#[test]
+fn a_node_that_cannot_boot_in_a_lab_is_told_with_the_reason() {
+    let case = cases("scene").into_iter().find(|case| case.ends_with("dhcp")).unwrap();
+
+    let errors = scene_of(&case, &trixie(), true).unwrap_err();
+
+    let told: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.at, error.reason)).collect();
+    assert!(told.iter().any(|line| line.contains("no DHCP server is in a lab")), "{told:#?}");
 }

@@ -3,24 +3,37 @@
 mod build;
 pub(crate) mod check;
 mod completions;
+mod diff;
+mod discover;
+mod down;
 mod explain;
 mod extension;
 mod image;
 mod lab;
+mod logs;
+mod machine;
 mod man;
 mod media;
 mod meta;
 mod migrate;
 mod new;
 pub(crate) mod prove;
+mod reset;
 mod schema;
 mod schematic;
 mod secrets;
 mod show;
+mod status;
 mod talos;
+mod up;
+mod upgrade;
+mod verify;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use ichor_core::cluster::value;
 
 /// What `ichor` can do.
 #[derive(Debug, clap::Subcommand)]
@@ -30,7 +43,17 @@ pub(crate) enum Command {
     Show(show::Args),
     Build(build::Args),
     Prove(prove::Args),
+    Up(up::Args),
+    Upgrade(upgrade::Args),
+    Reset(reset::Args),
+    Down(down::Args),
     Lab(lab::Args),
+    Discover(discover::Args),
+    Status(status::Args),
+    Verify(verify::Args),
+    Diff(diff::Args),
+    Logs(logs::Args),
+    Machine(machine::Args),
     Migrate(migrate::Args),
     Secrets(secrets::Args),
     Talos(talos::Args),
@@ -53,7 +76,17 @@ impl Command {
             Self::Show(args) => show::run(args, out),
             Self::Build(args) => build::run(args, out),
             Self::Prove(args) => prove::run(args, out),
+            Self::Up(args) => up::run(args, out),
+            Self::Upgrade(args) => upgrade::run(args, out),
+            Self::Reset(args) => reset::run(args, out),
+            Self::Down(args) => down::run(args, out),
             Self::Lab(args) => lab::run(args, out),
+            Self::Discover(args) => discover::run(args, out),
+            Self::Status(args) => status::run(args, out),
+            Self::Verify(args) => verify::run(args, out),
+            Self::Diff(args) => diff::run(args, out),
+            Self::Logs(args) => logs::run(args, out),
+            Self::Machine(args) => machine::run(args, out),
             Self::Migrate(args) => migrate::run(args, out),
             Self::Secrets(args) => secrets::run(args, out),
             Self::Talos(args) => talos::run(args, out),
@@ -68,4 +101,9 @@ impl Command {
             Self::Man(args) => man::run(args, out),
         }
     }
+}
+
+/// How long something may take, as it is typed.
+fn time(text: &str) -> Result<Duration, String> {
+    value::Duration::parse(text).map(|time| Duration::from_secs(time.0))
 }

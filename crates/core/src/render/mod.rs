@@ -8,6 +8,7 @@
 pub mod artifact;
 pub mod base;
 pub mod carrier;
+pub mod chart;
 pub mod fabric;
 pub mod hypervisor;
 mod image;

@@ -1,0 +1,42 @@
+//! Manifests of Kubernetes, as far as Talos looks at them before it applies them.
+//!
+//! One document that is no object, and Talos applies nothing of its manifest.
+
+use serde_json::Value;
+
+use super::document;
+
+/// The objects of a manifest, or what is wrong with it. Lists are unwrapped when they are applied, and count as one here.
+pub fn read(text: &str) -> Result<Vec<Value>, String> {
+    let documents = document::read(text).map_err(|error| error.to_string())?;
+    let objects: Vec<Value> =
+        documents.into_iter().filter(|it| it.as_object().is_none_or(|map| !map.is_empty())).collect();
+    for (nth, object) in objects.iter().enumerate() {
+        let missing = ["apiVersion", "kind"].into_iter().find(|key| !object[*key].is_string());
+        if let Some(key) = missing {
+            return Err(format!("document {} has no `{key}`: it is no object of Kubernetes", nth + 1));
+        }
+    }
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_without_anything_are_left_out() {
+        let objects = read("---\n# a comment\n---\n{}\n---\napiVersion: v1\nkind: Namespace\n").unwrap();
+
+        assert_eq!(objects.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        assert_eq!(
+            read("apiVersion: v1\nkind: A\n---\nhello\n").unwrap_err(),
+            "document 2 has no `apiVersion`: it is no object of Kubernetes"
+        );
+        assert!(read("a: [\n").is_err());
+    }
+}
