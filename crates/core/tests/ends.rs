@@ -9,7 +9,7 @@ mod lab {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::common::frr::Frr;
+    use super::common::frr::{Frr, of_bgpd};
     use super::common::lab::{Machine, said, wait_for};
     use super::common::random::holds_around;
     use super::common::routing::{PASSWORD, service_with};
@@ -30,21 +30,6 @@ mod lab {
                 .collect::<Vec<_>>()
         };
         fabric::cases().into_iter().flat_map(of_case).collect()
-    }
-
-    /// The lines that concern bgpd: others end its reading.
-    fn of_bgpd(conf: &str) -> String {
-        let mut told = String::new();
-        let mut skipping = false;
-        for line in conf.lines() {
-            skipping |= line == "bfd" || line.starts_with("interface ");
-            if !skipping && !line.ends_with(" forwarding") {
-                told += line;
-                told.push('\n');
-            }
-            skipping &= line != "exit";
-        }
-        told
     }
 
     /// What FRR says against a file.

@@ -75,3 +75,22 @@ impl Frr {
         machine.run("vtysh -f /etc/frr/frr.conf")
     }
 }
+
+/// The lines of a file that concern bgpd: others end its reading.
+pub fn of_bgpd(conf: &str) -> String {
+    let mut told = String::new();
+    let mut skipping = false;
+    for line in conf.lines() {
+        skipping |= line == "bfd" || line.starts_with("interface ");
+        let zebra = line.starts_with(" set src")
+            || line.starts_with("no zebra ")
+            || line.contains(" protocol bgp route-map ")
+            || line.ends_with(" forwarding");
+        if !skipping && !zebra {
+            told += line;
+            told.push('\n');
+        }
+        skipping &= line != "exit";
+    }
+    told
+}

@@ -2,7 +2,7 @@
 
 use ichor_core::cluster::section::Backend;
 
-use crate::common::frr::Frr;
+use crate::common::frr::{Frr, of_bgpd};
 use crate::common::lab::{Machine, said};
 use crate::common::routing::confs;
 
@@ -24,22 +24,6 @@ pub fn bgpd(machine: &Machine, conf: &str) -> Vec<String> {
     let said = said(&machine.run("/usr/lib/frr/bgpd -C -f /tmp/bgpd.conf"));
     let harmless = |line: &str| line.starts_with("Graceful restart configuration changed");
     said.lines().filter(|line| !harmless(line)).map(str::to_owned).collect()
-}
-
-/// The lines that concern bgpd: others end its reading.
-fn of_bgpd(conf: &str) -> String {
-    let mut told = String::new();
-    let mut skipping = false;
-    for line in conf.lines() {
-        skipping |= line == "bfd" || line.starts_with("interface ");
-        let zebra = line.starts_with(" set src") || line.contains(" protocol bgp route-map ");
-        if !skipping && !zebra {
-            told += line;
-            told.push('\n');
-        }
-        skipping &= line != "exit";
-    }
-    told
 }
 
 #[test]
