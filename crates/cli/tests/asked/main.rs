@@ -23,9 +23,19 @@ fn problems(report: &Value, node: &str) -> String {
     find(&report["nodes"], "name", node)["problems"].to_string()
 }
 
+/// Nodes that have booted, and wait for their configuration.
+fn waiting(count: usize) -> Simulated {
+    let nodes = Simulated::start(count, "");
+    let waits = |node: &Value| node["stage"] == "maintenance";
+    while !nodes.status()["nodes"].as_array().unwrap().iter().all(waits) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    nodes
+}
+
 #[test]
 fn machines_that_wait_for_their_configuration_are_found_and_told() {
-    let nodes = Simulated::start(3, "");
+    let nodes = waiting(3);
 
     let found = asked(&nodes, "discover --json");
     let status = asked(&nodes, "status --json");
@@ -50,7 +60,7 @@ fn machines_that_wait_for_their_configuration_are_found_and_told() {
 
 #[test]
 fn machines_that_are_in_no_file_can_be_pasted_into_one() {
-    let nodes = Simulated::start(1, "");
+    let nodes = waiting(1);
     let address = nodes.file().split("dhcp: ").nth(1).unwrap().split('}').next().unwrap().to_owned();
     let desk = folder(&[]);
 

@@ -21,3 +21,9 @@ pub fn learnt(machine: &Machine, vrf: Option<&str>) -> BTreeMap<String, String> 
     };
     of(4, "0.0.0.0/0", 32).into_iter().chain(of(6, "::/0", 128)).collect()
 }
+
+/// How many next hops a way has. IPv4 by IPv6 is `via inet6 fe80::1`, or without groups of next hops `via 169.254.0.1`, which zebra
+/// has as a neighbour with the router's MAC address.
+pub fn next_hops(ways: &str) -> usize {
+    ways.split_whitespace().filter(|word| *word == "via").count()
+}

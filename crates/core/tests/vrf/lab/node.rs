@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ichor_core::render::routing::Service;
 use ichor_core::routing::{Domain, Model};
 
-use super::kernel::learnt;
+use super::kernel::{learnt, next_hops};
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, Root, said};
 
@@ -109,7 +109,7 @@ impl Node {
     pub fn ways(&self) -> BTreeMap<String, Way> {
         let way = |(net, ways): (String, String)| {
             let source = ways.split_once(" src ").and_then(|(_, rest)| rest.split(' ').next());
-            (net, (source.unwrap_or_default().to_owned(), ways.matches(" via ").count()))
+            (net, (source.unwrap_or_default().to_owned(), next_hops(&ways)))
         };
         learnt(&self.machine, None).into_iter().map(way).collect()
     }

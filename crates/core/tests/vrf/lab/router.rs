@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ichor_core::routing;
 use serde_json::{Deserializer, Value};
 
-use super::kernel::learnt;
+use super::kernel::{learnt, next_hops};
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};
 
@@ -83,8 +83,7 @@ impl Router {
             view.told.insert(name.clone(), nets.collect());
         }
         for (net, ways) in learnt(&self.machine, self.told.vrf.as_deref()) {
-            let next_hop = if net.contains(':') { " via " } else { " via inet6 " };
-            view.ways.insert(net, ways.matches(next_hop).count());
+            view.ways.insert(net, next_hops(&ways));
         }
         view
     }
