@@ -78,6 +78,16 @@ pub enum ClusterStep {
     Kubeconfig(usize),
 }
 
+impl ClusterStep {
+    /// The node that is asked for it, where it is one.
+    pub fn node(self) -> Option<usize> {
+        match self {
+            Self::Bootstrap(nth) | Self::Health(nth) | Self::Kubeconfig(nth) => Some(nth),
+            Self::Endpoint => None,
+        }
+    }
+}
+
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
