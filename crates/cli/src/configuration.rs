@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::project::Project;
 use crate::vault::{Vault, patch_texts};
 use crate::work::shared_out;
+use crate::{report, style};
 
 /// The configuration of each of `nodes` as text, in their order, or everything that is wrong; a secret.
 pub(crate) fn configurations(
@@ -28,6 +29,24 @@ pub(crate) fn configurations(
     each(project, nodes, (bundle, identity), &vault, |renderer, node| {
         Ok(emit_all(&renderer.machine(node)?.documents))
     })
+}
+
+/// The configurations to compare with; none where there are no secrets or, which is told, where they cannot be made.
+pub(crate) fn comparable(
+    project: &Project,
+    nodes: &[&NodePlan],
+    bundle: Option<&Bundle>,
+    identity: Option<&Path>,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let Some(bundle) = bundle else { return Ok(None) };
+    match configurations(project, nodes, bundle, identity)? {
+        Ok(wanted) => Ok(Some(wanted)),
+        Err(errors) => {
+            report::unrendered(&mut anstream::stderr(), &errors)?;
+            style::say("configurations are not compared: first mend what is wrong");
+            Ok(None)
+        }
+    }
 }
 
 /// CDs by their paths in the folder of a build.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ichor_core::cluster::{Problem, Sources, load};
 use ichor_core::model::{self, Cluster};
-use ichor_core::plan::{self, Plan};
+use ichor_core::plan::{self, NodePlan, Plan};
 use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
 
@@ -78,6 +78,20 @@ impl Project {
     /// Cilium as it goes into configurations, rendered once.
     pub(crate) fn cilium(&self) -> &Rendered {
         self.cilium.get_or_init(|| Rendered::of(self))
+    }
+
+    /// The node of this name.
+    pub(crate) fn node(&self, name: &str) -> anyhow::Result<&NodePlan> {
+        let found = self.plan.node(name);
+        found.with_context(|| format!("there is no node `{name}`; `ichor show nodes` lists them"))
+    }
+
+    /// The nodes of these names in the order of the file; all of them where none is named.
+    pub(crate) fn chosen(&self, only: &[String]) -> anyhow::Result<Vec<&NodePlan>> {
+        only.iter().try_for_each(|name| self.node(name).map(drop))?;
+        let is_chosen =
+            |node: &&NodePlan| only.is_empty() || only.iter().any(|name| name == node.name.as_str());
+        Ok(self.plan.nodes.iter().filter(is_chosen).collect())
     }
 
     /// The cluster file's own name.

@@ -173,12 +173,6 @@ impl Look {
     }
 }
 
-/// The node of this name.
-pub(crate) fn named<'p>(project: &'p Project, name: &str) -> anyhow::Result<&'p NodePlan> {
-    let found = project.plan.nodes.iter().find(|node| node.name.as_str() == name);
-    found.with_context(|| format!("there is no node `{name}`; `ichor show nodes` lists them"))
-}
-
 impl Reached {
     /// The connection, or why there is none.
     pub(crate) fn node(self, name: &str) -> anyhow::Result<Node> {

@@ -58,11 +58,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Ok(project) => project,
         Err(refused) => return refused.report(&args.file, out),
     };
-    let nodes: Vec<&NodePlan> = if args.only.is_empty() {
-        project.plan.nodes.iter().collect()
-    } else {
-        args.only.iter().map(|name| reach::named(&project, name)).collect::<Result<_, _>>()?
-    };
+    let nodes = project.chosen(&args.only)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let Some(bundle) = bundle else {
         bail!(

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Ok(project) => project,
         Err(refused) => return refused.report(&args.file, out),
     };
-    let plan = reach::named(&project, &args.node)?;
+    let plan = project.node(&args.node)?;
     let (reach, _) = Reach::open(&project, &args.way)?;
     reach::runtime()?.block_on(async {
         let reached = reach.node(plan).await;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use ichor_core::observe::Report;
 use ichor_core::plan::NodePlan;
 
-use crate::configuration::configurations;
+use crate::configuration::comparable;
 use crate::project;
 use crate::reach::{self, Reach, Way};
-use crate::{observe, report, style};
+use crate::{observe, style};
 
 /// How long until the nodes are asked again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -48,17 +48,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let wanted = match &bundle {
-        None => None,
-        Some(bundle) => match configurations(&project, &nodes, bundle, args.way.identity.as_deref())? {
-            Ok(wanted) => Some(wanted),
-            Err(errors) => {
-                report::unrendered(&mut anstream::stderr(), &errors)?;
-                style::say("configurations are not compared: first mend what is wrong");
-                None
-            }
-        },
-    };
+    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.as_deref())?;
     reach::runtime()?.block_on(async {
         loop {
             let report = observe::cluster(&project, &reach, wanted.as_deref()).await;

@@ -4,14 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_core::plan::NodePlan;
 use ichor_core::verify::judge;
 
-use crate::configuration::configurations;
+use crate::configuration::comparable;
 use crate::project;
 use crate::reach::{self, Reach, Way};
+use crate::style;
 use crate::verify::{Look, Providers};
-use crate::{report, style};
 
 /// Go through a cluster in order, and say what is broken first, by what that is known, and what helps
 ///
@@ -44,23 +43,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Ok(project) => project,
         Err(refused) => return refused.report(&args.file, out),
     };
-    let nodes: Vec<&NodePlan> = if args.only.is_empty() {
-        project.plan.nodes.iter().collect()
-    } else {
-        args.only.iter().map(|name| reach::named(&project, name)).collect::<anyhow::Result<_>>()?
-    };
+    let nodes = project.chosen(&args.only)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
-    let wanted = match &bundle {
-        None => None,
-        Some(bundle) => match configurations(&project, &nodes, bundle, args.way.identity.as_deref())? {
-            Ok(wanted) => Some(wanted),
-            Err(errors) => {
-                report::unrendered(&mut anstream::stderr(), &errors)?;
-                style::say("configurations are not compared: first mend what is wrong");
-                None
-            }
-        },
-    };
+    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.as_deref())?;
     let mut wanted = wanted.unwrap_or_default().into_iter();
     let nodes = nodes.into_iter().map(|node| (node, wanted.next())).collect();
     let providers = Providers::of(&project);

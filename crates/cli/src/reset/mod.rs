@@ -40,8 +40,7 @@ pub(crate) struct Order<'o> {
 
 /// Resets nodes, or says what that would do.
 pub(crate) fn reset(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let nodes =
-        order.nodes.iter().map(|name| reach::named(project, name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let nodes = order.nodes.iter().map(|name| project.node(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let (crew, _) = Crew::open(project, order.way)?;
     let runtime = reach::runtime()?;
     let (subjects, etcd) = runtime.block_on(look(&crew, &nodes));

@@ -11,7 +11,6 @@ use tokio::time::{self, Instant};
 use super::Order;
 use crate::crew::{Answers, Crew, is_found_unconfigured};
 use crate::node::{Kind, Node, NodeError};
-use crate::reach;
 use crate::style;
 use crate::up::{State, Teller};
 
@@ -111,7 +110,7 @@ pub(crate) async fn forget(
     let node = crew.connect(name).await?;
     ask(&node, how).await.map_err(|error| error.to_string())?;
     drop(node);
-    let plan = reach::named(crew.project(), name).map_err(|error| error.to_string())?;
+    let plan = crew.project().node(name).map_err(|error| error.to_string())?;
     let found = !how.off && is_found_unconfigured(plan);
     let end = Instant::now() + patience;
     loop {

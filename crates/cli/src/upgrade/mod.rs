@@ -39,7 +39,7 @@ pub(crate) struct Order<'o> {
 /// Upgrades the nodes of a cluster, or says what that would take.
 pub(crate) fn upgrade(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     for name in order.only {
-        reach::named(project, name)?;
+        project.node(name)?;
     }
     let (crew, bundle) = Crew::open(project, order.way)?;
     let nodes: Vec<_> = project.plan.nodes.iter().collect();

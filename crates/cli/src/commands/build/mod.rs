@@ -8,7 +8,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::topology;
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         style::say("nothing was written: first mend what is wrong");
         return Ok(ExitCode::FAILURE);
     }
-    let nodes = chosen(&project, &args.only)?;
+    let nodes = project.chosen(&args.only)?;
     let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
     let root = args.output.join(project.plan.cluster.name.as_str());
     let tree = Tree::open(root.clone());
@@ -181,13 +180,4 @@ fn notes(project: &Project) -> Vec<String> {
         ));
     }
     notes
-}
-
-fn chosen<'p>(project: &'p Project, only: &[String]) -> anyhow::Result<Vec<&'p NodePlan>> {
-    let names: Vec<&str> = project.plan.nodes.iter().map(|node| node.name.as_str()).collect();
-    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
-        bail!("there is no node `{unknown}`; `ichor show nodes` lists them");
-    }
-    let is_chosen = |node: &&NodePlan| only.is_empty() || only.iter().any(|name| name == node.name.as_str());
-    Ok(project.plan.nodes.iter().filter(is_chosen).collect())
 }
