@@ -21,20 +21,36 @@ impl Simulated {
     /// Starts so many nodes, which take milliseconds for what others take minutes for; `more` are arguments.
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
-        let words = format!("lab nodes {count} -o sim --install 30ms --boot 20ms --start 5ms {more}");
-        let mut nodes = command(desk.path(), &words);
-        let mut nodes = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(nodes.stderr.take().unwrap());
-        let (mut all, mut line) = (String::new(), String::new());
-        while !line.starts_with("next:") {
-            line.clear();
-            assert!(said.read_line(&mut line).unwrap() > 0, "the simulator ended: {all}");
-            all.push_str(&line);
-        }
+        let (nodes, said) = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
         let simulated = Self { desk, nodes, _said: said };
         // Nobody answers at an address of the other family, which takes seconds to notice.
         simulated.write(&simulated.file().replace("/17}", "/17, v6: null}"));
         simulated
+    }
+
+    /// The same nodes as machines of somebody, who switches them on: of `file` comes what they are made of, of `known` what
+    /// `ichor up` is told of them.
+    pub fn provided(
+        count: usize,
+        file: impl Fn(&str) -> String,
+        known: impl Fn(&str) -> String,
+        more: &str,
+    ) -> Self {
+        for _ in 0..9 {
+            let mut simulated = Self::start(count, "");
+            let made = file(&simulated.file());
+            simulated.write(&known(&made));
+            fs::write(simulated.folder().join("machines.yaml"), made).unwrap();
+            simulated.end();
+            // Their network is free for a moment, and others may take it.
+            match run(simulated.desk.path(), &format!("--cluster sim/machines.yaml --off {more}")) {
+                Ok((nodes, said)) => (simulated.nodes, simulated._said) = (nodes, said),
+                Err(taken) if taken.contains("is taken") => continue,
+                Err(other) => panic!("the simulator ended: {other}"),
+            }
+            return simulated;
+        }
+        panic!("others take every network")
     }
 
     /// The folder of the cluster.
@@ -71,13 +87,7 @@ impl Simulated {
 
     /// `ichor up`, killed as soon as it tells an event that `when` is waiting for; whether it came to that.
     pub fn up_killed(&self, when: impl Fn(&Value) -> bool) -> bool {
-        let mut up = self.command("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let out: ChildStdout = up.stdout.take().unwrap();
-        let mut lines = BufReader::new(out).lines().map_while(Result::ok);
-        let came = lines.any(|line| serde_json::from_str(&line).is_ok_and(|event| when(&event)));
-        up.kill().unwrap();
-        up.wait().unwrap();
-        came
+        killed(self.command("--json"), when)
     }
 
     /// How the nodes are.
@@ -117,11 +127,45 @@ impl Simulated {
     }
 }
 
-impl Drop for Simulated {
-    fn drop(&mut self) {
+impl Simulated {
+    fn end(&mut self) {
         let _ = self.nodes.kill();
         let _ = self.nodes.wait();
     }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts nodes, and waits until they can be asked; what they said where they cannot.
+fn run(desk: &Path, words: &str) -> Result<(Child, BufReader<ChildStderr>), String> {
+    let mut nodes = command(desk, &format!("lab nodes {words} --install 30ms --boot 20ms --start 5ms"));
+    let mut nodes = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(nodes.stderr.take().unwrap());
+    let (mut all, mut line) = (String::new(), String::new());
+    while !line.starts_with("next:") {
+        line.clear();
+        if said.read_line(&mut line).unwrap() == 0 {
+            nodes.wait().unwrap();
+            return Err(all);
+        }
+        all.push_str(&line);
+    }
+    Ok((nodes, said))
+}
+
+/// Runs `ichor up --json` until it tells an event that `when` is waiting for, and kills it; whether it came to that.
+pub fn killed(mut up: Command, when: impl Fn(&Value) -> bool) -> bool {
+    let mut up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let out: ChildStdout = up.stdout.take().unwrap();
+    let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+    let came = lines.any(|line| serde_json::from_str(&line).is_ok_and(|event| when(&event)));
+    up.kill().unwrap();
+    up.wait().unwrap();
+    came
 }
 
 /// What was told.

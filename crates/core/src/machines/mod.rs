@@ -14,10 +14,10 @@ use std::net::IpAddr;
 
 pub use obstacle::Obstacle;
 
-/// Whether an address is more than one of this machine, or of one link.
+/// Whether an address of a machine's port is good on more than one link.
 pub fn is_reachable(address: &IpAddr) -> bool {
     match address {
-        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local() && !v4.is_unspecified(),
-        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local() && !v6.is_unspecified(),
+        IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_unspecified(),
+        IpAddr::V6(v6) => !v6.is_unicast_link_local() && !v6.is_unspecified(),
     }
 }

@@ -14,6 +14,7 @@ use ichor_core::cluster::value::TalosVersion;
 use ichor_core::lab::nodes::scenario::{self, Scenario};
 use ichor_core::lab::nodes::{Delays, Fault, Fleet, Hardware, Machine, duration};
 use ichor_core::plan::NodePlan;
+use ichor_core::render::hypervisor::uuid::Uuid;
 use ichor_core::talos::secrets::{Bundle, admin_certificate, write_admin};
 use rand_core::OsRng;
 use serde_json::Value;
@@ -84,6 +85,9 @@ struct Start {
     /// Something that a node does wrong; may be said more than once
     #[arg(long, value_name = "NODE:KIND[:PARAM]", value_parser = Fault::parse)]
     fault: Vec<(String, Fault)>,
+    /// Leave the machines without power until `lab nodes power` gives it to them
+    #[arg(long)]
+    off: bool,
     /// Run in the background
     #[arg(long)]
     detach: bool,
@@ -244,7 +248,7 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         ));
         style::say(&format!("next: cd {} && ichor up", folder.display()));
     };
-    runtime.block_on(nodes::run(fleet, &site, ready))?;
+    runtime.block_on(nodes::run(fleet, &site, !args.off, ready))?;
     // What is under way on other threads ends with them.
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(claim);
@@ -318,6 +322,7 @@ fn detach(
     for text in &args.fault_texts() {
         command.arg("--fault").arg(text);
     }
+    command.args(args.off.then_some("--off"));
     // It has the claim from the first moment on, so nobody comes between.
     let stdin = match claim()? {
         Some(claim) => {
@@ -354,7 +359,9 @@ impl Start {
 
 /// The machines of a cluster file, without power.
 fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
-    let machines = project.plan.nodes.iter().map(machine).collect::<anyhow::Result<Vec<_>>>()?;
+    let cluster = project.plan.cluster.name.as_str();
+    let machines =
+        project.plan.nodes.iter().map(|node| machine(cluster, node)).collect::<anyhow::Result<Vec<_>>>()?;
     let delays = Delays { boot: args.boot, install: args.install, start: args.service };
     let mut fleet = Fleet::new(machines, delays, sealed::now());
     for (node, fault) in &args.fault {
@@ -364,7 +371,7 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
     Ok(fleet)
 }
 
-fn machine(node: &NodePlan) -> anyhow::Result<Machine> {
+fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
     let macs = node.ports.iter().filter_map(|port| port.mac.as_ref().map(|mac| mac.value)).collect();
     let stages = node.settings.address.get();
     let written = |key: Option<IpAddr>| key.into_iter();
@@ -379,5 +386,9 @@ fn machine(node: &NodePlan) -> anyhow::Result<Machine> {
     if leased.is_empty() {
         bail!("{} has no address that is known beforehand; write `address: {{dhcp: ADDRESS}}`", node.name);
     }
-    Ok(Machine::new(Hardware::new(node.name.as_str(), macs, leased), node.talos.value.clone()))
+    let mut hardware = Hardware::new(node.name.as_str(), macs, leased);
+    if node.vm.is_some() {
+        hardware.uuid = Uuid::of(cluster, node.name.as_str()).to_string();
+    }
+    Ok(Machine::new(hardware, node.talos.value.clone()))
 }

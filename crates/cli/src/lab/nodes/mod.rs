@@ -129,8 +129,13 @@ impl From<Claim> for Stdio {
     }
 }
 
-/// Runs nodes until somebody ends them; `ready` is told when they can be asked.
-pub(crate) async fn run(fleet: Fleet, site: &Site, ready: impl FnOnce()) -> Result<(), NodesError> {
+/// Runs nodes until somebody ends them, with power or without any at first; `ready` is told when they can be asked.
+pub(crate) async fn run(
+    fleet: Fleet,
+    site: &Site,
+    powered: bool,
+    ready: impl FnOnce(),
+) -> Result<(), NodesError> {
     let journal = site.journal();
     let begun = Journal::begin(&journal);
     let world = World::new(fleet, begun.map_err(|source| NodesError::Folder { path: journal, source })?);
@@ -138,7 +143,7 @@ pub(crate) async fn run(fleet: Fleet, site: &Site, ready: impl FnOnce()) -> Resu
     let mut interrupt = signal(SignalKind::interrupt()).map_err(NodesError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(NodesError::Signals)?;
     world.act(|fleet, now| {
-        for nth in 0..fleet.machines.len() {
+        for nth in (0..fleet.machines.len()).filter(|_| powered) {
             fleet.power_on(nth, now);
         }
     });

@@ -11,7 +11,7 @@ use ichor_core::machines::proxmox::{There, Wanted, request};
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
-use crate::machines::Kind;
+use crate::machines::{Kind, Onlooker};
 
 /// How long another run may go on making a machine, before it is taken for somebody else's.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -111,6 +111,16 @@ fn uuid(api: &Api, machine: &Machine) -> Result<Option<String>, ApiError> {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Waits until every machine is made that somebody has begun to make, or for as long as that may take.
+pub(super) fn settle(api: &Api, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
+    let machines = there::machines(&api.call(&request::machines())?);
+    for machine in machines.iter().filter(|machine| machine.is_begun) {
+        onlooker.line(&format!("machine {} is being made on {}; is it ours?", machine.id, machine.host));
+        uuid(api, machine)?;
+    }
+    Ok(())
 }
 
 /// The numbers of missing machines that are taken by what this login does not see.

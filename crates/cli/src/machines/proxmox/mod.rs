@@ -37,12 +37,14 @@ pub(super) struct Proxmox {
     placed: Mutex<BTreeMap<String, String>>,
     /// Held while a number is chosen, and while a file that several machines share is brought in.
     turn: Mutex<()>,
+    /// Whether machines that others had begun to make before this run are made by now.
+    settled: Mutex<bool>,
 }
 
 impl Proxmox {
     pub(super) fn new(url: &str, trust: &Trust, login: Login, wanted: Vec<Wanted>) -> Self {
         let api = Api::new(url, trust, login);
-        Self { api, wanted, placed: Mutex::default(), turn: Mutex::default() }
+        Self { api, wanted, placed: Mutex::default(), turn: Mutex::default(), settled: Mutex::default() }
     }
 
     /// What is wanted of a node's machine, and how to say that a step of it failed.
@@ -91,6 +93,17 @@ impl Proxmox {
             *placed = look::placed(&self.api, &self.wanted)?;
         }
         Ok(placed.get(&wanted.node).cloned())
+    }
+
+    /// Waits for machines that somebody has begun to make, once: without a number of its own, a machine that an earlier run has
+    /// begun is known by its name alone, which it does not have yet.
+    fn settle(&self, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*settled {
+            look::settle(&self.api, onlooker)?;
+            *settled = true;
+        }
+        Ok(())
     }
 
     fn create(&self, wanted: &Wanted, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
@@ -216,17 +229,23 @@ impl Machines for Proxmox {
     }
 
     fn make(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<Made, MachineError> {
-        let what = "make its machine";
-        match self.own(node, what) {
+        let (wanted, what) = (self.wanted(node), "make its machine");
+        let failed = |error| self.failed(node, what, error);
+        let mut found = self.own(node, what);
+        if wanted.id.is_none() && found.as_ref().is_err_and(|error| error.kind == Kind::Absent) {
+            self.settle(onlooker).map_err(failed)?;
+            found = self.own(node, what);
+        }
+        match found {
             Ok(machine) => {
                 // An earlier run may have come no further.
-                let done = self.enlarge(self.wanted(node), &machine.host, machine.id, onlooker);
-                return done.map(|()| Made::Before).map_err(|error| self.failed(node, what, error));
+                let done = self.enlarge(wanted, &machine.host, machine.id, onlooker);
+                return done.map(|()| Made::Before).map_err(failed);
             }
             Err(error) if error.kind == Kind::Absent => {}
             Err(error) => return Err(error),
         }
-        self.create(self.wanted(node), shelf, onlooker).map_err(|error| self.failed(node, what, error))?;
+        self.create(wanted, shelf, onlooker).map_err(failed)?;
         Ok(Made::Now)
     }
 

@@ -2,7 +2,7 @@
 
 mod down;
 mod schema;
-mod stand_in;
+pub mod stand_in;
 
 use std::fs;
 use std::thread;

@@ -42,8 +42,13 @@ pub struct State {
     pub faults: Vec<String>,
     /// The ticket that is good; a number of tickets were given.
     pub ticket: u32,
+    /// What happens when a machine is switched on or off; it gives the addresses that its guest agent tells.
+    pub switched: Option<Switched>,
     tasks: BTreeMap<String, Task>,
 }
+
+/// What happens when a machine is switched: which, and whether it is on now.
+pub type Switched = Box<dyn Fn(&Machine, bool) -> Vec<String> + Send>;
 
 /// A machine.
 #[derive(Clone, Default)]
@@ -61,7 +66,8 @@ struct Task {
 }
 
 enum Effect {
-    Create(u32, Machine),
+    Make(u32, Machine),
+    Change(u32, Machine),
     Power(u32, bool),
     Remove(u32),
     File(Option<String>, String, Vec<u8>),
@@ -108,6 +114,7 @@ impl State {
             calls: Vec::new(),
             faults: Vec::new(),
             ticket: 0,
+            switched: None,
             tasks: BTreeMap::new(),
         }
     }
@@ -128,15 +135,43 @@ impl State {
     fn end(&mut self, upid: &str) {
         let Some(task) = self.tasks.get_mut(upid) else { return };
         if task.failure.is_some() {
+            // What was begun and not made is taken away.
+            if let Some(Effect::Make(id, _)) = task.effect.take() {
+                self.machines.remove(&id);
+            }
             return;
         }
         match task.effect.take() {
-            Some(Effect::Create(id, machine)) => drop(self.machines.insert(id, machine)),
-            Some(Effect::Power(id, on)) => self.machines.get_mut(&id).unwrap().is_on = on,
+            Some(Effect::Make(id, machine) | Effect::Change(id, machine)) => {
+                drop(self.machines.insert(id, machine));
+            }
+            Some(Effect::Power(id, on)) => self.switch(id, on),
             Some(Effect::Remove(id)) => drop(self.machines.remove(&id)),
             Some(Effect::File(host, volume, bytes)) => drop(self.files.insert((host, volume), bytes)),
             Some(Effect::Discard(host, volume)) => drop(self.files.remove(&(host, volume))),
             None => {}
+        }
+    }
+
+    fn switch(&mut self, id: u32, on: bool) {
+        let machine = self.machines.get_mut(&id).unwrap();
+        machine.is_on = on;
+        if let Some(switched) = &self.switched {
+            machine.addresses = switched(machine, on);
+        }
+    }
+
+    /// Tasks go on, whether anybody asks for them or not.
+    fn tick(&mut self) {
+        let due = self.tasks.iter_mut().filter(|(_, task)| task.effect.is_some());
+        let due: Vec<_> = due
+            .filter_map(|(upid, task)| {
+                task.left = task.left.saturating_sub(1);
+                (task.left == 0).then(|| upid.clone())
+            })
+            .collect();
+        for upid in due {
+            self.end(&upid);
         }
     }
 
@@ -167,6 +202,9 @@ fn answer(state: &mut State, schema: &Schema, ask: &Ask) -> Reply {
         return refusal(501, "Method not implemented", &json!({}));
     };
     state.calls.push(call.name.clone());
+    if !call.name.contains("/tasks/") {
+        state.tick();
+    }
     let faults = schema.faults(&call);
     if !faults.is_empty() {
         state.faults.push(format!("{}: {faults:?}", call.name));
@@ -270,7 +308,9 @@ fn ticket(state: &mut State, user: &str, password: &str) -> Result<Value, Refusa
 fn resources(state: &State) -> Value {
     let entry = |(id, machine): (&u32, &Machine)| {
         let status = if machine.is_on { "running" } else { "stopped" };
-        json!({"id": format!("qemu/{id}"), "type": "qemu", "vmid": id, "name": machine.settings.get("name"), "node": machine.host, "status": status})
+        let name = machine.settings.get("name").cloned().unwrap_or_else(|| format!("VM {id}"));
+        json!({"id": format!("qemu/{id}"), "type": "qemu", "vmid": id, "name": name, "node": machine.host, "status": status,
+            "lock": machine.settings.get("lock")})
     };
     state.machines.iter().map(entry).collect()
 }
@@ -345,8 +385,12 @@ fn create(state: &mut State, call: &Call, host: &str) -> Result<Value, Refusal> 
     if settings.get("scsi0").is_some_and(|disk| disk.contains("import-from=")) {
         settings.insert("scsi0".to_owned(), format!("local-lvm:vm-{id}-disk-0,discard=on,size=1252M"));
     }
-    let machine = Machine { host: host.to_owned(), settings, ..Machine::default() };
-    Ok(state.task(host, "qmcreate", Effect::Create(id, machine)))
+    // Its number is taken at once, and nothing more is said of it until it is made.
+    let begun = [("lock".to_owned(), "create".to_owned())].into();
+    let begun = Machine { host: host.to_owned(), settings: begun, ..Machine::default() };
+    let machine = Machine { settings, ..begun.clone() };
+    state.machines.insert(id, begun);
+    Ok(state.task(host, "qmcreate", Effect::Make(id, machine)))
 }
 
 /// A drive needs a storage for its kind, and a CD that is there.
@@ -393,7 +437,7 @@ fn machine(state: &mut State, call: &Call, host: &str) -> Result<Value, Refusal>
             let disk = format!("local-lvm:vm-{id}-disk-0,discard=on,size={}", call.get("size").unwrap());
             let mut larger = machine;
             larger.settings.insert(call.get("disk").unwrap().to_owned(), disk);
-            Ok(state.task(host, "resize", Effect::Create(id, larger)))
+            Ok(state.task(host, "resize", Effect::Change(id, larger)))
         }
         "POST /nodes/{node}/qemu/{vmid}/status/start" if machine.is_on => {
             Err((500, format!("VM {id} already running")))

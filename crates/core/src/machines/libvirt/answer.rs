@@ -51,12 +51,16 @@ pub fn full_drives(said: &str) -> Vec<String> {
     said.lines().filter_map(drive).collect()
 }
 
+/// The MAC address that a guest agent tells of what is no port.
+const NO_PORT: &str = "00:00:00:00:00:00";
+
 /// The addresses of `virsh -q domifaddr --full` on our ports, without those that are good on one link only.
 pub fn addresses(said: &str, macs: &[String]) -> Vec<IpAddr> {
     let address = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
         let [_, mac, _, address] = words.as_slice() else { return None };
-        let is_ours = macs.is_empty() || macs.iter().any(|known| known.eq_ignore_ascii_case(mac));
+        let is_known = macs.is_empty() || macs.iter().any(|known| known.eq_ignore_ascii_case(mac));
+        let is_ours = is_known && *mac != NO_PORT;
         is_ours.then(|| address.split('/').next()?.parse().ok()).flatten()
     };
     said.lines().filter_map(address).filter(is_reachable).collect()
@@ -101,5 +105,7 @@ mod tests {
             addresses(said, &["02:00:07:00:0B:00".to_owned()]),
             ["10.0.20.11".parse::<IpAddr>().unwrap()]
         );
+        let any = ["10.0.20.11", "10.244.0.1"].map(|address| address.parse::<IpAddr>().unwrap());
+        assert_eq!(addresses(said, &[]), any, "where nobody knows the ports");
     }
 }

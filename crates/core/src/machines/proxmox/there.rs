@@ -65,6 +65,8 @@ pub struct Machine {
     pub is_on: bool,
     /// Whether it is a container.
     pub is_container: bool,
+    /// Whether somebody is still making it: until then it has neither its name nor its UUID.
+    pub is_begun: bool,
     /// The UUID in its SMBIOS; none where it has none, or was not asked.
     pub uuid: Option<String>,
 }
@@ -123,6 +125,7 @@ pub fn machines(answer: &Value) -> Vec<Machine> {
             host: text(value, "node")?.to_owned(),
             is_on: text(value, "status") == Some("running"),
             is_container: text(value, "type") == Some("lxc"),
+            is_begun: text(value, "lock") == Some("create"),
             uuid: None,
         })
     };

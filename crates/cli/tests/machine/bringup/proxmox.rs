@@ -1,0 +1,195 @@
+//! From nothing to healthy on a stand-in for Proxmox, which judges every call by Proxmox' own table.
+
+use serde_json::Value;
+
+use super::{TALOS, found_by_others, hosted, power, write_image};
+use crate::common::{Run, command, ichor_with};
+use crate::proxmox::stand_in::{Machine, StandIn, TOKEN};
+use crate::simulated::{Simulated, events, killed, steps};
+
+const CREATE: &str = "POST /nodes/{node}/qemu";
+const UPLOAD: &str = "POST /nodes/{node}/storage/{storage}/upload";
+
+/// Machines that are made on a stand-in; who boots on them is simulated.
+pub struct Site {
+    pub nodes: Simulated,
+    pub pve: StandIn,
+}
+
+impl Site {
+    pub fn new(count: usize, vm: &str) -> Self {
+        let pve = StandIn::start();
+        let hypervisor = format!(
+            "pve: {{proxmox: {{url: '{}', token: {{env: PVE_TOKEN}}, fingerprint: '{}', iso: cephfs, disks: local-lvm}}}}",
+            pve.web.url, pve.web.pin
+        );
+        let vm = format!("cores: 4, memory: 8GiB, guest_agent: true, {vm}");
+        let nodes = Simulated::provided(count, |file| hosted(file, &hypervisor, &vm), found_by_others, "");
+        write_image(&nodes);
+        let folder = nodes.folder();
+        pve.state().switched = Some(Box::new(move |machine, on| {
+            let name = &machine.settings["name"];
+            let file = std::fs::read_to_string(folder.join("machines.yaml")).unwrap();
+            let line = file.lines().find(|line| line.contains(&format!("name: {name},"))).unwrap();
+            let address = line.split("dhcp: ").nth(1).unwrap().trim_end_matches('}').to_owned();
+            // Whatever has no system on its disk boots what is in its drives: without both CDs it comes to nothing.
+            let is_full = |drive: &str, cd: &str| machine.settings[drive].contains(cd);
+            if on && is_full("ide2", "talos.iso") && is_full("ide0", "cidata") {
+                power(&folder, name, true);
+                return vec![address, "fe80::1".to_owned()];
+            }
+            Vec::new()
+        }));
+        Self { nodes, pve }
+    }
+
+    pub fn ichor(&self, words: &str) -> Run {
+        let run = ichor_with(&self.nodes.folder(), words, &[("PVE_TOKEN", TOKEN)]);
+        assert!(!run.all().contains(TOKEN), "a secret is told: {}", run.all());
+        assert_eq!(self.pve.state().faults, [""; 0], "Proxmox refuses this");
+        run
+    }
+
+    pub fn up(&self, more: &str) -> Run {
+        self.ichor(&format!("up --kubeconfig kubeconfig {more}"))
+    }
+
+    pub fn up_well(&self) -> Vec<Value> {
+        let run = self.up("--json");
+        assert_eq!(run.code, 0, "{}", run.all());
+        events(&run.stdout)
+    }
+
+    pub fn up_killed(&self, when: impl Fn(&Value) -> bool) -> bool {
+        let mut up = command(&self.nodes.folder(), "up --kubeconfig kubeconfig --json");
+        up.env("PVE_TOKEN", TOKEN);
+        killed(up, when)
+    }
+
+    /// What must hold of a cluster that is up: its machines are there once, without their media, and their secrets are nowhere.
+    pub fn assert_up(&self, ids: &[u32]) {
+        self.nodes.assert_up();
+        let state = self.pve.state();
+        assert_eq!(state.machines.keys().copied().collect::<Vec<_>>(), ids);
+        for machine in state.machines.values() {
+            assert!(machine.is_on);
+            for drive in ["ide0", "ide2"] {
+                assert_eq!(machine.settings[drive], "none,media=cdrom", "{:?}", machine.settings["name"]);
+            }
+        }
+        let files: Vec<_> = state.files.iter().map(|((_, volume), bytes)| (volume.as_str(), bytes.len())).collect();
+        assert_eq!(files, [("cephfs:iso/talos.iso", TALOS.len() * 1000)]);
+    }
+}
+
+#[test]
+fn from_nothing_machines_are_made_booted_found_configured_and_ejected() {
+    let site = Site::new(4, "first_id: 300");
+
+    let planned = site.up("--dry-run");
+    let told = site.up_well();
+
+    assert_eq!(planned.code, 1, "{}", planned.all());
+    assert!(planned.stdout.contains("make its machine"), "{}", planned.stdout);
+    site.assert_up(&[311, 312, 313, 314]);
+    let of = |node: &str| -> Vec<String> {
+        let own = steps(&told).into_iter().filter(|(name, _)| *name == node);
+        own.map(|(_, step)| step.to_owned()).collect()
+    };
+    assert_eq!(of("worker1"), ["make", "attach", "start", "apply", "eject"]);
+    {
+        let state = site.pve.state();
+        assert_eq!(state.count(CREATE), 4);
+        // One image for all, and for each the CD with its secrets.
+        assert_eq!(state.count(UPLOAD), 5);
+    }
+    let found = told.iter().filter(|event| event["event"] == "found" && event["source"] == "hypervisor");
+    assert_eq!(found.count(), 4, "by the guest agent, and by nothing else");
+    let progress = told.iter().filter(|event| event["event"] == "message");
+    let progress: Vec<_> = progress.filter_map(|event| event["said"].as_str()).collect();
+    assert!(progress.contains(&"talos.iso: 100 %"), "{progress:?}");
+
+    let calls = site.pve.state().calls.len();
+    let again = site.up("");
+    assert_eq!(again.code, 0, "{}", again.all());
+    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    let state = site.pve.state();
+    assert_eq!(state.calls[calls..].iter().filter(|call| !call.starts_with("GET ")).count(), 0);
+}
+
+#[test]
+fn a_machine_in_its_place_that_is_another_one_is_given_nothing() {
+    let site = Site::new(1, "first_id: 300");
+    let run = site.ichor("lab nodes fault cp1:other-identity -o .");
+    assert_eq!(run.code, 0, "{}", run.all());
+
+    let refused = site.up("");
+
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("this is not the machine of cp1"), "{}", refused.all());
+    assert!(site.nodes.asked("/ApplyConfiguration").is_empty());
+}
+
+#[test]
+fn whatever_is_in_the_way_is_told_before_anything_is_made() {
+    let site = Site::new(2, "first_id: 300");
+    let settings = [("name".to_owned(), "mail".to_owned())].into();
+    let mail = Machine { host: "pve2".to_owned(), is_on: true, settings, ..Machine::default() };
+    site.pve.state().machines.insert(311, mail);
+    site.pve.state().storages.get_mut("cephfs").unwrap().0 = "backup".to_owned();
+
+    let run = site.up("");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    for said in [
+        "cp1: the number 311 is that of another machine, `mail` on pve2; write another `vm.id`",
+        "its storage cephfs takes no iso; allow it with `pvesm set cephfs --content backup,iso`",
+    ] {
+        assert!(run.stdout.contains(said), "{said}\n{}", run.all());
+    }
+    assert!(run.stderr.contains("nothing was done"), "{}", run.all());
+    let state = site.pve.state();
+    assert_eq!(state.calls.iter().filter(|call| !call.starts_with("GET ")).count(), 0);
+    assert!(state.machines[&311].is_on);
+}
+
+#[test]
+fn a_task_that_fails_is_told_with_its_log_and_the_next_run_goes_on() {
+    let site = Site::new(2, "first_id: 300");
+    for (task, said) in [("qmcreate", "no space left"), ("imgcopy", "broken pipe"), ("qmstart", "out of memory")] {
+        site.pve.state().failing.insert(task.to_owned(), said.to_owned());
+
+        let run = site.up("");
+
+        assert_eq!(run.code, 1, "{}", run.all());
+        assert!(run.stderr.contains(&format!("TASK ERROR: {said}")), "{task}: {}", run.all());
+        assert!(run.stderr.contains("hint:"), "{task}: {}", run.all());
+        site.pve.state().failing.clear();
+    }
+
+    site.up_well();
+
+    site.assert_up(&[311, 312]);
+    assert_eq!(site.pve.state().count(CREATE), 4, "two that failed, and two");
+}
+
+#[test]
+fn down_takes_away_what_up_has_made_and_nothing_else() {
+    let site = Site::new(2, "first_id: 300");
+    let settings = [("name".to_owned(), "mail".to_owned())].into();
+    site.pve.state().machines.insert(900, Machine { host: "pve2".to_owned(), settings, ..Machine::default() });
+    let theirs = (None, "cephfs:iso/other-cidata.iso".to_owned());
+    site.pve.state().files.insert(theirs.clone(), b"theirs".to_vec());
+    site.up_killed(|event| event["step"] == "bootstrap" && event["state"] == "done");
+
+    let down = site.ichor("down --yes --no-kubeconfig");
+
+    assert_eq!(down.code, 0, "{}", down.all());
+    let state = site.pve.state();
+    assert_eq!(state.machines.keys().copied().collect::<Vec<_>>(), [900]);
+    // The image is of use for others, and holds nothing of this cluster.
+    let files: Vec<_> = state.files.keys().map(|(_, volume)| volume.as_str()).collect();
+    assert_eq!(files, ["cephfs:iso/other-cidata.iso", "cephfs:iso/talos.iso"]);
+    assert!(!site.nodes.folder().join(".ichor").exists());
+    assert!(site.nodes.folder().join("secrets.yaml").exists());
+}
