@@ -67,7 +67,7 @@ impl Fleet {
         for node in plan.nodes.iter().filter(|node| node.vm.is_none()) {
             let Some(power) = node.settings.power.get() else { continue };
             let keeper = Keeper { from, at: format!("nodes.{}.power", node.name) };
-            match metal(&keeper, power, node) {
+            match metal(&keeper, plan.cluster.name.as_str(), power, node) {
                 Ok(provider) => fleet.providers.extend(provider.map(|it| (node.name.to_string(), it))),
                 Err(mut obstacles) => found.append(&mut obstacles),
             }
@@ -164,6 +164,7 @@ fn proxmox(
 /// The controller of a real machine: Redfish where there is a choice, for it can do more.
 fn metal(
     keeper: &Keeper<'_>,
+    cluster: &str,
     power: &Power,
     node: &NodePlan,
 ) -> Result<Option<Arc<dyn Machines>>, Vec<Obstacle>> {
@@ -176,7 +177,7 @@ fn metal(
     if let Some(url) = power.redfish.get() {
         let url = keeper.encrypted("redfish", url.as_str());
         let trust = keeper.trust(power.fingerprint.get(), power.ca.get());
-        let media = medium::of_metal(node)
+        let media = medium::of_metal(cluster, node)
             .map_err(|error| Obstacle::new(node.name.as_str(), error.to_string(), "see `ichor check`"));
         return match (url, trust, login, media) {
             (Ok(url), Ok(trust), Ok(login), Ok(media)) => {

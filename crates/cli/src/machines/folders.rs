@@ -23,7 +23,7 @@ impl Shelf for Folders {
         match &medium.source {
             Source::Url(url) => Ok(Supply::Url(url.clone())),
             Source::Built(path) => file(medium, self.build.join(path), "`ichor build`"),
-            Source::Made => file(medium, self.images.join(&medium.name), "`ichor image build`"),
+            Source::Made(name) => file(medium, self.images.join(name), "`ichor image build`"),
             Source::There(name) => file(medium, beside(&self.file, name).into(), "somebody else"),
         }
     }

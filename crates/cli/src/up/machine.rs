@@ -194,7 +194,7 @@ mod tests {
 
         fn attach(&self, _: &str, shelf: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
             let source = From::Built("nodes/a/cidata.iso".to_owned());
-            let medium = Medium { name: "a.iso".to_owned(), source, boots: false };
+            let medium = Medium { name: "a.iso".to_owned(), source, boots: false, own: true };
             let Ok(Supply::Bytes(bytes)) = shelf.supply(&medium) else { panic!("it is in memory") };
             self.note(&format!("attach {}", bytes.len()))
         }

@@ -56,8 +56,8 @@ fn a_machine_is_made_started_ejected_and_taken_away() {
     let again = site.run("make --only pot1");
     assert_eq!(again.stdout, "pot1: was there\n", "{}", again.all());
     assert_eq!(site.state("pot1"), "off");
-    let cd = "cmp /tmp/isos/pot1-cidata.iso /tmp/site/build/pots/nodes/pot1/cidata.iso && ls /tmp/isos";
-    assert_eq!(site.0.0.ask(cd).trim(), "pot1-cidata.iso");
+    let cd = "cmp /tmp/isos/pots_pot1-cidata.iso /tmp/site/build/pots/nodes/pot1/cidata.iso && ls /tmp/isos";
+    assert_eq!(site.0.0.ask(cd).trim(), "pots_pot1-cidata.iso");
 
     let started = site.run("start --only pot1");
     assert_eq!(started.stdout, "pot1: on\n", "{}", started.all());

@@ -325,7 +325,7 @@ fn a_medium_that_no_controller_can_fetch_is_told_before_anything_is_done() {
         "{}",
         run.stdout
     );
-    assert!(run.stdout.contains("iron-metal-iso.iso is at no address"), "{}", run.stdout);
+    assert!(run.stdout.contains("sol_iron-metal-iso.iso is at no address"), "{}", run.stdout);
     assert_eq!(site.controller.state().images[0], None);
 }
 

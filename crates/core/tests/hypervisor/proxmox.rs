@@ -151,5 +151,5 @@ fn a_machine_boots_its_disk_first_and_the_cd_of_talos_while_that_is_empty() {
 
     assert_eq!(of("boot"), "order=scsi0;ide2");
     assert!(of("ide2").contains("-nocloud-amd64.iso,"), "{}", of("ide2"));
-    assert_eq!(of("ide0"), "cephfs:iso/solcp01-cidata.iso,media=cdrom");
+    assert_eq!(of("ide0"), "cephfs:iso/sol_solcp01-cidata.iso,media=cdrom");
 }

@@ -99,10 +99,13 @@ fn a_provider_has_one_cd_for_each_machine_and_the_carrier_is_a_disk() {
     let machine = &module["resource"]["proxmox_virtual_environment_vm"]["solcp01"];
 
     assert!(machine["cdrom"].is_object(), "{machine:#}");
-    assert_eq!(machine["disk"][1]["import_from"], "${proxmox_virtual_environment_file.solcp01-cidata.id}");
-    let file = &module["resource"]["proxmox_virtual_environment_file"]["solcp01-cidata"]["source_file"];
+    assert_eq!(
+        machine["disk"][1]["import_from"],
+        "${proxmox_virtual_environment_file.sol_solcp01-cidata.id}"
+    );
+    let file = &module["resource"]["proxmox_virtual_environment_file"]["sol_solcp01-cidata"]["source_file"];
     assert_eq!(file["path"], "${path.module}/../../nodes/solcp01/cidata.iso");
-    assert_eq!(file["file_name"], "solcp01-cidata.raw");
+    assert_eq!(file["file_name"], "sol_solcp01-cidata.raw");
 }
 
 #[test]

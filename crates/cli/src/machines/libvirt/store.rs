@@ -70,7 +70,7 @@ pub(super) fn bring(
     let (pool, name) = (pool(virsh, &drive.store)?, drive.medium.name.as_str());
     virsh.say(&["pool-refresh", &pool])?;
     let is_there = has(virsh, &pool, name)?;
-    if is_there && !drive.is_own() {
+    if is_there && !drive.medium.own {
         return Ok(());
     }
     let local = Local::of(shelf.supply(&drive.medium)?, name)?;
@@ -128,7 +128,7 @@ fn discard(virsh: &Virsh, pool: &str, volume: &str) -> Result<(), ProgramError> 
 
 /// Takes away the CDs that were made for one machine: they hold the machine's secrets.
 pub(super) fn discard_own(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
-    for drive in wanted.drives.iter().filter(|drive| drive.is_own()) {
+    for drive in wanted.drives.iter().filter(|drive| drive.medium.own) {
         let pool = pool(virsh, &drive.store)?;
         discard(virsh, &pool, &drive.medium.name)?;
         discard(virsh, &pool, &format!("{}.part", drive.medium.name))?;

@@ -159,7 +159,7 @@ impl Proxmox {
         onlooker: &dyn Onlooker,
     ) -> Result<(), ApiError> {
         for drive in &wanted.drives {
-            let _turn = (!drive.is_own()).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+            let _turn = (!drive.medium.own).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
             store::bring(&self.api, &machine.host, drive, shelf, onlooker)?;
         }
         let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);

@@ -22,7 +22,7 @@ pub(super) fn bring(
         return Ok(());
     }
     let (storage, name) = (drive.storage(), &drive.medium.name);
-    if !drive.is_own() && is_there(api, host, drive)? {
+    if !drive.medium.own && is_there(api, host, drive)? {
         return Ok(());
     }
     let supply = shelf.supply(&drive.medium)?;
@@ -45,7 +45,7 @@ fn is_there(api: &Api, host: &str, drive: &Drive) -> Result<bool, ApiError> {
 
 /// Takes away what was made for one machine: it holds the machine's secrets.
 pub(super) fn discard_own(api: &Api, host: &str, wanted: &Wanted) -> Result<(), ApiError> {
-    for drive in wanted.drives.iter().filter(|drive| drive.is_own()) {
+    for drive in wanted.drives.iter().filter(|drive| drive.medium.own) {
         if is_there(api, host, drive)? {
             task::run(api, &request::discard(host, drive.storage(), &drive.volume), &Nobody)?;
         }

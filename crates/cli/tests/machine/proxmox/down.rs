@@ -24,7 +24,7 @@ fn down_names_everything_asks_and_deletes_what_was_made() {
     let again = site.ichor("down --yes --no-kubeconfig");
 
     assert_eq!((planned.code, asked.code), (1, 2), "{}{}", planned.all(), asked.all());
-    for said in ["solcp01", "(running), with its disks", "solcp01-cidata.iso", ".ichor/sol"] {
+    for said in ["solcp01", "(running), with its disks", "sol_solcp01-cidata.iso", ".ichor/sol"] {
         assert!(planned.stdout.contains(said), "{said}: {}", planned.stdout);
     }
     assert_eq!(done.code, 0, "{}", done.all());

@@ -95,10 +95,10 @@ fn machines_are_made_started_ejected_and_taken_away() {
         // One image for all, and for each the CD with its secrets, each time anew.
         assert_eq!(state.count("POST /nodes/{node}/storage/{storage}/download-url"), 1);
         assert_eq!(state.count("POST /nodes/{node}/storage/{storage}/upload"), 6);
-        let cd = &state.files[&(None, "cephfs:iso/solcp02-cidata.iso".to_owned())];
+        let cd = &state.files[&(None, "cephfs:iso/sol_solcp02-cidata.iso".to_owned())];
         assert_eq!(*cd, "the secrets of solcp02".repeat(5000).into_bytes());
     }
-    assert_eq!(site.setting(311, "ide0"), "cephfs:iso/solcp01-cidata.iso,media=cdrom");
+    assert_eq!(site.setting(311, "ide0"), "cephfs:iso/sol_solcp01-cidata.iso,media=cdrom");
     assert!(
         site.setting(311, "ide2").contains("nocloud-amd64.iso,media=cdrom"),
         "{}",

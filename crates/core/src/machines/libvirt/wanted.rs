@@ -62,11 +62,6 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Whether the CD was made for one machine, and so may hold what nobody else shall see.
-    pub fn is_own(&self) -> bool {
-        matches!(self.medium.source, Source::Built(_))
-    }
-
     /// Whether the CD has to be there already.
     pub fn is_given(&self) -> bool {
         matches!(self.medium.source, Source::There(_))

@@ -72,11 +72,6 @@ impl Drive {
         format!("{},media=cdrom", self.volume)
     }
 
-    /// Whether the CD was made for one machine, and so may hold what nobody else shall see.
-    pub fn is_own(&self) -> bool {
-        matches!(self.medium.source, Source::Built(_))
-    }
-
     /// Whether the file has to be there already: the cluster file has Proxmox' own name for it.
     pub fn is_given(&self) -> bool {
         matches!(&self.medium.source, Source::There(name) if *name == self.volume)

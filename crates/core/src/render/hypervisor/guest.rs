@@ -53,7 +53,7 @@ impl<'p> Guest<'p> {
     /// The machine of a node; none for a real one.
     pub fn of(cluster: &Cluster, plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, RenderError> {
         let Some(vm) = node.vm.as_deref() else { return Ok(None) };
-        let media = medium::of(node, vm)?;
+        let media = medium::of(plan.cluster.name.as_str(), node, vm)?;
         let can_boot = |device: &&BootDevice| {
             **device != BootDevice::Cdrom || media.first().is_some_and(|medium| medium.boots)
         };

@@ -18,6 +18,8 @@ pub struct Medium {
     pub source: Source,
     /// Whether the machine boots it.
     pub boots: bool,
+    /// Whether it was made for one machine, and so may hold what nobody else shall see.
+    pub own: bool,
 }
 
 /// Where a CD comes from.
@@ -27,8 +29,8 @@ pub enum Source {
     Url(String),
     /// It is this file of the build, from the folder of the cluster.
     Built(String),
-    /// `ichor image build` makes it.
-    Made,
+    /// `ichor image build` makes it, as a file of this name.
+    Made(String),
     /// It is there already: the hypervisor's own name for it.
     There(String),
 }
@@ -39,7 +41,8 @@ pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String
     for (guest, medium) in guests.iter().flat_map(|guest| guest.media.iter().map(move |it| (guest, it))) {
         let from = match &medium.source {
             Source::Url(from) | Source::Built(from) => format!(" from {from}"),
-            Source::Made => " made by `ichor image build`".to_owned(),
+            Source::Made(file) if *file == medium.name => " made by `ichor image build`".to_owned(),
+            Source::Made(file) => format!(" made by `ichor image build` as {file}"),
             Source::There(_) => String::new(),
         };
         let line = format!("# {}{from}\n", named(guest, medium));
@@ -55,17 +58,17 @@ pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String
 }
 
 /// The CDs of a machine; the one it boots is the first.
-pub fn of(node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, RenderError> {
+pub fn of(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, RenderError> {
     let boots = vm.boot.value.contains(&BootDevice::Cdrom);
-    let talos = if boots { talos(node)? } else { None };
-    Ok(talos.into_iter().chain(carrier(node)).collect())
+    let talos = if boots { talos(cluster, node)? } else { None };
+    Ok(talos.into_iter().chain(carrier(cluster, node)).collect())
 }
 
 /// What a machine's disk begins as: the image that the file gives, where it gives no ISO.
 pub fn image(node: &NodePlan) -> Option<Medium> {
     let given = given(node).filter(|given| !given.iso.is_set())?;
     let image = given.disk.get()?.as_str();
-    Some(Medium { name: file_name(image).to_owned(), source: named(image), boots: false })
+    Some(Medium { name: file_name(image).to_owned(), source: named(image), boots: false, own: false })
 }
 
 /// The images that the file names itself.
@@ -82,26 +85,32 @@ fn named(text: &str) -> Source {
 }
 
 /// The CDs of a real machine; none where it boots from the network.
-pub fn of_metal(node: &NodePlan) -> Result<Vec<Medium>, RenderError> {
+pub fn of_metal(cluster: &str, node: &NodePlan) -> Result<Vec<Medium>, RenderError> {
     if node.boot.from.value == BootFrom::Netboot {
         return Ok(Vec::new());
     }
-    Ok(talos(node)?.into_iter().chain(carrier(node)).collect())
+    Ok(talos(cluster, node)?.into_iter().chain(carrier(cluster, node)).collect())
+}
+
+/// The name of a CD that was made for one node: two clusters on one storage may have nodes of one name. No node's name has `_`.
+fn own_name(cluster: &str, rest: &str) -> String {
+    format!("{cluster}_{rest}")
 }
 
 /// What carries the first configuration, where that is a CD.
-fn carrier(node: &NodePlan) -> Option<Medium> {
+fn carrier(cluster: &str, node: &NodePlan) -> Option<Medium> {
     let kind = match node.boot.from.value {
         BootFrom::Cidata | BootFrom::MetalIso => node.boot.from.value.word(),
         _ => return None,
     };
     let source = Source::Built(format!("nodes/{}/{kind}.iso", node.name));
-    Some(Medium { name: format!("{}-{kind}.iso", node.name), source, boots: false })
+    let name = own_name(cluster, &format!("{}-{kind}.iso", node.name));
+    Some(Medium { name, source, boots: false, own: true })
 }
 
 /// The ISO of Talos; none where a disk image is given in its place.
-fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
-    let medium = |name, source| Ok(Some(Medium { name, source, boots: true }));
+fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, RenderError> {
+    let medium = |name, source| Ok(Some(Medium { name, source, boots: true, own: false }));
     match &node.boot.image.value {
         ImagePlan::Given => {
             let Some(iso) = given(node).and_then(|given| given.iso.get()) else { return Ok(None) };
@@ -109,10 +118,10 @@ fn talos(node: &NodePlan) -> Result<Option<Medium>, RenderError> {
         }
         ImagePlan::Made(ImageSource::Ichor) => {
             let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;
-            Ok(base.map(|base| Medium {
-                name: format!("{}.iso", base.stem()),
-                source: Source::Made,
-                boots: true,
+            Ok(base.map(|base| {
+                let (file, own) = (format!("{}.iso", base.stem()), base.embeds.is_some());
+                let name = if own { own_name(cluster, &file) } else { file.clone() };
+                Medium { name, source: Source::Made(file), boots: true, own }
             }))
         }
         ImagePlan::Made(ImageSource::Factory) => {

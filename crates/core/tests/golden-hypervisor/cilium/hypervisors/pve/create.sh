@@ -4,12 +4,12 @@ set -eu
 
 # These CDs have to be there:
 # cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso made by `ichor image build`
-# cephfs:iso/solcp01-cidata.iso from nodes/solcp01/cidata.iso
-# cephfs:iso/solcp02-cidata.iso from nodes/solcp02/cidata.iso
-# cephfs:iso/solcp03-cidata.iso from nodes/solcp03/cidata.iso
-# cephfs:iso/solwk01-cidata.iso from nodes/solwk01/cidata.iso
-# cephfs:iso/solwk02-cidata.iso from nodes/solwk02/cidata.iso
-# cephfs:iso/solwk03-cidata.iso from nodes/solwk03/cidata.iso
+# cephfs:iso/sol_solcp01-cidata.iso from nodes/solcp01/cidata.iso
+# cephfs:iso/sol_solcp02-cidata.iso from nodes/solcp02/cidata.iso
+# cephfs:iso/sol_solcp03-cidata.iso from nodes/solcp03/cidata.iso
+# cephfs:iso/sol_solwk01-cidata.iso from nodes/solwk01/cidata.iso
+# cephfs:iso/sol_solwk02-cidata.iso from nodes/solwk02/cidata.iso
+# cephfs:iso/sol_solwk03-cidata.iso from nodes/solwk03/cidata.iso
 
 pvesh create /nodes/localhost/qemu -vmid 311 \
     -agent 1 \
@@ -18,7 +18,7 @@ pvesh create /nodes/localhost/qemu -vmid 311 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solcp01-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solcp01-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -38,7 +38,7 @@ pvesh create /nodes/localhost/qemu -vmid 312 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solcp02-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solcp02-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -58,7 +58,7 @@ pvesh create /nodes/localhost/qemu -vmid 313 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solcp03-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solcp03-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -78,7 +78,7 @@ pvesh create /nodes/localhost/qemu -vmid 321 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solwk01-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solwk01-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -98,7 +98,7 @@ pvesh create /nodes/localhost/qemu -vmid 322 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solwk02-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solwk02-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -118,7 +118,7 @@ pvesh create /nodes/localhost/qemu -vmid 323 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 cephfs:iso/solwk03-cidata.iso,media=cdrom \
+    -ide0 cephfs:iso/sol_solwk03-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \

@@ -4,15 +4,15 @@ set -eu
 
 # These CDs have to be there:
 # local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64.iso from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/nocloud-amd64.iso
-# local:iso/cp1-cidata.iso from nodes/cp1/cidata.iso
+# local:iso/vault_cp1-cidata.iso from nodes/cp1/cidata.iso
 # local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64-secureboot.iso from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/nocloud-amd64-secureboot.iso
-# local:iso/cp2-cidata.iso from nodes/cp2/cidata.iso
+# local:iso/vault_cp2-cidata.iso from nodes/cp2/cidata.iso
 # local:iso/talos-v1.13.9-ce4c980550dd-nocloud-amd64.iso from https://factory.talos.dev/image/ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515/v1.13.9/nocloud-amd64.iso
-# local:iso/wk1-cidata.iso from nodes/wk1/cidata.iso
+# local:iso/vault_wk1-cidata.iso from nodes/wk1/cidata.iso
 # local:iso/talos-v1.13.9-d0b273850841-metal-amd64.iso from https://factory.talos.dev/image/d0b273850841b13d0193fbfb0597bac2ca30387b8a0797a43238ecafc72ed329/v1.13.9/metal-amd64.iso
-# local:iso/wk2-metal-iso.iso from nodes/wk2/metal-iso.iso
+# local:iso/vault_wk2-metal-iso.iso from nodes/wk2/metal-iso.iso
 # cephfs:iso/talos.iso
-# local:iso/wk3-cidata.iso from nodes/wk3/cidata.iso
+# local:iso/vault_wk3-cidata.iso from nodes/wk3/cidata.iso
 
 pvesh create /nodes/pve1/qemu -vmid 311 \
     -agent 0 \
@@ -21,7 +21,7 @@ pvesh create /nodes/pve1/qemu -vmid 311 \
     -cores 4 \
     -cpu host \
     -efidisk0 ceph:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 local:iso/cp1-cidata.iso,media=cdrom \
+    -ide0 local:iso/vault_cp1-cidata.iso,media=cdrom \
     -ide2 local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -44,7 +44,7 @@ pvesh create /nodes/pve2/qemu -vmid 312 \
     -cores 4 \
     -cpu host \
     -efidisk0 ceph:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 local:iso/cp2-cidata.iso,media=cdrom \
+    -ide0 local:iso/vault_cp2-cidata.iso,media=cdrom \
     -ide2 local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64-secureboot.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -89,7 +89,7 @@ pvesh create /nodes/pve1/qemu -vmid 321 \
     -cores 4 \
     -cpu host \
     -efidisk0 fast:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 local:iso/wk1-cidata.iso,media=cdrom \
+    -ide0 local:iso/vault_wk1-cidata.iso,media=cdrom \
     -ide2 local:iso/talos-v1.13.9-ce4c980550dd-nocloud-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
@@ -113,7 +113,7 @@ pvesh create /nodes/pve2/qemu -vmid 322 \
     -boot 'order=scsi0;ide2' \
     -cores 4 \
     -cpu x86-64-v2-AES \
-    -ide0 local:iso/wk2-metal-iso.iso,media=cdrom \
+    -ide0 local:iso/vault_wk2-metal-iso.iso,media=cdrom \
     -ide2 local:iso/talos-v1.13.9-d0b273850841-metal-amd64.iso,media=cdrom \
     -machine pc \
     -memory 8192 \
@@ -136,7 +136,7 @@ pvesh create /nodes/pve2/qemu -vmid 323 \
     -cores 4 \
     -cpu host \
     -efidisk0 ceph:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide0 local:iso/wk3-cidata.iso,media=cdrom \
+    -ide0 local:iso/vault_wk3-cidata.iso,media=cdrom \
     -ide2 cephfs:iso/talos.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
