@@ -140,11 +140,7 @@ async fn told(node: &Node, expected: &Expected, early: bool) -> Told {
             services.iter().filter(|it| !is_up(it)).map(|it| format!("{} ({})", it.id, it.state)).collect();
     }
     told.extensions = told_or(&mut told, extensions).map(|all| {
-        let told = |(_, it): (String, ExtensionStatus)| ExtensionTold {
-            name: it.metadata.name,
-            version: it.metadata.version,
-        };
-        all.into_iter().map(told).collect()
+        all.into_iter().map(|(_, it): (String, ExtensionStatus)| ExtensionTold::from(it)).collect()
     });
     let kubernetes = told_or(&mut told, kubernetes).and_then(|all| all.into_iter().next());
     told.kubernetes =

@@ -1,7 +1,8 @@
 //! What a node runs.
 
 use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::resource::MachineStatus;
+use ichor_core::observe::ExtensionTold;
+use ichor_core::talos::resource::{ExtensionStatus, MachineStatus};
 use ichor_core::upgrade::Running;
 
 use super::Crew;
@@ -12,14 +13,26 @@ impl Crew<'_> {
     pub(crate) async fn running(&self, name: &str) -> Result<Running, String> {
         let node = self.connect(name).await?;
         let words = |error: NodeError| error.to_string();
-        let (version, status) = tokio::join!(node.version(), node.get::<MachineStatus>(MachineStatus::ID));
+        let (version, status, extensions) =
+            tokio::join!(node.version(), node.get::<MachineStatus>(MachineStatus::ID), extensions(&node));
         let (version, status) = (version.map_err(words)?, status.map_err(words)?);
         let platform = version.platform.map(|platform| platform.name).unwrap_or_default();
         let version = version.version.unwrap_or_default();
         let release = parse(&version.tag)?;
         let unready = unready(status.as_ref());
-        Ok(Running { release, platform, arch: version.arch, unready, kubelet: None, cordoned: false })
+        let arch = version.arch;
+        Ok(Running { release, platform, arch, unready, kubelet: None, cordoned: false, extensions })
     }
+
+    /// The extensions of a node's image; none where it does not tell them.
+    pub(crate) async fn extensions(&self, name: &str) -> Option<Vec<ExtensionTold>> {
+        extensions(&self.connect(name).await.ok()?).await
+    }
+}
+
+async fn extensions(node: &Node) -> Option<Vec<ExtensionTold>> {
+    let all = node.list::<ExtensionStatus>().await.ok()?;
+    Some(all.into_iter().map(|(_, it)| ExtensionTold::from(it)).collect())
 }
 
 /// The release of a node.

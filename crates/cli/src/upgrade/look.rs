@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use ichor_core::cluster::value::KubernetesVersion;
 use ichor_core::etcd::Etcd;
 use ichor_core::kubernetes::KubeNode;
+use ichor_core::observe::Image;
 use ichor_core::plan::NodePlan;
 use ichor_core::upgrade::Candidate;
 use ichor_core::upgrade::installer::installer;
@@ -30,13 +31,15 @@ pub(super) async fn look(
             running.kubelet = KubernetesVersion::parse(&known.kubelet).ok();
             running.cordoned = known.cordoned_for.is_some();
         }
+        let installer = installer(node, config);
         Candidate {
+            image: Image::of(node, installer.as_deref().ok()),
             role: node.role,
             chosen: only.is_empty() || only.contains(&name),
             name,
             wanted: node.talos.value.clone(),
             arch: node.arch.value.word().to_owned(),
-            installer: installer(node, config),
+            installer,
             seen,
         }
     };

@@ -79,6 +79,7 @@ pub(crate) fn upgrade(project: &Project, order: &Order<'_>, out: &mut dyn Write)
 
 fn question(plan: &Plan) -> String {
     match plan.steps.as_slice() {
+        [one] if one.other.is_some() => format!("{} is given another image and reboots.", one.node),
         [one] => format!("{} is upgraded to {} and reboots.", one.node, one.to),
         steps => format!("These {} nodes are upgraded and reboot, one after the other.", steps.len()),
     }

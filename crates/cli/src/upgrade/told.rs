@@ -25,6 +25,11 @@ pub(super) fn plan(plan: &Plan, as_json: bool, out: &mut dyn Write) -> anyhow::R
         let rows: Vec<Vec<String>> = plan.steps.iter().map(row).collect();
         writeln!(out, "{}", table::text(&["NODE", "FROM", "TO", "INSTALLER", "MEANWHILE"], &rows))?;
     }
+    for step in &plan.steps {
+        if let Some(other) = &step.other {
+            writeln!(out, "{}: {other}", step.node)?;
+        }
+    }
     for node in &plan.uncordon {
         writeln!(out, "{node} runs what it shall, and is uncordoned: an upgrade was broken off")?;
     }
@@ -39,7 +44,11 @@ fn row(step: &Step) -> Vec<String> {
         Absence::Outage => "etcd and the API stand still",
         Absence::Spared | Absence::None => "",
     };
-    let words = [&step.node, &step.from.to_string(), &step.to.to_string(), &step.image];
+    let to = match &step.other {
+        Some(_) => "another image".to_owned(),
+        None => step.to.to_string(),
+    };
+    let words = [&step.node, &step.from.to_string(), &to, &step.image];
     words.into_iter().cloned().chain([meanwhile.to_owned()]).collect()
 }
 
@@ -49,6 +58,7 @@ fn step(step: &Step) -> Value {
         "from": step.from.to_string(),
         "to": step.to.to_string(),
         "installer": step.image,
+        "other": step.other,
         "way": match step.way { Way::Whole => "legacy", Way::Parts => "lifecycle" },
         "outage": step.absence == Absence::Outage,
     })

@@ -74,7 +74,8 @@ impl Walker<'_> {
         let hear = |said: &str| self.hear(said);
         let back = async {
             let release = self.crew.back(self.node, &before, self.order.timeout, &hear).await?;
-            judge(step, &release)
+            let has = self.crew.extensions(self.node).await;
+            judge(step, &release, has.as_deref())
         };
         self.step("come back", back).await?;
         if drained == Drained::Cordoned {

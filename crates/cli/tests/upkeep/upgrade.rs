@@ -154,3 +154,36 @@ fn pods_that_may_not_leave_keep_a_node_from_rebooting_and_the_cordon_is_taken_ba
     let patches = kubernetes(&nodes).into_iter().filter(|one| one == "PATCH /api/v1/nodes/worker1").count();
     assert_eq!(patches, 2);
 }
+
+#[test]
+fn another_image_of_the_same_release_is_brought_by_the_same_walk() {
+    let nodes = cluster(4, "--talos v1.13.9");
+    let before = run(&nodes, "upgrade --dry-run");
+    nodes.write(&nodes.file().replace("defaults: {", "defaults: {extensions: [siderolabs/iscsi-tools], "));
+
+    let planned = run(&nodes, "upgrade --dry-run");
+    let status = run(&nodes, "status");
+    let told = upgrade(&nodes);
+
+    assert_eq!((before.code, planned.code), (0, 1), "{}{}", before.all(), planned.all());
+    assert!(planned.stdout.contains("another image"), "{}", planned.all());
+    assert!(planned.stdout.contains("worker1: its image is of the schematic "), "{}", planned.all());
+    assert!(status.all().contains("`ichor upgrade` brings it"), "{}", status.all());
+    let back = steps(&told).into_iter().filter(|(_, step)| *step == "come back").count();
+    assert_eq!(back, 4);
+    nodes.assert_up();
+    let again = run(&nodes, "upgrade --dry-run");
+    assert_eq!(again.code, 0, "{}", again.all());
+}
+
+#[test]
+fn another_image_that_does_not_come_up_stops_the_walk() {
+    let nodes = cluster(4, "--talos v1.13.9");
+    nodes.write(&nodes.file().replace("defaults: {", "defaults: {extensions: [siderolabs/iscsi-tools], "));
+    fault(&nodes, "worker1:fall-back");
+
+    let stopped = run(&nodes, "upgrade --yes --only worker1");
+
+    assert_eq!(stopped.code, 1, "{}", stopped.all());
+    assert!(stopped.stderr.contains("it runs what it ran before"), "{}", stopped.all());
+}

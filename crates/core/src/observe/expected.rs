@@ -1,5 +1,6 @@
 //! What the file says a node should be.
 
+use super::Image;
 use crate::cluster::section::{Backend, Carrier, Role};
 use crate::cluster::value::TalosVersion;
 use crate::plan::NodePlan;
@@ -15,6 +16,8 @@ pub struct Expected {
     pub talos: TalosVersion,
     /// The extensions it needs, by the names they give themselves.
     pub extensions: Vec<String>,
+    /// The image it should run.
+    pub image: Image,
     /// The service that routes, if there is one.
     pub service: Option<String>,
     /// Whether sessions are told: by the agent, or by Talos itself.
@@ -24,8 +27,6 @@ pub struct Expected {
 impl Expected {
     /// Of a node.
     pub fn of(node: &NodePlan) -> Self {
-        // The official ones are called after whoever makes them, and call themselves by the rest.
-        let short = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
         let carried = |carrier| {
             let routing = node.routing.as_deref();
             routing.and_then(|it| it.carrier.as_ref()).is_some_and(|it| it.value == carrier)
@@ -35,10 +36,16 @@ impl Expected {
             role: node.role,
             talos: node.talos.value.clone(),
             extensions: node.boot.extensions.iter().map(|it| short(&it.value)).collect(),
+            image: Image::planned(node),
             service: routing_service(node),
             sessions: node.routing.is_some() && !carried(Carrier::Official),
         }
     }
+}
+
+/// What an extension calls itself: the official ones are called after whoever makes them, and call themselves by the rest.
+pub(super) fn short(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).to_owned()
 }
 
 /// The service of Talos that runs a node's routing daemon; none where there is none, or where Talos routes by itself.

@@ -1,6 +1,6 @@
 //! What is not right with a node, or with the cluster, by what was told.
 
-use super::{Answer, Expected, Members, NodeReport, Told};
+use super::{Answer, Expected, Image, Members, NodeReport, Told};
 use crate::cluster::section::Role;
 
 /// What is not right with a node.
@@ -23,6 +23,7 @@ pub(super) fn node(expected: &Expected, answer: &Answer) -> Vec<String> {
             let mut problems = Vec::new();
             stage(told, &mut problems);
             common(expected, told, &mut problems);
+            image(expected, told, &mut problems);
             cluster_parts(expected, told, &mut problems);
             problems
         }
@@ -46,6 +47,14 @@ fn stage(told: &Told, problems: &mut Vec<String>) {
     };
     let down = told.down.iter().filter(unnamed);
     problems.extend(down.map(|service| format!("service {service}: `ichor logs` says why")));
+}
+
+/// Whether an installed node runs the image of the file, where that is more than a list of extensions.
+fn image(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
+    let Image::Schematic(_) = expected.image else { return };
+    if let Some(other) = told.extensions.as_ref().and_then(|has| expected.image.differs(has)) {
+        problems.push(format!("{other}: `ichor upgrade` brings it"));
+    }
 }
 
 /// What holds before and after a node has its configuration.

@@ -10,6 +10,7 @@
 
 mod expected;
 pub mod found;
+pub mod image;
 mod judge;
 mod table;
 mod told;
@@ -20,6 +21,7 @@ use crate::bringup::Contact;
 use crate::cluster::section::Role;
 
 pub use expected::{Expected, routing_service};
+pub use image::Image;
 pub use told::{Answer, EtcdTold, ExtensionTold, KubernetesTold, SessionTold, Told};
 
 /// A node, and how it is with it.

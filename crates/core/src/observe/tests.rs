@@ -5,7 +5,8 @@ use crate::plan::tests::planned;
 fn expected(name: &str, role: Role) -> Expected {
     let talos = TalosVersion::parse("v1.13.9").unwrap();
     let extensions = vec!["qemu-guest-agent".to_owned()];
-    Expected { name: name.into(), role, talos, extensions, service: Some("ext-frr".into()), sessions: true }
+    let (image, service) = (Image::Any, Some("ext-frr".into()));
+    Expected { name: name.into(), role, talos, extensions, image, service, sessions: true }
 }
 
 fn session(peer: &str, established: bool) -> SessionTold {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::talos::peer::Pin;
+use crate::talos::resource::ExtensionStatus;
 
 /// What came of asking a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,6 +109,12 @@ pub struct ExtensionTold {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+impl From<ExtensionStatus> for ExtensionTold {
+    fn from(status: ExtensionStatus) -> Self {
+        Self { name: status.metadata.name, version: status.metadata.version }
+    }
 }
 
 /// A BGP session, whoever tells of it.

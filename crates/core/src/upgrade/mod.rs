@@ -1,5 +1,7 @@
 //! From the releases that nodes run to those that the file says, one node after the other.
 //!
+//! A node with the right release and another image than the file means is upgraded, too.
+//!
 //! [`plan`] takes a [`Candidate`] for every node and gives the [`Step`]s in their order, or everything that is in the way. What
 //! runs the release it shall run is left alone, so a run that was broken off is gone on with by beginning again.
 //! [`judge`] says whether a node that came back is what it was to become.
@@ -12,6 +14,7 @@ use crate::cluster::section::Role;
 use crate::cluster::value::{KubernetesVersion, TalosVersion};
 use crate::etcd::{Absence, Etcd};
 use crate::machines::Obstacle;
+use crate::observe::{ExtensionTold, Image};
 use crate::talos::release::{accepts_kubernetes, at_least, is_newer};
 
 /// A node, and what was seen of it.
@@ -29,6 +32,8 @@ pub struct Candidate {
     pub arch: String,
     /// The reference of its installer, or why there is none.
     pub installer: Result<String, String>,
+    /// The image that the installer brings.
+    pub image: Image,
     /// What it runs, or why that is not known.
     pub seen: Result<Running, String>,
 }
@@ -48,6 +53,8 @@ pub struct Running {
     pub kubelet: Option<KubernetesVersion>,
     /// Whether it is cordoned by an upgrade that was broken off.
     pub cordoned: bool,
+    /// The extensions of its image; none where it does not tell them.
+    pub extensions: Option<Vec<ExtensionTold>>,
 }
 
 /// How a node is upgraded.
@@ -72,6 +79,10 @@ pub struct Step {
     pub to: TalosVersion,
     /// The installer.
     pub image: String,
+    /// In what its image is another one, where it runs the release already.
+    pub other: Option<String>,
+    /// The image that it shall run.
+    pub expects: Image,
     /// How.
     pub way: Way,
     /// What that means for etcd.
@@ -178,14 +189,18 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
     let running = candidate.seen.as_ref().map_err(|why| {
         vec![Obstacle::new(name, why, "see `ichor status`; it cannot be upgraded without its API")]
     })?;
-    if is_same(wanted, &running.release) {
+    let is_same = is_same(wanted, &running.release);
+    let other = running.extensions.as_deref().and_then(|has| candidate.image.differs(has));
+    if is_same && other.is_none() {
         return Ok(None);
     }
     let mut found = Vec::new();
     let mut wrong = |what: String, fix: &str| found.push(Obstacle::new(name, what, fix));
     let from = &running.release;
     let ((major, minor), (to_major, to_minor)) = (from.minor(), wanted.minor());
-    if is_newer(from, wanted) {
+    if is_same {
+        // Another image of the release it runs.
+    } else if is_newer(from, wanted) {
         wrong(
             format!("it runs {from}, and {wanted} would be a step back"),
             "Talos has no way back but the release before; write the release it runs, or make the node anew with `ichor reset`",
@@ -224,6 +239,8 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
             from: from.clone(),
             to: wanted.clone(),
             image: image.clone(),
+            other: other.filter(|_| is_same),
+            expects: candidate.image.clone(),
             way: if at_least(from, 13) { Way::Parts } else { Way::Whole },
             absence: Absence::None,
         })),
@@ -239,11 +256,20 @@ fn is_same(wanted: &TalosVersion, running: &TalosVersion) -> bool {
     }
 }
 
-/// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise.
-pub fn judge(step: &Step, running: &TalosVersion) -> Result<(), String> {
-    let Step { from, to, way, .. } = step;
+/// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise; `has` are the extensions of
+/// its image, where it tells them.
+pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), String> {
+    let Step { from, to, way, image, .. } = step;
     if is_same(to, running) {
-        return Ok(());
+        return match has.and_then(|has| step.expects.differs(has)) {
+            None => Ok(()),
+            Some(other) if step.other.as_ref() == Some(&other) => Err(format!(
+                "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
+            )),
+            Some(other) => {
+                Err(format!("it runs {running} now, and {other}: {image} is not what the file means"))
+            }
+        };
     }
     Err(match way {
         _ if running != from => format!("it runs {running} now, which is neither {from} nor {to}"),

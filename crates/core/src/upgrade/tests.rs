@@ -13,6 +13,7 @@ fn candidate(name: &str, runs: &str, wanted: &str) -> Candidate {
         wanted: talos(wanted),
         arch: "amd64".to_owned(),
         installer: Ok(format!("reg.example/installer:{wanted}")),
+        image: Image::Any,
         seen: Ok(Running {
             release: talos(runs),
             platform: "metal".to_owned(),
@@ -20,6 +21,7 @@ fn candidate(name: &str, runs: &str, wanted: &str) -> Candidate {
             unready: None,
             kubelet: None,
             cordoned: false,
+            extensions: None,
         }),
     }
 }
@@ -131,7 +133,30 @@ fn a_node_that_fell_back_is_told_as_that() {
         .steps
         .remove(0);
 
-    assert_eq!(judge(&step, &talos("v1.14.0")), Ok(()));
-    assert!(judge(&step, &talos("v1.13.9")).unwrap_err().contains("fell back to v1.13.9"));
-    assert!(judge(&step, &talos("v1.13.8")).unwrap_err().contains("neither"));
+    assert_eq!(judge(&step, &talos("v1.14.0"), None), Ok(()));
+    assert!(judge(&step, &talos("v1.13.9"), None).unwrap_err().contains("fell back to v1.13.9"));
+    assert!(judge(&step, &talos("v1.13.8"), None).unwrap_err().contains("neither"));
+}
+
+#[test]
+fn another_image_of_the_same_release_is_an_upgrade_too() {
+    let schematic = |id: &str| vec![ExtensionTold { name: "schematic".to_owned(), version: id.to_owned() }];
+    let mut all = cluster("v1.13.9", "v1.13.9");
+    for one in &mut all {
+        one.image = Image::Schematic("376567988ad3".to_owned());
+        one.seen.as_mut().unwrap().extensions = Some(schematic("376567988ad3"));
+    }
+    all[0].seen.as_mut().unwrap().extensions = Some(schematic("ce4c980550dd"));
+
+    let plan = plan(&all, Some(&etcd(&["cp1", "cp2", "cp3"], 1)), false).unwrap();
+
+    let [step] = plan.steps.as_slice() else { panic!("{plan:?}") };
+    assert_eq!((step.node.as_str(), &step.from), ("worker1", &step.to));
+    assert!(step.other.as_ref().unwrap().contains("schematic ce4c980550dd"), "{step:?}");
+    let (release, right) = (talos("v1.13.9"), schematic("376567988ad3"));
+    assert_eq!(judge(step, &release, Some(&right)), Ok(()));
+    let same = judge(step, &release, Some(&schematic("ce4c980550dd"))).unwrap_err();
+    assert!(same.starts_with("it runs what it ran before"), "{same}");
+    let third = judge(step, &release, Some(&schematic("0000"))).unwrap_err();
+    assert!(third.contains("is not what the file means"), "{third}");
 }

@@ -3,12 +3,15 @@
 use super::case::{Case, list};
 use super::{Detail, Known, Verdict};
 use crate::cluster::section::BootFrom;
+use crate::observe::Image;
 use crate::talos::command_line::CommandLine;
 
 /// What an image with a configuration inside has as an extension.
 const EMBEDDED: &str = "embedded-config";
 /// The key of META with the network.
 const META_NETWORK: &str = "0x0a";
+/// What helps an installed node whose image is another one.
+const UPGRADE: &str = "`ichor upgrade` installs the image of the file, node by node; where ichor makes it, `ichor image build` comes first";
 
 pub(super) fn medium(case: &Case<'_>) -> Option<Verdict> {
     let from = case.node.boot.from.value;
@@ -134,8 +137,10 @@ pub(super) fn configuration(case: &Case<'_>) -> Option<Verdict> {
 }
 
 pub(super) fn extensions(case: &Case<'_>) -> Option<Verdict> {
-    let wanted = &case.expected.extensions;
-    if wanted.is_empty() {
+    let (wanted, image) = (&case.expected.extensions, &case.expected.image);
+    // What was booted from a medium may have more inside than what is installed.
+    let is_known = matches!(image, Image::Schematic(_)) && !case.is_early();
+    if wanted.is_empty() && !is_known {
         return None;
     }
     let Some(told) = case.told() else { return Some(case.silent()) };
@@ -145,7 +150,12 @@ pub(super) fn extensions(case: &Case<'_>) -> Option<Verdict> {
             let lacks: Vec<_> =
                 wanted.iter().filter(|name| !has.iter().any(|it| it.name == **name)).collect();
             let versions = has.iter().map(|it| format!("{} {}", it.name, it.version));
-            if lacks.is_empty() {
+            let other = if is_known { image.differs(has) } else { None };
+            if lacks.is_empty()
+                && let Some(other) = other
+            {
+                Verdict::broken(other, UPGRADE)
+            } else if lacks.is_empty() {
                 Verdict::holds(list(versions))
             } else {
                 Verdict::broken(
@@ -153,7 +163,7 @@ pub(super) fn extensions(case: &Case<'_>) -> Option<Verdict> {
                     if case.is_early() {
                         "boot it from the image of the file: `ichor image build`, or `ichor schematic`"
                     } else {
-                        "upgrade it to the installer of the file: `ichor image build`, or `ichor schematic`"
+                        UPGRADE
                     },
                 )
             }

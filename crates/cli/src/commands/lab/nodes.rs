@@ -10,10 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use ichor_core::cluster::section::BootFrom;
 use ichor_core::cluster::value::TalosVersion;
 use ichor_core::lab::nodes::scenario::{self, Scenario};
 use ichor_core::lab::nodes::{Delays, Fault, Fleet, Hardware, Machine, duration};
+use ichor_core::observe::Expected;
 use ichor_core::plan::NodePlan;
+use ichor_core::render;
 use ichor_core::render::hypervisor::uuid::Uuid;
 use ichor_core::talos::secrets::{Bundle, admin_certificate, write_admin};
 use rand_core::OsRng;
@@ -45,7 +48,7 @@ const YEAR: Duration = Duration::from_hours(8760);
     args_conflicts_with_subcommands = true,
     after_help = "Faults: slow[:TIME], reset-mid-stream[:TIMES], late-reboot[:TIME], refuse-config[:WORDS], lose-quorum, \
                   other-identity, other-ca, clock-skew[:TIME], no-carrier, service-waits, session-down, \
-                  fall-back, fail-install, keep-pods\n\n\
+                  speaker-down, overlay-down, no-medium, fall-back, fail-install, keep-pods\n\n\
                   Examples:\n  ichor lab nodes 5\n  ichor lab nodes 50 -o fifty --detach\n  \
                   ichor lab nodes 3 --fault cp2:late-reboot:20s\n  ichor lab nodes fault worker1:slow:5s -o simulated"
 )]
@@ -387,8 +390,15 @@ fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
         bail!("{} has no address that is known beforehand; write `address: {{dhcp: ADDRESS}}`", node.name);
     }
     let mut hardware = Hardware::new(node.name.as_str(), macs, leased);
+    node.platform.value.word().clone_into(&mut hardware.platform);
+    hardware.has_medium = matches!(node.boot.from.value, BootFrom::Cidata | BootFrom::NocloudNet);
+    if let Some(overlay) = stages.and_then(|stages| stages.overlay.get()) {
+        hardware.overlay = *overlay;
+    }
     if node.vm.is_some() {
         hardware.uuid = Uuid::of(cluster, node.name.as_str()).to_string();
     }
-    Ok(Machine::new(hardware, node.talos.value.clone()))
+    let installer = render::machine::installer(node).ok().flatten();
+    let extensions = Expected::of(node).extensions;
+    Ok(Machine::new(hardware, node.talos.value.clone()).with_image(installer, extensions))
 }

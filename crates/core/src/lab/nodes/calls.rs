@@ -11,6 +11,7 @@ use super::fleet::{Fleet, GRACE};
 use super::intent::Intent;
 use super::machine::{Phase, Sequence, Unit, What};
 use super::refusal::{Code, Refusal};
+use super::resources::platform;
 use super::rights::Caller;
 use crate::cluster::value::TalosVersion;
 use crate::talos::api::machine::{
@@ -39,7 +40,8 @@ impl Fleet {
             os: "linux".to_owned(),
             arch: "amd64".to_owned(),
         };
-        let [name, mode] = if machine.hardware.image { ["nocloud", "cloud"] } else { ["metal", "metal"] };
+        let name = platform(machine);
+        let mode = if name == "metal" { "metal" } else { "cloud" };
         let platform = PlatformInfo { name: name.to_owned(), mode: mode.to_owned() };
         let message = Version { metadata: None, version: Some(version), platform: Some(platform) };
         VersionResponse { messages: vec![message] }
@@ -228,7 +230,7 @@ impl Fleet {
                 "error validating etcd for upgrade: etcdserver: no leader",
             ));
         }
-        self.machines[nth].upgraded = Some(release);
+        self.machines[nth].upgraded = Some((release, request.image.clone()));
         let actor_id = self.actor(nth);
         if request.stage {
             self.leave(nth, Sequence::Reboot, GRACE, now);
@@ -266,7 +268,7 @@ impl Fleet {
             return Err(Refusal::new(Code::NotFound, format!("image \"{image}\": not found")));
         }
         let release = release_of(image)?;
-        machine.upgraded = Some(release.clone());
+        machine.upgraded = Some((release.clone(), image.to_owned()));
         self.write_upgrade(nth);
         Ok(release)
     }

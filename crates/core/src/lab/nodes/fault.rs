@@ -36,6 +36,12 @@ pub enum Fault {
     ServiceWaits,
     /// No session with a router comes up.
     SessionDown,
+    /// The speaker of service addresses does not answer the node.
+    SpeakerDown,
+    /// The node is not in its overlay.
+    OverlayDown,
+    /// The medium with the first configuration is not read.
+    NoMedium,
     /// A new release does not come up: the machine boots what it ran before.
     FallBack,
     /// Every installer fails.
@@ -46,7 +52,7 @@ pub enum Fault {
 
 impl Fault {
     /// The words of all faults, as they are typed.
-    pub const KINDS: [&str; 14] = [
+    pub const KINDS: [&str; 17] = [
         "slow",
         "reset-mid-stream",
         "late-reboot",
@@ -58,6 +64,9 @@ impl Fault {
         "no-carrier",
         "service-waits",
         "session-down",
+        "speaker-down",
+        "overlay-down",
+        "no-medium",
         "fall-back",
         "fail-install",
         "keep-pods",
@@ -77,6 +86,9 @@ impl Fault {
             Self::NoCarrier => "no-carrier",
             Self::ServiceWaits => "service-waits",
             Self::SessionDown => "session-down",
+            Self::SpeakerDown => "speaker-down",
+            Self::OverlayDown => "overlay-down",
+            Self::NoMedium => "no-medium",
             Self::FallBack => "fall-back",
             Self::FailInstall => "fail-install",
             Self::KeepPods => "keep-pods",
@@ -116,6 +128,9 @@ impl Fault {
             "no-carrier" => bare(Self::NoCarrier)?,
             "service-waits" => bare(Self::ServiceWaits)?,
             "session-down" => bare(Self::SessionDown)?,
+            "speaker-down" => bare(Self::SpeakerDown)?,
+            "overlay-down" => bare(Self::OverlayDown)?,
+            "no-medium" => bare(Self::NoMedium)?,
             "fall-back" => bare(Self::FallBack)?,
             "fail-install" => bare(Self::FailInstall)?,
             "keep-pods" => bare(Self::KeepPods)?,
@@ -141,6 +156,9 @@ impl fmt::Display for Fault {
             | Self::NoCarrier
             | Self::ServiceWaits
             | Self::SessionDown
+            | Self::SpeakerDown
+            | Self::OverlayDown
+            | Self::NoMedium
             | Self::FallBack
             | Self::FailInstall
             | Self::KeepPods => Ok(()),

@@ -245,7 +245,8 @@ impl Fleet {
             Phase::Accepted => self.take_up(nth, now),
             Phase::Installing => {
                 let intent = machine.intent.clone();
-                machine.disk = Some(Disk { intent, ..Disk::new(machine.release.clone()) });
+                let installer = intent.as_ref().and_then(|intent| intent.install_image.clone());
+                machine.disk = Some(Disk { intent, installer, ..Disk::new(machine.release.clone()) });
                 machine.happened(now, What::Sequence("install", false));
                 self.darken(nth, now);
             }
@@ -295,8 +296,9 @@ impl Fleet {
     pub(super) fn write_upgrade(&mut self, nth: usize) {
         let machine = &mut self.machines[nth];
         let fails = machine.faults.has("fall-back") || machine.faults.has("fail-install");
-        if let (Some(disk), Some(release)) = (&mut machine.disk, machine.upgraded.take().filter(|_| !fails)) {
-            disk.release = release;
+        let written = machine.upgraded.take().filter(|_| !fails);
+        if let (Some(disk), Some((release, installer))) = (&mut machine.disk, written) {
+            (disk.release, disk.installer) = (release, Some(installer));
         }
     }
 
@@ -314,6 +316,8 @@ impl Fleet {
         let machine = &mut self.machines[nth];
         machine.boots += 1;
         machine.release = machine.disk.as_ref().map_or(&machine.medium, |disk| &disk.release).clone();
+        let written = machine.disk.as_ref().and_then(|disk| disk.installer.clone());
+        machine.installer = written.or_else(|| machine.medium_installer.clone());
         let release = machine.release.clone();
         machine.say(now, format!("Linux version (simulated) for Talos {release}"));
         machine.happened(now, What::Sequence("initialize", false));

@@ -1,7 +1,7 @@
 //! What a simulated machine is made of, before anybody configures it.
 
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use sha2::{Digest as _, Sha256};
 
@@ -22,7 +22,16 @@ pub struct Hardware {
     pub leased: Vec<IpAddr>,
     /// Whether its disk is Talos' own image: nothing is ever installed there.
     pub image: bool,
+    /// What the images are for that it boots: `metal`, `nocloud`.
+    pub platform: String,
+    /// Whether its platform gives it a first configuration, and its name with it.
+    pub has_medium: bool,
+    /// Its address in the overlay.
+    pub overlay: IpAddr,
 }
+
+/// The address of a machine in the overlay, where nobody says another.
+const OVERLAY: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 64, 0, 7));
 
 impl Hardware {
     /// A machine whose UUID and serial number follow from its name.
@@ -34,6 +43,9 @@ impl Hardware {
             serial: format!("SIM-{name}"),
             leased,
             image: false,
+            platform: "metal".to_owned(),
+            has_medium: false,
+            overlay: OVERLAY,
         }
     }
 

@@ -141,7 +141,7 @@ impl Intent {
                 .text("/machine/install/disk")
                 .map(str::to_owned)
                 .or_else(|| sheet.unattended()),
-            install_image: sheet.text("/machine/install/image").map(str::to_owned),
+            install_image: sheet.installer(),
             has_pod_network: sheet.has_pod_network(),
             extension_services: sheet.named("ExtensionServiceConfig").map(|it| format!("ext-{it}")).collect(),
             duties: sheet.duties(),
@@ -251,6 +251,13 @@ impl<'d> Sheet<'d> {
         let selected = document::at(self.main, "/machine/install/diskSelector").is_some();
         let unattended = self.of_kind("UnattendedInstallConfig").next().is_some();
         (selected || unattended).then(|| "/dev/sda".to_owned())
+    }
+
+    fn installer(&self) -> Option<String> {
+        let unattended = || {
+            self.of_kind("UnattendedInstallConfig").find_map(|it| it.pointer("/installer/image")?.as_str())
+        };
+        self.text("/machine/install/image").or_else(unattended).map(str::to_owned)
     }
 
     fn has_pod_network(&self) -> bool {

@@ -110,12 +110,14 @@ pub struct Disk {
     pub etcd: Option<usize>,
     /// What is in META.
     pub meta: BTreeMap<u32, Vec<u8>>,
+    /// The installer that wrote it; none where it is the image that the machine began with.
+    pub installer: Option<String>,
 }
 
 impl Disk {
     /// One with Talos, and with nothing that Talos was told.
     pub(super) fn new(release: TalosVersion) -> Self {
-        Self { release, intent: None, etcd: None, meta: BTreeMap::new() }
+        Self { release, intent: None, etcd: None, meta: BTreeMap::new(), installer: None }
     }
 }
 
@@ -156,6 +158,12 @@ pub struct Machine {
     pub phase: Phase,
     /// The release of what it is booted from while its disk is empty.
     pub(super) medium: TalosVersion,
+    /// The installer that belongs to the medium, where anybody knows it.
+    pub(super) medium_installer: Option<String>,
+    /// The installer whose image runs.
+    pub(super) installer: Option<String>,
+    /// The extensions that every image of it has.
+    pub(super) extensions: Vec<String>,
     /// When it goes on.
     pub(super) due: Option<Duration>,
     /// What is on its disk.
@@ -177,8 +185,8 @@ pub struct Machine {
     pub(super) accumulated: BTreeSet<IpAddr>,
     /// Images that were pulled.
     pub(super) images: BTreeSet<String>,
-    /// The release that an installer wrote, for the next boot.
-    pub(super) upgraded: Option<TalosVersion>,
+    /// The release that an installer wrote, for the next boot, and which installer that was.
+    pub(super) upgraded: Option<(TalosVersion, String)>,
     /// Whose doing the sequence is that runs.
     pub(super) actor: String,
     events: VecDeque<Happened>,
@@ -195,6 +203,9 @@ impl Machine {
         Self {
             hardware,
             medium: release.clone(),
+            medium_installer: None,
+            installer: None,
+            extensions: Vec::new(),
             release,
             faults: Faults::default(),
             phase: Phase::Off,
@@ -216,6 +227,12 @@ impl Machine {
             dmesg: Vec::new(),
             told: None,
         }
+    }
+
+    /// The same machine with a medium whose installer is known, and with extensions in all its images.
+    #[must_use]
+    pub fn with_image(self, installer: Option<String>, extensions: Vec<String>) -> Self {
+        Self { medium_installer: installer, extensions, ..self }
     }
 
     /// What it calls itself.
@@ -240,6 +257,13 @@ impl Machine {
                 if own.is_empty() { leased() } else { own }
             }
         }
+    }
+
+    /// Its address in the overlay, where it is in one.
+    pub(super) fn overlay(&self) -> Option<IpAddr> {
+        let intent =
+            self.intent.as_ref().filter(|_| self.phase == Phase::Up && !self.faults.has("overlay-down"))?;
+        intent.extension_services.iter().any(|it| it == "ext-tailscale").then_some(self.hardware.overlay)
     }
 
     /// What it says it is doing.

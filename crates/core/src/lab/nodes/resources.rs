@@ -5,14 +5,17 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::fleet::Fleet;
 use super::intent::Intent;
 use super::machine::{Machine, Phase, Unit};
+use crate::observe::image::SCHEMATIC;
 use crate::talos::api::common::Timestamp;
 use crate::talos::api::cosi::{Metadata, Resource, Spec};
 use crate::talos::api::machine::Stage;
+use crate::talos::asset::Wanted;
 use crate::talos::emit::emit;
 use crate::talos::release::at_least;
 use crate::talos::resource::machine_config;
@@ -84,7 +87,12 @@ impl Fleet {
                 ("runtime", vec![told("cmdline", json!({"cmdline": line}))])
             }
             "PlatformMetadatas.talos.dev" => {
-                ("runtime", vec![told("platformmetadata", json!({"platform": platform(machine)}))])
+                let mut spec = json!({"platform": platform(machine)});
+                if machine.hardware.has_medium && !machine.faults.has("no-medium") {
+                    spec["hostname"] = machine.hardware.name.as_str().into();
+                    spec["instanceId"] = machine.hardware.name.as_str().into();
+                }
+                ("runtime", vec![told("platformmetadata", spec)])
             }
             "ExtensionServiceConfigStatuses.runtime.talos.dev" => ("runtime", documents(machine)),
             "Disks.block.talos.dev" => ("runtime", vec![disk()]),
@@ -122,6 +130,7 @@ impl Fleet {
     fn addresses(&self, nth: usize) -> Vec<Told> {
         let mut all = vec![("lo".to_owned(), "127.0.0.1/8".to_owned())];
         all.extend(self.linked_addresses(nth));
+        all.extend(self.machines[nth].overlay().map(|address| ("tailscale0".to_owned(), host_net(address))));
         let one = |(link, address): (String, String)| {
             let v6 = address.contains(':');
             let spec = json!({
@@ -266,8 +275,13 @@ fn services(machine: &Machine) -> Vec<Told> {
     services.collect()
 }
 
-fn platform(machine: &Machine) -> &'static str {
-    if machine.hardware.image { "nocloud" } else { "metal" }
+pub(super) fn platform(machine: &Machine) -> &str {
+    if machine.hardware.image { "nocloud" } else { &machine.hardware.platform }
+}
+
+/// An address that is a network by itself.
+fn host_net(address: IpAddr) -> String {
+    IpNet::from(address).to_string()
 }
 
 /// The documents of extensions' services that are in force.
@@ -276,18 +290,27 @@ fn documents(machine: &Machine) -> Vec<Told> {
     services.map(|id| told(id.trim_start_matches("ext-"), json!({"specVersion": "1"}))).collect()
 }
 
-/// An extension for each service of one that is configured.
+/// What is in the image: what every image of the machine has, an extension for each service that is configured, and what the
+/// Image Factory adds.
 fn extensions(machine: &Machine) -> Vec<Told> {
-    let Some(intent) = &machine.intent else { return Vec::new() };
-    let one = |(nth, service): (usize, &String)| {
-        let name = service.trim_start_matches("ext-");
+    let services = machine.intent.iter().flat_map(|intent| &intent.extension_services);
+    let mut names: Vec<&str> = machine.extensions.iter().map(String::as_str).collect();
+    for service in services.map(|service| service.trim_start_matches("ext-")) {
+        if !names.contains(&service) {
+            names.push(service);
+        }
+    }
+    let made = machine.installer.as_deref().and_then(|installer| Wanted::parse(installer).ok());
+    let named = names.into_iter().map(|name| (name, "simulated"));
+    let all = named.chain(made.iter().map(|made| (SCHEMATIC, made.id.as_str())));
+    let one = |(nth, (name, version)): (usize, (&str, &str))| {
         let metadata = json!({
-            "name": name, "version": "simulated", "author": "simulator", "description": "stands for an extension",
+            "name": name, "version": version, "author": "simulator", "description": "stands for an extension",
             "compatibility": {"talos": {"version": ">= v1.11.0"}},
         });
         told(nth.to_string(), json!({"image": format!("{nth}.{name}.sqsh"), "metadata": metadata}))
     };
-    intent.extension_services.iter().enumerate().map(one).collect()
+    all.enumerate().map(one).collect()
 }
 
 /// What is in force and what is on disk: a text with YAML in it from Talos 1.12 on, and itself before.

@@ -10,14 +10,23 @@ use crate::moment::Moment;
 use crate::routing::Workload;
 use crate::routing::fabric::{Found, Neighbor};
 
-/// The status of an agent with this duty; without sessions where `cut`.
-pub(super) fn status(duty: &Duty, node: &str, since: Moment, cut: bool) -> Status {
+/// With whom sessions are kept from coming up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub fabric: bool,
+    pub speaker: bool,
+}
+
+/// The status of an agent with this duty; without sessions where they are `cut`.
+pub(super) fn status(duty: &Duty, node: &str, since: Moment, cut: Cut) -> Status {
     let sessions = match &duty.speech {
         Speech::Ready(_) => Vec::new(),
         Speech::Model(meant) => {
             let fabric = meant.model.fabric.neighbors.iter().map(with_fabric);
-            let fabric = fabric.map(|told| if cut { down(told) } else { told });
-            fabric.chain(meant.model.workload.iter().map(with_speaker)).collect()
+            let fabric = fabric.map(|told| if cut.fabric { down(told) } else { told });
+            let speaker = meant.model.workload.iter().map(with_speaker);
+            let speaker = speaker.map(|told| if cut.speaker { down(told) } else { told });
+            fabric.chain(speaker).collect()
         }
     };
     let daemons: &[&str] = match duty.backend {

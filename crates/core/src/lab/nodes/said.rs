@@ -3,7 +3,7 @@
 use super::fleet::Fleet;
 use super::machine::{Machine, Phase};
 use super::refusal::{Code, Refusal};
-use super::routing;
+use super::routing::{self, Cut};
 
 impl Fleet {
     /// What the kernel says, as Talos writes it.
@@ -22,7 +22,8 @@ impl Fleet {
         let mut lines = vec![format!("{id} is {} (simulated)", service.state.to_lowercase())];
         let duty = machine.intent.as_ref().and_then(|intent| intent.duties.get(id));
         let duty = duty.filter(|_| service.is_running() && machine.phase == Phase::Up);
-        let cut = machine.faults.has("session-down");
+        let cut =
+            Cut { fabric: machine.faults.has("session-down"), speaker: machine.faults.has("speaker-down") };
         lines.extend(duty.map(|duty| routing::status(duty, &machine.hostname(), self.epoch, cut).line()));
         Ok(lines)
     }
