@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::machines::Obstacle;
+use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_core::talos::secrets::Hidden;
 
@@ -135,6 +135,10 @@ impl Machines for Ipmi {
 
     fn attach(&self, _: &str, _: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
         Ok(())
+    }
+
+    fn drives(&self, _: &str) -> Result<Option<Drives>, MachineError> {
+        Ok(None)
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {

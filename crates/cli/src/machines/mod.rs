@@ -19,10 +19,10 @@ mod supply;
 use std::fmt;
 use std::net::IpAddr;
 
-use ichor_core::machines::Obstacle;
+use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
 
-pub(crate) use error::{Kind, MachineError};
+pub(crate) use error::{Kind, MachineError, chain};
 pub(crate) use fleet::Fleet;
 pub(crate) use folders::Folders;
 pub(crate) use supply::{Onlooker, Shelf, Supply, SupplyError};
@@ -49,6 +49,9 @@ pub(crate) trait Machines: fmt::Debug + Send + Sync {
 
     /// Brings a node's media to where its machine is, and puts them in.
     fn attach(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), MachineError>;
+
+    /// What is in the drives of a node's machine; none where it has none that anybody here fills.
+    fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError>;
 
     /// Switches a node's machine on.
     fn start(&self, node: &str) -> Result<(), MachineError>;

@@ -1,6 +1,5 @@
 //! A node's machine, by whoever provides it. Providers block, so each call has a thread.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::act::Ended;
 use super::shelf::Media;
-use crate::machines::{MachineError, Machines, Onlooker, State};
+use crate::machines::{MachineError, Machines, Onlooker, State, chain};
 
 /// A node's machine.
 #[derive(Clone)]
@@ -122,22 +121,13 @@ impl<F: Fn(String) + Sync> Onlooker for Listener<F> {
     }
 }
 
-fn chain(error: &MachineError) -> String {
-    let (mut all, mut cause) = (vec![error.to_string()], error.source());
-    while let Some(one) = cause {
-        all.push(one.to_string());
-        cause = one.source();
-    }
-    all.join(": ")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
     use std::net::IpAddr;
     use std::sync::Mutex;
 
-    use ichor_core::machines::Obstacle;
+    use ichor_core::machines::{Drives, Obstacle};
     use ichor_core::render::hypervisor::medium::{Medium, Source as From};
 
     use super::*;
@@ -197,6 +187,10 @@ mod tests {
             let medium = Medium { name: "a.iso".to_owned(), source, boots: false, own: true };
             let Ok(Supply::Bytes(bytes)) = shelf.supply(&medium) else { panic!("it is in memory") };
             self.note(&format!("attach {}", bytes.len()))
+        }
+
+        fn drives(&self, _: &str) -> Result<Option<Drives>, MachineError> {
+            self.note("drives").map(|()| None)
         }
 
         fn start(&self, _: &str) -> Result<(), MachineError> {

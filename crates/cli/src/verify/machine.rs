@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ichor_core::machines::Drives;
 use ichor_core::verify::{Known, MachineTold};
 use tokio::task::spawn_blocking;
 
-use crate::machines::{Fleet, Machines, State};
+use crate::machines::{Fleet, MachineError, Machines, State, chain};
 use crate::project::Project;
 
 /// Who provides the machine of each node, or why that cannot be asked; nobody for those that others switch on.
@@ -31,21 +32,29 @@ impl Providers {
         })
     }
 
-    /// What there is of a node's machine. Providers block.
-    pub(super) async fn ask(&self, node: &str) -> Option<Known<MachineTold>> {
-        let provider = match self.0.get(node)? {
-            Ok(provider) => provider.clone(),
-            Err(why) => return Some(Err(why.clone())),
+    /// What there is of a node's machine, and what is in its drives. Providers block.
+    pub(super) async fn ask(&self, node: &str) -> (Option<Known<MachineTold>>, Option<Known<Drives>>) {
+        let provider = match self.0.get(node) {
+            Some(Ok(provider)) => provider.clone(),
+            Some(Err(why)) => return (Some(Err(why.clone())), None),
+            None => return (None, None),
         };
         let (name, place) = (node.to_owned(), provider.place());
-        let told = spawn_blocking(move || provider.state(&name)).await;
-        Some(match told {
-            Ok(Ok(State::Absent)) => Ok(MachineTold::Absent),
-            Ok(Ok(State::Off)) => Ok(MachineTold::Off),
-            Ok(Ok(State::On)) => Ok(MachineTold::On),
-            Ok(Ok(State::Foreign(whose))) => Ok(MachineTold::Foreign(whose)),
-            Ok(Err(error)) => Err(format!("{place}: {error}")),
-            Err(error) => Err(format!("{place}: {error}")),
-        })
+        match spawn_blocking(move || look(&*provider, &name)).await {
+            Ok((machine, drives)) => (Some(machine), drives),
+            Err(error) => (Some(Err(format!("{place}: {error}"))), None),
+        }
     }
+}
+
+fn look(provider: &dyn Machines, node: &str) -> (Known<MachineTold>, Option<Known<Drives>>) {
+    let why = |error: MachineError| format!("{}: {}", provider.place(), chain(&error));
+    let told = match provider.state(node) {
+        Ok(State::Absent) => return (Ok(MachineTold::Absent), None),
+        Ok(State::Foreign(whose)) => return (Ok(MachineTold::Foreign(whose)), None),
+        Err(error) => return (Err(why(error)), None),
+        Ok(State::Off) => MachineTold::Off,
+        Ok(State::On) => MachineTold::On,
+    };
+    (Ok(told), provider.drives(node).map_err(why).transpose())
 }

@@ -89,7 +89,7 @@ impl Look<'_> {
         configuration: Option<&str>,
     ) -> (NodeSeen, Option<Known<EtcdMembers>>) {
         let name = plan.name.as_str();
-        let (Looked { report, members, node }, machine, loopbacks) = tokio::join!(
+        let (Looked { report, members, node }, (machine, drives), loopbacks) = tokio::join!(
             observe::node(self.reach, plan, configuration),
             self.providers.ask(name),
             loopbacks(plan)
@@ -105,7 +105,7 @@ impl Look<'_> {
         let configured = matches!(report.answer, Answer::Configured(_));
         let unknown = || Err(format!("{name} does not tell its members"));
         let etcd = etcd.or_else(|| (configured && plan.role == Role::Controlplane).then(unknown));
-        (NodeSeen { machine, at: report.at, answer: report.answer, detail, loopbacks }, etcd)
+        (NodeSeen { machine, drives, at: report.at, answer: report.answer, detail, loopbacks }, etcd)
     }
 
     async fn routers(&self) -> BTreeMap<String, Known<Vec<Session>>> {

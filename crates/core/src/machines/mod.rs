@@ -5,6 +5,7 @@
 //!
 //! Not here: asking a provider, which `ichor` does.
 
+pub mod drives;
 pub mod libvirt;
 pub mod obstacle;
 pub mod proxmox;
@@ -12,6 +13,7 @@ pub mod redfish;
 
 use std::net::IpAddr;
 
+pub use drives::Drives;
 pub use obstacle::Obstacle;
 
 /// Whether an address of a machine's port is good on more than one link.

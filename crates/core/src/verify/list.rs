@@ -58,6 +58,13 @@ pub const CHECKS: &[Check] = &[
         scope: Scope::Node(machine::machine),
     },
     Check {
+        id: "drives",
+        title: "its media are in until it is installed, and it boots its disk afterwards",
+        looks_at: "drives and boot order, by the hypervisor or the machine's controller",
+        needs: &["machine"],
+        scope: Scope::Node(machine::drives),
+    },
+    Check {
         id: "talos-api",
         title: "Talos answers at an address of the node",
         looks_at: "port 50000 at every address of the file, in the order of a machine's life",
@@ -82,7 +89,7 @@ pub const CHECKS: &[Check] = &[
         id: "medium",
         title: "the medium with the first configuration was read",
         looks_at: "before it is configured: the kernel's command line, `PlatformMetadatas`, `MetaKeys`, `ExtensionStatuses`",
-        needs: &["identity"],
+        needs: &["drives", "identity"],
         scope: Scope::Node(image::medium),
     },
     Check {

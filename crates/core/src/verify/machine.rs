@@ -1,8 +1,9 @@
 //! From the machine to the release it runs.
 #![expect(clippy::unnecessary_wraps, reason = "judges of the list have one form")]
 
-use super::case::Case;
+use super::case::{Case, list};
 use super::{MachineTold, Verdict};
+use crate::machines::drives::{Inside, Kind};
 use crate::observe::Answer;
 
 pub(super) fn machine(case: &Case<'_>) -> Option<Verdict> {
@@ -19,6 +20,58 @@ pub(super) fn machine(case: &Case<'_>) -> Option<Verdict> {
             "give the node another `vm.id`, or take that machine away yourself",
         ),
         Err(why) => Verdict::unknown(why),
+    })
+}
+
+pub(super) fn drives(case: &Case<'_>) -> Option<Verdict> {
+    let drives = match case.seen.drives.as_ref()? {
+        Ok(drives) => drives,
+        Err(why) => return Some(Verdict::unknown(why)),
+    };
+    if drives.inside.is_empty() && drives.missing.is_empty() {
+        return None;
+    }
+    let named = |it: &Inside| match it.kind {
+        Kind::Boots => format!("{} with Talos", it.what),
+        Kind::Carries => format!("{} with its configuration", it.what),
+        Kind::Foreign => format!("{} of somebody else", it.what),
+    };
+    let inside = drives.inside.iter().map(|it| format!("{} has {}", it.drive, named(it)));
+    let inside = if drives.inside.is_empty() { "its drives are empty".to_owned() } else { list(inside) };
+    let (name, missing) = (case.name(), list(drives.missing.iter().map(named)));
+    Some(match &case.seen.answer {
+        Answer::Configured(_) if drives.boots_cd => Verdict::broken(
+            format!("{inside}; it boots that before its disk"),
+            format!(
+                "`ichor machine eject --only {name}` takes it out; put the disk first in its boot order, for at its next start it \
+                 boots that CD and not what is installed"
+            ),
+        ),
+        Answer::Configured(_) if drives.inside.iter().any(|it| it.kind != Kind::Foreign) => Verdict::holds(
+            format!("it boots its disk first; {inside}, which `ichor machine eject --only {name}` takes out"),
+        ),
+        Answer::Configured(_) => Verdict::holds(format!("it boots its disk first; {inside}")),
+        Answer::Maintenance { .. } if drives.missing.iter().any(|it| it.kind == Kind::Carries) => {
+            Verdict::broken(
+                format!("it lacks {missing}; {inside}"),
+                format!("`ichor machine make --only {name}` puts it in; then start the machine anew"),
+            )
+        }
+        Answer::Maintenance { .. } => Verdict::holds(inside),
+        Answer::Silent { .. } | Answer::Other { .. } if drives.missing.is_empty() => Verdict::holds(inside),
+        Answer::Silent { .. } | Answer::Other { .. }
+            if drives.inside.iter().any(|it| it.kind == Kind::Foreign) =>
+        {
+            Verdict::broken(
+                format!("{inside}; it lacks {missing}"),
+                format!(
+                    "take out what is not its own, and `ichor machine make --only {name}` puts in what is"
+                ),
+            )
+        }
+        Answer::Silent { .. } | Answer::Other { .. } => Verdict::unknown(format!(
+            "{inside}: right if it is installed; if not, it lacks {missing}, which `ichor machine make --only {name}` puts in"
+        )),
     })
 }
 

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use crate::agent::Session;
 use crate::bringup::Contact;
 use crate::kubernetes::KubeNode;
+use crate::machines::Drives;
 use crate::observe::Answer;
 use crate::talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
@@ -34,6 +35,8 @@ pub struct Seen {
 pub struct NodeSeen {
     /// What whoever provides the machine says; none where nobody does.
     pub machine: Option<Known<MachineTold>>,
+    /// What is in its drives, as the same says; none where nobody puts anything in.
+    pub drives: Option<Known<Drives>>,
     /// Where it answered.
     pub at: Option<Contact>,
     /// What it answered, as far as `ichor status` asks.

@@ -5,6 +5,8 @@ use crate::agent::Session;
 use crate::agent::session::State;
 use crate::bringup::{Source, Stage};
 use crate::kubernetes::KubeNode;
+use crate::machines::Drives;
+use crate::machines::drives::{Inside, Kind};
 use crate::observe::{Answer, ExtensionTold, KubernetesTold, SessionTold, Told};
 use crate::plan::tests::planned_with;
 use crate::plan::{self, NodePlan};
@@ -104,9 +106,24 @@ fn detail(node: &NodePlan) -> Detail {
     }
 }
 
+/// Drives with some of a machine's media in them, and others missing.
+fn drives(inside: &[Kind], missing: &[Kind]) -> Drives {
+    let one = |kind: &Kind| {
+        let what = match kind {
+            Kind::Boots => "talos.iso",
+            Kind::Carries => "sol_cp1-cidata.iso",
+            Kind::Foreign => "windows.iso",
+        };
+        Inside { drive: "ide0".into(), what: what.into(), kind: *kind }
+    };
+    let [inside, missing] = [inside, missing].map(|all| all.iter().map(one).collect());
+    Drives { inside, missing, boots_cd: false }
+}
+
 fn seen(node: &NodePlan) -> NodeSeen {
     NodeSeen {
         machine: Some(Ok(MachineTold::On)),
+        drives: Some(Ok(drives(&[], &[Kind::Boots, Kind::Carries]))),
         at: Some(Contact {
             address: IpAddr::from([10, 101, 0, 11]),
             stage: Stage::Static,
@@ -204,6 +221,17 @@ const BREAKS: &[Break] = &[
         consequence: Some((CP1, "talos-api")),
     },
     Break {
+        check: "drives",
+        node: CP1,
+        change: |seen| {
+            let full = drives(&[Kind::Boots], &[Kind::Carries]);
+            node(seen, "cp1").drives = Some(Ok(Drives { boots_cd: true, ..full }));
+        },
+        evidence: "ide0 has talos.iso with Talos; it boots that before its disk",
+        remedy: "ichor machine eject --only cp1",
+        consequence: None,
+    },
+    Break {
         check: "talos-api",
         node: CP1,
         change: |seen| silence(seen, "cp1"),
@@ -240,7 +268,7 @@ const BREAKS: &[Break] = &[
         node: CP1,
         change: |seen| of(seen, "cp1").extensions = Some(Vec::new()),
         evidence: "its image lacks ",
-        remedy: "upgrade it to the installer of the file",
+        remedy: "`ichor upgrade` installs the image of the file",
         consequence: Some((CP1, "service")),
     },
     Break {
@@ -521,6 +549,7 @@ fn early(seen: &mut Seen, release: Option<&str>) {
     (own.stage, own.talos, own.drift) = ("maintenance".into(), release.map(str::to_owned), None);
     let pin = crate::talos::peer::Pin::of_key(b"key");
     node(seen, "cp1").answer = Answer::Maintenance { fingerprint: pin, told: Box::new(own) };
+    node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
     let detail = more(seen, "cp1");
     detail.command_line = Ok(Some("talos.platform=nocloud console=tty0".into()));
     let platform = PlatformMetadata { instance_id: "cp1".into(), ..PlatformMetadata::default() };
@@ -645,6 +674,8 @@ fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
         silence(seen, "cp2");
         of(seen, "wk1").talos = None;
     });
+    let installed =
+        "cp2: drives is not known: its drives are empty: right if it is installed; if not, it lacks ";
 
     let text = report.text();
 
@@ -657,7 +688,8 @@ fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
         text.contains("\n  not looked at for it: identity, release, configuration, extensions, service, "),
         "{text}"
     );
-    assert!(text.ends_with("\n\nwk1: release is not known: it does not tell its release"), "{text}");
+    assert!(text.contains(&format!("\n\n{installed}")), "{text}");
+    assert!(text.ends_with("\nwk1: release is not known: it does not tell its release"), "{text}");
 }
 
 #[test]
@@ -668,8 +700,40 @@ fn json_has_every_check_with_its_verdict() {
 
     let checks = json["nodes"][1]["checks"].as_array().unwrap();
     assert_eq!(checks[0]["verdict"], "holds");
-    assert_eq!((&checks[1]["check"], &checks[1]["verdict"]), (&"talos-api".into(), &"broken".into()));
-    assert_eq!(checks[2]["because"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
+    assert_eq!((&checks[2]["check"], &checks[2]["verdict"]), (&"talos-api".into(), &"broken".into()));
+    assert_eq!(checks[3]["because"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
     assert_eq!(json["checks"][0]["check"], "etcd");
     assert_eq!(json["nodes"][1]["role"], "controlplane");
+}
+
+#[test]
+fn media_that_are_left_in_an_installed_machine_are_named_and_not_held_against_it() {
+    let report = judged(FILE, |seen| {
+        node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
+    });
+
+    let Verdict::Holds { evidence } = verdict(&report, CP1, "drives") else { panic!("{report:?}") };
+    assert!(evidence.contains("which `ichor machine eject --only cp1` takes out"), "{evidence}");
+}
+
+#[test]
+fn media_that_are_not_in_are_held_against_a_machine_only_where_it_needs_them() {
+    let silent = |drives: Drives| {
+        let report = judged(FILE, |seen| {
+            let cp1 = node(seen, "cp1");
+            (cp1.answer, cp1.detail) = (Answer::Silent { reasons: vec!["no route".into()] }, None);
+            cp1.drives = Some(Ok(drives));
+        });
+        verdict(&report, CP1, "drives").clone()
+    };
+
+    let foreign = silent(drives(&[Kind::Foreign], &[Kind::Boots]));
+    let empty = silent(drives(&[], &[Kind::Boots]));
+    let full = silent(drives(&[Kind::Boots, Kind::Carries], &[]));
+
+    assert!(
+        matches!(foreign, Verdict::Broken { evidence, .. } if evidence.contains("windows.iso of somebody else"))
+    );
+    assert!(matches!(empty, Verdict::Unknown { why } if why.contains("if not, it lacks talos.iso")));
+    assert!(matches!(full, Verdict::Holds { .. }));
 }

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::machines::Obstacle;
-use ichor_core::machines::libvirt::Wanted;
 use ichor_core::machines::libvirt::answer::{self, full_drives, is_on};
 use ichor_core::machines::libvirt::obstacles::{There, obstacles};
+use ichor_core::machines::libvirt::{Wanted, drives};
+use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
 
 use super::program::ProgramError;
@@ -305,6 +305,13 @@ impl Machines for Libvirt {
 
     fn attach(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), MachineError> {
         self.step(node, "put media into its machine", |wanted| self.put_in(wanted, shelf, onlooker))
+    }
+
+    fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
+        self.step(node, "look into its machine's drives", |wanted| {
+            let uuid = self.own(wanted)?;
+            Ok(Some(drives::drives(wanted, &self.virsh.say(&["dumpxml", &uuid])?)))
+        })
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-use ichor_core::machines::Obstacle;
 use ichor_core::machines::proxmox::answer::{addresses, settings, size};
 use ichor_core::machines::proxmox::obstacles::obstacles;
 use ichor_core::machines::proxmox::there::Machine;
 use ichor_core::machines::proxmox::wanted::{DISK, EMPTY};
-use ichor_core::machines::proxmox::{Wanted, request};
+use ichor_core::machines::proxmox::{Wanted, drives, request};
+use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
 
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
@@ -258,6 +258,14 @@ impl Machines for Proxmox {
         let machine = self.own(node, what)?;
         let done = self.put_in(self.wanted(node), &machine, shelf, onlooker);
         done.map_err(|error| self.failed(node, what, error))
+    }
+
+    fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
+        let what = "look into its machine's drives";
+        let machine = self.own(node, what)?;
+        let now = self.api.call(&request::settings(&machine.host, machine.id));
+        let now = now.map_err(|error| self.failed(node, what, error))?;
+        Ok(Some(drives::drives(self.wanted(node), &settings(&now))))
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::machines::Obstacle;
 use ichor_core::machines::redfish::system::{self, Power, RESET};
 use ichor_core::machines::redfish::virtual_media::{self, Order};
 use ichor_core::machines::redfish::{ROOT, action, link, members};
+use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::{Medium, Source};
 use ichor_core::talos::secrets::Hidden;
 use serde_json::Value;
@@ -174,6 +174,25 @@ impl Redfish {
         Ok(())
     }
 
+    /// What is in the drives, by its address.
+    fn look_inside(&self) -> Result<Drives, RedfishError> {
+        let (_, system) = self.system()?;
+        let drives = self.drives(&system)?;
+        let inside = drives.iter().filter_map(|(path, drive)| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            Some((format!("drive {name}"), virtual_media::inside(drive)?.to_owned()))
+        });
+        let wanted = self.media.iter().map(|medium| {
+            let what = match &medium.source {
+                Source::Url(url) => url,
+                _ => &medium.name,
+            };
+            (None, what.clone(), medium)
+        });
+        let found = Drives::compare(inside, wanted);
+        Ok(Drives { boots_cd: !found.inside.is_empty() && system::boots_cd(&system), ..found })
+    }
+
     fn look(&self) -> Result<Vec<String>, RedfishError> {
         let (_, system) = self.system()?;
         let mut found = Vec::new();
@@ -252,6 +271,10 @@ impl Machines for Redfish {
 
     fn attach(&self, node: &str, shelf: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
         self.step(node, "put media into its machine", self.put_in(shelf))
+    }
+
+    fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
+        self.step(node, "look into its machine's drives", self.look_inside()).map(Some)
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {

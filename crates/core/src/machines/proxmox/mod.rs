@@ -4,6 +4,7 @@
 //! and [`obstacles`](obstacles::obstacles) says what is in the way. A [`Request`] is one call of the API.
 
 pub mod answer;
+pub mod drives;
 pub mod obstacles;
 pub mod place;
 pub mod request;

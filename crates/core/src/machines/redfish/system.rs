@@ -50,6 +50,12 @@ pub fn boot_from_cd(system: &Value) -> Option<Value> {
     Some(json!({"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd"}}))
 }
 
+/// Whether a machine boots a CD before its disk, each time.
+pub fn boots_cd(system: &Value) -> bool {
+    let word = |key: &str| system.get("Boot").and_then(|boot| boot.get(key)?.as_str());
+    word("BootSourceOverrideEnabled") == Some("Continuous") && word("BootSourceOverrideTarget") == Some("Cd")
+}
+
 /// Its UUID, in small letters.
 pub fn uuid(system: &Value) -> Option<String> {
     system.get("UUID")?.as_str().map(str::to_lowercase)
@@ -80,6 +86,9 @@ mod tests {
         let other = json!({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": ["Pxe", "Hdd"]}});
         assert_eq!(boot_from_cd(&other), None);
         assert_eq!(boot_from_cd(&json!({})), None);
+
+        let always = |word: &str| json!({"Boot": {"BootSourceOverrideEnabled": word, "BootSourceOverrideTarget": "Cd"}});
+        assert!(boots_cd(&always("Continuous")) && !boots_cd(&always("Once")) && !boots_cd(&json!({})));
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! What is in the drives of a machine on libvirt, by its document.
+
+use super::Wanted;
+use crate::machines::drives::Drives;
+
+/// The drives of `virsh dumpxml` of a machine that shall be `wanted`.
+pub fn drives(wanted: &Wanted, document: &str) -> Drives {
+    let disks: Vec<Disk> = document.split("<disk ").skip(1).filter_map(Disk::of).collect();
+    let inside = disks.iter().filter(|disk| disk.is_cd);
+    let inside = inside.filter_map(|disk| Some((disk.device.clone(), disk.volume.clone()?)));
+    let files = wanted.drives.iter().map(|drive| {
+        let medium = &drive.medium;
+        (Some(drive.device.as_str()), medium.name.clone(), medium)
+    });
+    let drives = Drives::compare(inside, files);
+    let disk =
+        disks.iter().filter(|disk| !disk.is_cd).filter_map(|disk| disk.order).min().unwrap_or(u32::MAX);
+    let mut cds = disks.iter().filter(|disk| disk.is_cd && disk.volume.is_some());
+    let boots_cd = cds.any(|cd| cd.order.is_some_and(|order| order < disk));
+    Drives { boots_cd, ..drives }
+}
+
+/// A disk or a drive of a document.
+struct Disk {
+    is_cd: bool,
+    device: String,
+    /// The name of its volume or file, without the folder.
+    volume: Option<String>,
+    order: Option<u32>,
+}
+
+impl Disk {
+    /// What stands behind `<disk `.
+    fn of(text: &str) -> Option<Self> {
+        let text = text.split("</disk>").next()?;
+        let order = attribute(text, "<boot ", "order").and_then(|order| order.parse().ok());
+        let source = ["file", "volume", "dev"].iter().find_map(|name| attribute(text, "<source ", name));
+        Some(Self {
+            is_cd: attribute(text, "", "device")? == "cdrom",
+            device: attribute(text, "<target ", "dev")?,
+            volume: source.map(|source| source.rsplit('/').next().unwrap_or_default().to_owned()),
+            order,
+        })
+    }
+}
+
+/// An attribute of an element's start.
+fn attribute(text: &str, element: &str, name: &str) -> Option<String> {
+    let start = text.split_once(element)?.1;
+    let start = start.split('>').next()?;
+    let (_, value) = start.split_once(&format!("{name}="))?;
+    let quote = value.chars().next()?;
+    value[1..].split(quote).next().map(plain)
+}
+
+fn plain(text: &str) -> String {
+    text.replace("&apos;", "'")
+        .replace("&quot;", "\"")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines::drives::Kind;
+    use crate::machines::libvirt::Store;
+    use crate::machines::libvirt::wanted::Drive;
+    use crate::render::hypervisor::medium::{Medium, Source};
+    use crate::render::hypervisor::uuid::Uuid;
+
+    const DOCUMENT: &str = "<domain type='qemu' id='3'>
+  <devices>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' discard='unmap'/>
+      <source file='/srv/pot1.img' index='3'/>
+      <target dev='vda' bus='virtio'/>
+      <boot order='ORDER'/>
+    </disk>
+    <disk type='file' device='cdrom'>
+      <source file='/isos/talos.iso' index='2'/>
+      <target dev='sda' bus='sata'/>
+      <readonly/>
+      <boot order='2'/>
+    </disk>
+    <disk type='file' device='cdrom'>
+      <target dev='sdb' bus='sata'/>
+      <readonly/>
+    </disk>
+  </devices>
+</domain>";
+
+    fn wanted() -> Wanted {
+        let drive = |device: &str, file: &str, boots| {
+            let name = file.to_owned();
+            let medium = Medium { source: Source::Made(name.clone()), name, boots, own: !boots };
+            let (device, element) = (device.to_owned(), String::new());
+            Drive { device, element, store: Store::of("/isos"), medium }
+        };
+        Wanted {
+            node: "pot1".to_owned(),
+            uuid: Uuid::of("pots", "pot1"),
+            architecture: "x86_64",
+            is_uefi: false,
+            network: "default".to_owned(),
+            network_document: None,
+            store: Store::of("default"),
+            disk: "pot1.img".to_owned(),
+            disk_document: String::new(),
+            image: None,
+            document: String::new(),
+            emulated: String::new(),
+            on_boot: true,
+            drives: vec![drive("sda", "talos.iso", true), drive("sdb", "pots_pot1-cidata.iso", false)],
+            macs: Vec::new(),
+            has_agent: false,
+        }
+    }
+
+    #[test]
+    fn what_is_in_and_what_is_not_is_read_of_a_document() {
+        let drives = drives(&wanted(), &DOCUMENT.replace("ORDER", "1"));
+
+        assert_eq!(drives.inside.len(), 1);
+        assert_eq!((drives.inside[0].drive.as_str(), drives.inside[0].kind), ("sda", Kind::Boots));
+        assert_eq!(drives.missing[0].what, "pots_pot1-cidata.iso");
+        assert!(!drives.boots_cd);
+        let pooled = DOCUMENT.replace("file='/isos/talos.iso'", "pool='isos' volume='talos.iso'");
+        assert_eq!(super::drives(&wanted(), &pooled).inside[0].kind, Kind::Boots);
+    }
+
+    #[test]
+    fn a_cd_that_comes_before_the_disk_is_booted() {
+        assert!(drives(&wanted(), &DOCUMENT.replace("ORDER", "3")).boots_cd);
+    }
+}

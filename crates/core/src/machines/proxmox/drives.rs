@@ -1,0 +1,91 @@
+//! What is in the drives of a machine on Proxmox, by its settings.
+
+use std::collections::BTreeMap;
+
+use super::Wanted;
+use super::wanted::DISK;
+use crate::machines::drives::Drives;
+
+/// The drives among the settings of a machine that shall be `wanted`.
+pub fn drives(wanted: &Wanted, settings: &BTreeMap<String, String>) -> Drives {
+    let inside = settings.iter().filter(|(_, value)| value.split(',').any(|part| part == "media=cdrom"));
+    let inside = inside.filter_map(|(drive, value)| {
+        let volume = value.split(',').next()?;
+        (volume != "none").then(|| (drive.clone(), volume.trim_start_matches("file=").to_owned()))
+    });
+    let files = wanted.drives.iter().map(|drive| (Some(drive.name), drive.volume.clone(), &drive.medium));
+    let drives = Drives::compare(inside, files);
+    let boots_cd = settings.get("boot").is_some_and(|boot| {
+        let order = boot.split_once("order=").map_or("", |(_, order)| order);
+        order.split(';').take_while(|device| *device != DISK).any(|device| drives.is_full(device))
+    });
+    Drives { boots_cd, ..drives }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines::drives::Kind;
+    use crate::machines::proxmox::wanted::Drive;
+    use crate::render::hypervisor::medium::{Medium, Source};
+    use crate::render::hypervisor::uuid::Uuid;
+
+    fn wanted() -> Wanted {
+        let drive = |name, file: &str, boots| {
+            let medium =
+                Medium { name: file.to_owned(), source: Source::Made(file.to_owned()), boots, own: !boots };
+            Drive { name, volume: format!("local:iso/{file}"), medium }
+        };
+        Wanted {
+            node: "cp1".to_owned(),
+            is_control_plane: true,
+            id: None,
+            host: None,
+            uuid: Uuid::of("sol", "cp1"),
+            settings: Vec::new(),
+            drives: vec![drive("ide2", "talos.iso", true), drive("ide0", "sol_cp1-cidata.iso", false)],
+            image: None,
+            disk: 32,
+            storage: "local-lvm".to_owned(),
+            bridge: "vmbr0".to_owned(),
+            pool: None,
+            macs: Vec::new(),
+            has_agent: false,
+        }
+    }
+
+    fn settings(all: &[(&str, &str)]) -> BTreeMap<String, String> {
+        all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_in_is_told_from_what_is_not_and_from_what_others_put_in() {
+        let drives = drives(
+            &wanted(),
+            &settings(&[
+                ("boot", "order=scsi0;ide2"),
+                ("ide0", "none,media=cdrom"),
+                ("ide2", "local:iso/talos.iso,media=cdrom,size=180M"),
+                ("ide3", "local:iso/windows.iso,media=cdrom"),
+                ("scsi0", "local-lvm:vm-311-disk-0,size=32G"),
+            ]),
+        );
+
+        let kinds: Vec<_> = drives.inside.iter().map(|it| (it.drive.as_str(), it.kind)).collect();
+        assert_eq!(kinds, [("ide2", Kind::Boots), ("ide3", Kind::Foreign)]);
+        assert_eq!(drives.missing.len(), 1);
+        assert_eq!(
+            (drives.missing[0].what.as_str(), drives.missing[0].kind),
+            ("local:iso/sol_cp1-cidata.iso", Kind::Carries)
+        );
+        assert!(!drives.boots_cd);
+    }
+
+    #[test]
+    fn a_cd_before_the_disk_is_booted_where_one_is_in() {
+        let order = ("boot", "order=ide2;scsi0");
+
+        assert!(drives(&wanted(), &settings(&[order, ("ide2", "local:iso/talos.iso,media=cdrom")])).boots_cd);
+        assert!(!drives(&wanted(), &settings(&[order, ("ide2", "none,media=cdrom")])).boots_cd);
+    }
+}
