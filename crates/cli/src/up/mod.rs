@@ -59,6 +59,9 @@ const LOOKS: usize = 64;
 /// How long the first look waits for answers.
 const FIRST_LOOK: Duration = Duration::from_secs(15);
 
+/// How long providers that are being asked may take to end it.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// What is asked for.
 pub(crate) struct Order<'o> {
     pub file: &'o Path,
@@ -143,8 +146,9 @@ pub(crate) fn bring_up(
     };
     let engine = Engine::new(wanted.clone(), seen, (place, record), tools, teller);
     let outcome = runtime.block_on(engine.run(eyes))?;
-    // Whoever still waits for a machine need not.
-    runtime.shutdown_background();
+    // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
+    // one that nobody closes is kept for half an hour.
+    runtime.shutdown_timeout(FAREWELL);
     end(&wanted, &outcome, foreseen.is_empty(), order, out)
 }
 

@@ -132,3 +132,26 @@ fn what_is_somebody_elses_is_never_touched() {
     assert_eq!(site.0.virsh("list --all --name").trim(), "pot1");
     assert_eq!(site.0.0.ask("cat /tmp/folder/pot2.img && ls /tmp/default"), "precious\npot1.img\n");
 }
+
+#[test]
+fn networks_on_a_bridge_and_on_open_vswitch_are_made_for_their_machines() {
+    for (network, vlan, said) in [
+        ("{bridge: br0}", "", "<bridge name='br0'/>"),
+        ("{bridge: ovs0, ovs: true}", ", vlan: 101", "openvswitch"),
+    ] {
+        let site = Site::new();
+        let file = FILE.replace("{bridge: pots0, nat: 10.0.20.0/24}", network);
+        let file = file.replace("boot: [disk, net]", &format!("boot: [disk, net]{vlan}"));
+        site.0.0.write("/tmp/site/ichor.yaml", &file);
+
+        let made = site.run("make --only pot1");
+
+        assert_eq!(made.stdout, "pot1: made\n", "{}", made.all());
+        let name = network.split([' ', ',', '}']).nth(1).unwrap();
+        assert_eq!(site.0.virsh("net-list --name").trim(), name);
+        assert!(site.0.virsh(&format!("net-dumpxml {name}")).contains(said));
+        let machine = site.0.virsh("dumpxml pot1");
+        assert!(machine.contains(&format!("network='{name}'")), "{machine}");
+        assert_eq!(machine.contains("<tag id='101'/>"), !vlan.is_empty(), "{machine}");
+    }
+}

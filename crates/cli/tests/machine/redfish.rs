@@ -11,35 +11,37 @@ use tempfile::TempDir;
 use crate::common::{Run, folder, ichor_with};
 use crate::web::{Ask, Reply, Web};
 
-const USER: &str = "admin";
-const PASSWORD: &str = "calvin and hobbes";
-const IMAGE: &str = "https://images.sol/talos.iso";
+pub const USER: &str = "admin";
+pub const PASSWORD: &str = "calvin and hobbes";
+pub const IMAGE: &str = "https://images.sol/talos.iso";
 
 /// How the controller is, and what was done with it.
-struct State {
+pub struct State {
     /// Whether it has sessions, and actions for media; else a password in every call, and changes of the drive.
     is_modern: bool,
     systems: Vec<&'static str>,
     drives: usize,
-    power: &'static str,
+    pub power: &'static str,
     /// How many more looks a change of power takes.
     lag: u32,
     pending: Option<&'static str>,
-    images: Vec<Option<String>>,
-    boot: Value,
-    sessions: Vec<String>,
+    pub images: Vec<Option<String>>,
+    pub boot: Value,
+    pub sessions: Vec<String>,
     opened: u32,
-    resets: Vec<String>,
-    faults: Vec<String>,
+    pub resets: Vec<String>,
+    pub faults: Vec<String>,
+    /// What happens when the machine is switched on or off.
+    pub switched: Option<Box<dyn Fn(bool) + Send>>,
 }
 
-struct Controller {
-    web: Web,
+pub struct Controller {
+    pub web: Web,
     state: Arc<Mutex<State>>,
 }
 
 impl Controller {
-    fn start(is_modern: bool) -> Self {
+    pub fn start(is_modern: bool) -> Self {
         let state = Arc::new(Mutex::new(State {
             is_modern,
             systems: vec!["1"],
@@ -53,12 +55,13 @@ impl Controller {
             opened: 0,
             resets: Vec::new(),
             faults: Vec::new(),
+            switched: None,
         }));
         let shared = Arc::clone(&state);
         Self { web: Web::start(move |ask| shared.lock().unwrap().answer(ask)), state }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
 }
@@ -147,6 +150,9 @@ impl State {
         if let Some(power) = self.pending {
             if self.lag == 0 {
                 (self.power, self.pending) = (power, None);
+                if let Some(switched) = &self.switched {
+                    switched(power == "On");
+                }
             } else {
                 self.lag -= 1;
             }

@@ -1,6 +1,7 @@
 //! `ichor up` from nothing, where somebody provides the machines: a stand-in switches them on, and simulated nodes are what then boots.
 
 mod lab;
+mod metal;
 mod proxmox;
 
 use std::fs;

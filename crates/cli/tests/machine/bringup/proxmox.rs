@@ -77,7 +77,8 @@ impl Site {
                 assert_eq!(machine.settings[drive], "none,media=cdrom", "{:?}", machine.settings["name"]);
             }
         }
-        let files: Vec<_> = state.files.iter().map(|((_, volume), bytes)| (volume.as_str(), bytes.len())).collect();
+        let files: Vec<_> =
+            state.files.iter().map(|((_, volume), bytes)| (volume.as_str(), bytes.len())).collect();
         assert_eq!(files, [("cephfs:iso/talos.iso", TALOS.len() * 1000)]);
     }
 }
@@ -156,7 +157,9 @@ fn whatever_is_in_the_way_is_told_before_anything_is_made() {
 #[test]
 fn a_task_that_fails_is_told_with_its_log_and_the_next_run_goes_on() {
     let site = Site::new(2, "first_id: 300");
-    for (task, said) in [("qmcreate", "no space left"), ("imgcopy", "broken pipe"), ("qmstart", "out of memory")] {
+    for (task, said) in
+        [("qmcreate", "no space left"), ("imgcopy", "broken pipe"), ("qmstart", "out of memory")]
+    {
         site.pve.state().failing.insert(task.to_owned(), said.to_owned());
 
         let run = site.up("");
@@ -177,8 +180,11 @@ fn a_task_that_fails_is_told_with_its_log_and_the_next_run_goes_on() {
 fn down_takes_away_what_up_has_made_and_nothing_else() {
     let site = Site::new(2, "first_id: 300");
     let settings = [("name".to_owned(), "mail".to_owned())].into();
-    site.pve.state().machines.insert(900, Machine { host: "pve2".to_owned(), settings, ..Machine::default() });
-    let theirs = (None, "cephfs:iso/other-cidata.iso".to_owned());
+    site.pve
+        .state()
+        .machines
+        .insert(900, Machine { host: "pve2".to_owned(), settings, ..Machine::default() });
+    let theirs = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
     site.pve.state().files.insert(theirs.clone(), b"theirs".to_vec());
     site.up_killed(|event| event["step"] == "bootstrap" && event["state"] == "done");
 
@@ -189,7 +195,81 @@ fn down_takes_away_what_up_has_made_and_nothing_else() {
     assert_eq!(state.machines.keys().copied().collect::<Vec<_>>(), [900]);
     // The image is of use for others, and holds nothing of this cluster.
     let files: Vec<_> = state.files.keys().map(|(_, volume)| volume.as_str()).collect();
-    assert_eq!(files, ["cephfs:iso/other-cidata.iso", "cephfs:iso/talos.iso"]);
+    assert_eq!(files, ["cephfs:iso/other_cp1-cidata.iso", "cephfs:iso/talos.iso"]);
     assert!(!site.nodes.folder().join(".ichor").exists());
     assert!(site.nodes.folder().join("secrets.yaml").exists());
+}
+
+/// What came of a node's check.
+fn outcome(run: &Run, node: &str, check: &str) -> Value {
+    let report = run.json();
+    let nodes = report["nodes"].as_array().unwrap();
+    let checks = &nodes.iter().find(|it| it["name"] == node).unwrap()["checks"];
+    let found = checks.as_array().unwrap().iter().find(|outcome| outcome["check"] == check);
+    found.unwrap_or_else(|| panic!("{check} does not concern {node}: {checks:#}")).clone()
+}
+
+#[test]
+fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
+    let site = Site::new(1, "first_id: 300");
+    let change = |key: &str, value: &str| {
+        let mut state = site.pve.state();
+        state.machines.get_mut(&311).unwrap().settings.insert(key.to_owned(), value.to_owned());
+    };
+    // Until it takes a configuration it is where a DHCP server has put it.
+    site.ichor("lab nodes fault cp1:refuse-config -o .");
+    assert_eq!(site.up("").code, 1);
+    let at = site.pve.state().machines[&311].addresses[0].clone();
+    let early = format!("verify --json --node-address cp1={at}");
+    let read = site.ichor(&early);
+    assert_eq!(outcome(&read, "cp1", "drives")["verdict"], "holds", "{}", read.all());
+    assert_eq!(outcome(&read, "cp1", "medium")["evidence"], "its platform calls it cp1", "{}", read.all());
+
+    site.ichor("lab nodes fault cp1:no-medium -o .");
+    let unread = site.ichor(&early);
+    let medium = outcome(&unread, "cp1", "medium");
+    assert_eq!(medium["verdict"], "broken", "{}", unread.all());
+    assert!(
+        medium["evidence"].as_str().unwrap().starts_with("its platform tells nothing of a medium"),
+        "{medium}"
+    );
+
+    change("ide0", "none,media=cdrom");
+    let missing = site.ichor(&early);
+    let drives = outcome(&missing, "cp1", "drives");
+    assert_eq!(
+        drives["evidence"],
+        "it lacks cephfs:iso/simulated_cp1-cidata.iso with its configuration; ide2 has cephfs:iso/talos.iso with Talos"
+    );
+    assert!(drives["remedy"].as_str().unwrap().contains("ichor machine make --only cp1"), "{drives}");
+    assert_eq!(outcome(&missing, "cp1", "medium")["because"]["check"], "drives");
+    site.ichor("lab nodes heal cp1 -o .");
+
+    site.up_well();
+    let well = site.ichor("verify --json");
+    assert_eq!(
+        (well.code, outcome(&well, "cp1", "drives")["verdict"].as_str()),
+        (0, Some("holds")),
+        "{}",
+        well.all()
+    );
+    change("ide2", "cephfs:iso/talos.iso,media=cdrom");
+    change("boot", "order=ide2;scsi0");
+    let first = site.ichor("verify --json");
+    assert_eq!(first.code, 1, "{}", first.all());
+    let drives = outcome(&first, "cp1", "drives");
+    assert_eq!(drives["evidence"], "ide2 has cephfs:iso/talos.iso with Talos; it boots that before its disk");
+}
+
+#[test]
+fn clusters_with_nodes_of_one_name_do_not_take_each_others_media() {
+    let site = Site::new(1, "first_id: 300");
+    let theirs = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
+    site.pve.state().files.insert(theirs.clone(), b"theirs".to_vec());
+
+    site.up_well();
+    let down = site.ichor("down --yes --no-kubeconfig");
+
+    assert_eq!(down.code, 0, "{}", down.all());
+    assert_eq!(site.pve.state().files[&theirs], b"theirs");
 }
