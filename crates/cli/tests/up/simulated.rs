@@ -12,8 +12,14 @@ use crate::common::{Run, command, ichor};
 
 /// Nodes that run as long as this is there.
 pub struct Simulated {
+    // Ended before their folder is gone.
+    nodes: Nodes,
     desk: TempDir,
-    nodes: Child,
+}
+
+/// Their process, and what it says, which it must be able to say.
+struct Nodes {
+    child: Child,
     _said: BufReader<ChildStderr>,
 }
 
@@ -21,8 +27,8 @@ impl Simulated {
     /// Starts so many nodes, which take milliseconds for what others take minutes for; `more` are arguments.
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
-        let (nodes, said) = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
-        let simulated = Self { desk, nodes, _said: said };
+        let nodes = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
+        let simulated = Self { desk, nodes };
         // Nobody answers at an address of the other family, which takes seconds to notice.
         simulated.write(&simulated.file().replace("/17}", "/17, v6: null}"));
         simulated
@@ -30,21 +36,16 @@ impl Simulated {
 
     /// The same nodes as machines of somebody, who switches them on: of `file` comes what they are made of, of `known` what
     /// `ichor up` is told of them.
-    pub fn provided(
-        count: usize,
-        file: impl Fn(&str) -> String,
-        known: impl Fn(&str) -> String,
-        more: &str,
-    ) -> Self {
+    pub fn provided(count: usize, file: impl Fn(&str) -> String, known: impl Fn(&str) -> String) -> Self {
         for _ in 0..9 {
             let mut simulated = Self::start(count, "");
             let made = file(&simulated.file());
             simulated.write(&known(&made));
             fs::write(simulated.folder().join("machines.yaml"), made).unwrap();
-            simulated.end();
+            simulated.nodes.end();
             // Their network is free for a moment, and others may take it.
-            match run(simulated.desk.path(), &format!("--cluster sim/machines.yaml --off {more}")) {
-                Ok((nodes, said)) => (simulated.nodes, simulated._said) = (nodes, said),
+            match run(simulated.desk.path(), "--cluster sim/machines.yaml --off") {
+                Ok(nodes) => simulated.nodes = nodes,
                 Err(taken) if taken.contains("is taken") => continue,
                 Err(other) => panic!("the simulator ended: {other}"),
             }
@@ -127,34 +128,34 @@ impl Simulated {
     }
 }
 
-impl Simulated {
+impl Nodes {
     fn end(&mut self) {
-        let _ = self.nodes.kill();
-        let _ = self.nodes.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-impl Drop for Simulated {
+impl Drop for Nodes {
     fn drop(&mut self) {
         self.end();
     }
 }
 
 /// Starts nodes, and waits until they can be asked; what they said where they cannot.
-fn run(desk: &Path, words: &str) -> Result<(Child, BufReader<ChildStderr>), String> {
+fn run(desk: &Path, words: &str) -> Result<Nodes, String> {
     let mut nodes = command(desk, &format!("lab nodes {words} --install 30ms --boot 20ms --start 5ms"));
-    let mut nodes = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(nodes.stderr.take().unwrap());
+    let mut child = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
     let (mut all, mut line) = (String::new(), String::new());
     while !line.starts_with("next:") {
         line.clear();
         if said.read_line(&mut line).unwrap() == 0 {
-            nodes.wait().unwrap();
+            child.wait().unwrap();
             return Err(all);
         }
         all.push_str(&line);
     }
-    Ok((nodes, said))
+    Ok(Nodes { child, _said: said })
 }
 
 /// Runs `ichor up --json` until it tells an event that `when` is waiting for, and kills it; whether it came to that.

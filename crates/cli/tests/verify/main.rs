@@ -272,3 +272,32 @@ fn the_speaker_and_the_overlay_are_judged_by_what_nodes_tell() {
     assert_eq!(overlay["evidence"], "tailscale0 has no address", "{outside:#}");
     assert!(overlay["remedy"].as_str().unwrap().contains("ichor logs worker1 ext-tailscale"), "{overlay}");
 }
+
+#[test]
+fn an_anycast_address_is_judged_by_whether_it_answers() {
+    let nodes = Simulated::start(2, "");
+    let id = nodes.file().split("127.").nth(1).unwrap().split('.').next().unwrap().to_owned();
+    let anycast = |last: u8| {
+        format!(
+            "api: {{anycast: [127.{id}.193.{last}/32]}}\n  \
+             loopback: {{v4: 127.{id}.192.0/24, v6: null}}\n\
+             fabric: {{routers: [{{name: leaf1, asn: 65101}}]}}\n\
+             routing: {{backend: frr}}"
+        )
+    };
+    let (before, vip) = (nodes.file(), format!("api: {{vip: 127.{id}.127.1}}"));
+    nodes.write(&before.replace(&vip, &anycast(9)));
+    nodes.up_well("");
+
+    let (code, well) = verify(&nodes, "");
+    nodes.write(&before.replace(&vip, &anycast(10)));
+    let (_, moved) = verify(&nodes, "--only worker1");
+
+    assert_eq!((code, broken(&well)), (0, vec![]), "{well:#}");
+    let answers = format!("anycast 127.{id}.193.9 answers");
+    assert_eq!(outcome(&well, None, "api-address")["evidence"], answers.as_str());
+    let silent = outcome(&moved, None, "api-address");
+    let evidence = silent["evidence"].as_str().unwrap();
+    assert!(evidence.starts_with(&format!("anycast 127.{id}.193.10 does not answer: ")), "{silent}");
+    assert!(silent["remedy"].as_str().unwrap().contains("every control plane"), "{silent}");
+}

@@ -24,7 +24,7 @@ impl Site {
             )
             .replace("macs:", &login)
         };
-        let nodes = Simulated::provided(1, file, str::to_owned, "");
+        let nodes = Simulated::provided(1, file, str::to_owned);
         let folder = nodes.folder();
         controller.state().switched = Some(Box::new(move |on| power(&folder, "cp1", on)));
         Self { nodes, controller }

@@ -24,7 +24,7 @@ impl Site {
             pve.web.url, pve.web.pin
         );
         let vm = format!("cores: 4, memory: 8GiB, guest_agent: true, {vm}");
-        let nodes = Simulated::provided(count, |file| hosted(file, &hypervisor, &vm), found_by_others, "");
+        let nodes = Simulated::provided(count, |file| hosted(file, &hypervisor, &vm), found_by_others);
         write_image(&nodes);
         let folder = nodes.folder();
         pve.state().switched = Some(Box::new(move |machine, on| {

@@ -245,6 +245,28 @@ fn a_machine_that_an_earlier_run_has_begun_is_waited_for() {
 }
 
 #[test]
+fn a_machine_without_a_number_that_an_earlier_run_has_begun_is_not_made_twice() {
+    let pve = StandIn::start();
+    let trust = format!("fingerprint: '{}'", pve.web.pin);
+    let site = Site::with(pve, LOGIN, &trust, "nic: virtio");
+    site.run("make --only solcp01");
+    let whole = site.pve.state().machines[&100].clone();
+    // Until it is made, nothing says whose it is.
+    let begun = [("lock".to_owned(), "create".to_owned())].into();
+    site.pve.state().machines.get_mut(&100).unwrap().settings = begun;
+
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| site.run("make --only solcp01"));
+        thread::sleep(Duration::from_millis(700));
+        site.pve.state().machines.insert(100, whole);
+        run.join().unwrap()
+    });
+
+    assert_eq!(run.stdout, "solcp01: was there\n", "{}", run.all());
+    assert_eq!(site.pve.state().count("POST /nodes/{node}/qemu"), 1);
+}
+
+#[test]
 fn machines_without_a_host_are_spread_over_those_that_answer() {
     let pve = StandIn::start();
     pve.state().hosts.insert("pve2".to_owned(), false);

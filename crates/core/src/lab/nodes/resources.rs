@@ -2,6 +2,7 @@
 //!
 //! Only the YAML of a resource is given: ichor reads nothing else, and `proto_spec` stays empty.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -363,16 +364,16 @@ fn links(machine: &Machine) -> Vec<Told> {
         let cut = name == "eth0" && machine.faults.has("no-carrier");
         let spec = json!({
             "index": index,
-            "type": kind,
+            "type": if kind == "loopback" { kind } else { "ether" },
             "linkIndex": 0,
             "flags": "UP,BROADCAST,RUNNING,MULTICAST,LOWER_UP",
             "hardwareAddr": mac,
             "permanentAddr": if kind == "ether" { mac } else { "" },
             "broadcastAddr": "ff:ff:ff:ff:ff:ff",
-            "mtu": if kind == "ether" { 1500 } else { 65536 },
+            "mtu": if kind == "loopback" { 65536 } else { 1500 },
             "queueDisc": "pfifo_fast",
             "operationalState": if cut { "down" } else if kind == "ether" { "up" } else { "unknown" },
-            "kind": "",
+            "kind": if kind == "dummy" { kind } else { "" },
             "slaveKind": "",
             "busPath": format!("0000:06:{index:02x}.0"),
             "driver": "virtio_net",
@@ -385,6 +386,12 @@ fn links(machine: &Machine) -> Vec<Told> {
     let mut all = vec![one("lo", 1, "00:00:00:00:00:00", "loopback")];
     let ports = machine.hardware.macs.iter().enumerate();
     all.extend(ports.map(|(nth, mac)| one(&format!("eth{nth}"), nth + 2, &mac.to_string(), "ether")));
+    // What holds addresses and goes nowhere.
+    let named = machine.intent.iter().flat_map(|intent| &intent.addresses).map(|(link, _)| link.as_str());
+    let dummies: BTreeSet<&str> = named.filter(|link| link.starts_with("dummy")).collect();
+    let first = all.len() + 1;
+    let mac = |nth: usize| format!("0e:00:00:00:00:{nth:02x}");
+    all.extend(dummies.iter().enumerate().map(|(nth, name)| one(name, first + nth, &mac(nth), "dummy")));
     all
 }
 
