@@ -28,7 +28,7 @@ impl Simulated {
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
         let nodes = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
-        let simulated = Self { desk, nodes };
+        let simulated = Self { nodes, desk };
         // Nobody answers at an address of the other family, which takes seconds to notice.
         simulated.write(&simulated.file().replace("/17}", "/17, v6: null}"));
         simulated
