@@ -80,6 +80,13 @@ pub enum DaemonError {
     Api(#[from] ApiError),
 }
 
+impl DaemonError {
+    /// Whether the same may be taken when it is told again: not the configuration was in the way, but something that passes.
+    pub fn passes(&self) -> bool {
+        matches!(self, Self::Frr(error) if error.passes())
+    }
+}
+
 /// A program in one of these folders.
 fn program(folders: &[&str], name: &str) -> Option<PathBuf> {
     folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists())
@@ -154,6 +161,14 @@ impl Any {
             Self::Gobgp(gobgp) => gobgp.reload(service).await?,
         }
         Ok(())
+    }
+
+    /// What it was told at its start and does not run, and whether that passes; none when all is as it should be. BIRD and GoBGP
+    /// take all or do not start.
+    pub fn refused(&self) -> Option<(String, bool)> {
+        let Self::Frr(suite) = self else { return None };
+        let refused = suite.refused()?;
+        Some((format!("FRR does not run all that is meant: {refused}"), refused.passes()))
     }
 
     /// Announces exactly these addresses of the node. FRR and BIRD have them from their files.

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 use super::agent::{Agent, chain, now};
 use super::folder::SWITCHES;
-use crate::daemon::{Any, DaemonError, Home, replace};
+use super::refused::Refused;
+use crate::daemon::{Any, Home, replace};
 use crate::kernel::Outcome;
 use crate::say;
 
@@ -139,6 +140,7 @@ impl Agent {
         self.write(&service)?;
         self.daemon = Some(home.start(&service, own).await.map_err(|error| chain(&error))?);
         self.service = Some(service);
+        self.own_up();
         let restart = scene.model.as_ref().and_then(|model| model.fabric.graceful_restart);
         self.recovery = restart.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
         self.ears.ask();
@@ -147,20 +149,39 @@ impl Agent {
 
     async fn change(&mut self, daemon: &mut Any, scene: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
         let service = self.render(scene)?;
-        if self.service.as_ref() != Some(&service) && self.refused.as_ref() != Some(&service) {
-            let done = daemon.reload(&service).await;
-            let refused = done.err().map(|error: DaemonError| chain(&error));
-            if refused.is_some() {
-                self.refused = Some(service);
-            } else {
-                self.write(&service)?;
-                self.service = Some(service);
-                self.refused = None;
+        let is_refused = |refused: &Refused| refused.is(&service) && !refused.is_due(Instant::now());
+        if self.service.as_ref() != Some(&service) && !self.refused.as_ref().is_some_and(is_refused) {
+            match daemon.reload(&service).await {
+                Ok(()) => {
+                    self.write(&service)?;
+                    self.service = Some(service);
+                    self.refused = None;
+                    self.reload = Some(Reload { time: now(), refused: None, again: None });
+                }
+                Err(error) => self.refuse(service, chain(&error), error.passes()),
             }
-            self.reload = Some(Reload { time: now(), refused });
             self.ears.ask();
         }
         daemon.announce(own).await.map_err(|error| chain(&error))
+    }
+
+    /// Notes what the daemon did not take of what it was told at its start.
+    pub(super) fn own_up(&mut self) {
+        let Some((why, passes)) = self.daemon.as_ref().and_then(Any::refused) else { return };
+        if let Some(service) = self.service.take() {
+            self.refuse(service, why, passes);
+        }
+    }
+
+    /// Notes that the daemon did not take a configuration. It is told again if what was in the way passes; whatever is meant
+    /// next, the daemon is told, as it may run some of both.
+    fn refuse(&mut self, service: Service, why: String, passes: bool) {
+        let (clock, time) = (Instant::now(), now());
+        let refused = Refused::new(service, passes, self.refused.take(), clock);
+        let again = refused.wait(clock).and_then(|wait| time.after(wait));
+        self.reload = Some(Reload { time, refused: Some(why), again });
+        self.service = None;
+        self.refused = Some(refused);
     }
 
     fn render(&self, scene: &Scene) -> Result<Service, String> {

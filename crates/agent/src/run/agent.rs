@@ -24,6 +24,7 @@ use super::event::Event;
 use super::folder::{Folder, OPEN, ROUTERS, SWITCHES};
 use super::named::Named;
 use super::picture::Processes;
+use super::refused::Refused;
 use super::{RunError, Settings};
 use crate::daemon::process::orphan::Reaper;
 use crate::daemon::{Any, Stop};
@@ -48,7 +49,7 @@ pub(super) struct Agent {
     /// What the daemon runs.
     pub(super) service: Option<Service>,
     /// What it refused last.
-    pub(super) refused: Option<Service>,
+    pub(super) refused: Option<Refused>,
     pub(super) scene: Option<Scene>,
     pub(super) links: Vec<Link>,
     /// Why something could not be done.
@@ -195,6 +196,7 @@ impl Agent {
             Event::Heard(heard) => self.heard(heard).await,
             Event::Healed(why) => {
                 say::warn(format_args!("put right: {why}"));
+                self.own_up();
                 self.ears.ask();
                 self.look().await;
             }
@@ -265,7 +267,8 @@ impl Agent {
             self.reread().await;
         }
         let waits = self.daemon.is_none() || !self.hindered.is_empty() || !self.vrf;
-        if waits && self.ticks.is_multiple_of(AGAIN) {
+        let is_due = self.refused.as_ref().is_some_and(|refused| refused.is_due(Instant::now()));
+        if is_due || (waits && self.ticks.is_multiple_of(AGAIN)) {
             self.vrf = true;
             self.advance().await;
         }
@@ -289,14 +292,15 @@ impl Agent {
                 self.duty = told.duty;
                 self.refused = None;
                 if self.reload.as_ref().is_some_and(|reload| reload.refused.is_some()) {
-                    self.reload = Some(Reload { time: now(), refused: None });
+                    self.reload = Some(Reload { time: now(), refused: None, again: None });
                 }
                 self.ask_health();
                 return self.advance().await;
             }
             Err(error) => chain(&error),
         };
-        self.reload = Some(Reload { time: now(), refused: Some(refused) });
+        let refused = Some(format!("{refused}; the old one runs on"));
+        self.reload = Some(Reload { time: now(), refused, again: None });
         self.look().await;
     }
 

@@ -3,7 +3,8 @@
 //! The agent waits for something to happen (`event`): a link, a router, a process, Talos, the health check, a signal, the clock.
 //! Whatever it is, the `agent` looks again at what can be done now and does what differs (`act`, `routes`): links, the daemon's
 //! configuration, announced addresses, routes. So a start and a change are the same, and one that was killed goes on where it stopped.
-//! `ears` hear the routers on ports, `look` looks at how it is, `picture` is what is told to others.
+//! `ears` hear the routers on ports, `refused` is what the daemon did not take, `look` looks at how it is, `picture` is what is
+//! told to others.
 
 mod act;
 mod agent;
@@ -13,6 +14,7 @@ pub mod folder;
 mod look;
 mod named;
 mod picture;
+mod refused;
 mod routes;
 
 use std::io;

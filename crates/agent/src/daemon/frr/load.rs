@@ -69,6 +69,17 @@ pub struct NotTaken {
     pub said: Vec<String>,
 }
 
+/// What mgmtd of FRR 10.3 says when not the line is wrong: what it was told a moment ago is gone, as with a port that the daemon behind
+/// it did not know so far; or somebody else writes.
+const PASSING: [&str; 2] = ["deleted by another process", "could not lock"];
+
+impl NotTaken {
+    /// Whether the same may be taken when it is told again.
+    pub fn passes(&self) -> bool {
+        self.said.iter().any(|said| PASSING.iter().any(|words| said.contains(words)))
+    }
+}
+
 impl fmt::Display for NotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = self.missing.iter().map(|(daemon, line)| match daemon {
@@ -120,11 +131,7 @@ impl Told {
         let start = Instant::now();
         loop {
             match self.vty.ask(command).await {
-                Err(VtyError::Refused { answer, .. })
-                    if answer.contains("lock") && start.elapsed() < LOCKED =>
-                {
-                    sleep(PAUSE).await;
-                }
+                Err(error) if error.is_locked() && start.elapsed() < LOCKED => sleep(PAUSE).await,
                 done => return done.map(drop),
             }
         }

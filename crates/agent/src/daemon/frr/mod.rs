@@ -88,6 +88,18 @@ pub enum FrrError {
     },
 }
 
+impl FrrError {
+    /// Whether the same may be taken when it is told again.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Refused(refused) | Self::Stuck { source: refused, .. } => refused.passes(),
+            Self::Talk(error) => error.passes(),
+            Self::Ended { .. } | Self::NeverReady { .. } => true,
+            Self::Daemons(_) | Self::Start(_) | Self::Strange(_) => false,
+        }
+    }
+}
+
 /// A daemon that was put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Healed {

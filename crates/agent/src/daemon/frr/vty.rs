@@ -60,6 +60,18 @@ pub enum VtyError {
     },
 }
 
+impl VtyError {
+    /// Whether somebody else writes the configuration: mgmtd lets one do so at a time.
+    pub(super) fn is_locked(&self) -> bool {
+        matches!(self, Self::Refused { answer, .. } if answer.contains("lock"))
+    }
+
+    /// Whether the same may be done when it is asked again: no daemon said no to what it was asked.
+    pub(super) fn passes(&self) -> bool {
+        self.is_locked() || !matches!(self, Self::Refused { .. })
+    }
+}
+
 /// What a daemon answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {

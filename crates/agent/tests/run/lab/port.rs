@@ -1,11 +1,13 @@
 //! Ports that come late, go, and come back, found by their MAC addresses.
 
+use ichor_core::reload::Daemon;
 use serde_json::Value;
 
 use super::leaf::Leaf;
 use super::{ADDRESS, NAMED, Scene};
 use crate::common::frr::Frr;
 use crate::common::lab::{let_pass, wait_for};
+use crate::common::vty::Vty;
 
 const VARIABLES: [(&str, &str); 4] = [
     ("NODE_IP", ADDRESS),
@@ -42,6 +44,33 @@ fn a_port_comes_late_goes_and_comes_back_by_another_name() {
         assert_eq!(first.established(), before, "the first session never went down");
         node.end();
     }
+}
+
+/// mgmtd lets one write at a time, be it a person who loads a file with vtysh.
+#[test]
+fn a_port_that_comes_while_somebody_else_configures_is_taken_up_when_they_have_ended() {
+    let scene = Scene::new(Frr::V10);
+    let (node, [first, second]) = (&scene.node, &scene.leafs);
+    node.machine.ask("ip link set eth0 address 02:00:00:00:00:01; ip link del eth1");
+    node.start(&VARIABLES, "");
+    wait_for("the first leaf", || first.goes_to(ADDRESS), || scene.state());
+    let mut other = Vty::open(&node.machine, Daemon::Mgmtd);
+    assert_eq!(other.ask("configure terminal file-lock").1, 0);
+    let before = first.established();
+
+    node.machine.cable_with(["eth1", "02:00:00:00:00:02"], &second.machine, ["to0", "02:00:00:00:01:02"]);
+
+    let told = |status: &Value| status["reload"]["refused"].to_string().contains("lock");
+    let later = |status: &Value| told(status) && status["reload"]["again"].is_string();
+    node.wait_for("that it is told again", later);
+    let first_time = node.status()["reload"]["time"].clone();
+    node.wait_for("that it was told again", |status| later(status) && status["reload"]["time"] != first_time);
+    assert!(!second.goes_to(ADDRESS), "{}", scene.state());
+    drop(other);
+    scene.wait_for_all("when nobody else configures");
+    node.wait_for("that it was taken", |status| status["reload"].get("refused").is_none());
+    assert_eq!(first.established(), before, "the first session never went down");
+    node.end();
 }
 
 /// FRR 10.3.0 at the leaf watches the address that the port had, and does not begin a session with another.

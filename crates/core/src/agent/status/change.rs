@@ -123,11 +123,12 @@ fn anycast(before: Option<&Anycast>, after: Option<&Anycast>) -> Option<Change> 
 
 fn reload(before: &Status, after: &Status) -> Option<Change> {
     let now = after.reload.as_ref().filter(|_| before.reload != after.reload)?;
-    Some(match &now.refused {
-        None => change(LogLevel::Info, "the daemon took its new configuration".to_owned()),
-        Some(why) => {
-            let words = format!("the new configuration was refused, and the old one runs on: {why}");
-            change(LogLevel::Error, words)
+    Some(match (&now.refused, now.again) {
+        (None, _) => change(LogLevel::Info, "the daemon took its new configuration".to_owned()),
+        (Some(why), Some(again)) => {
+            let words = format!("the new configuration was not taken, and is tried again at {again}: {why}");
+            change(LogLevel::Warn, words)
         }
+        (Some(why), None) => change(LogLevel::Error, format!("the new configuration was refused: {why}")),
     })
 }

@@ -157,9 +157,12 @@ pub struct Daemon {
 pub struct Reload {
     /// When it was tried.
     pub time: Moment,
-    /// Why it was refused, and the old configuration runs on; none when it was taken.
+    /// Why it was refused; none when it was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// When it is tried again, where what is in its way passes; none when it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Moment>,
 }
 
 /// A status line that is not what an agent writes.

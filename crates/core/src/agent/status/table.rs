@@ -21,8 +21,9 @@ impl Status {
             text.push_str(&format!("anycast: {}{reason}\n", anycast.gate));
         }
         if let Some(reload) = &self.reload {
-            let refused =
-                reload.refused.as_ref().map_or_else(|| "taken".to_owned(), |why| format!("refused: {why}"));
+            let again = reload.again.map(|again| format!(", tried again at {again}")).unwrap_or_default();
+            let refused = reload.refused.as_ref();
+            let refused = refused.map_or_else(|| "taken".to_owned(), |why| format!("refused{again}: {why}"));
             text.push_str(&format!("last reload: {}, {refused}\n", reload.time));
         }
         if self.restored > 0 {

@@ -56,7 +56,7 @@ fn status() -> Status {
             Daemon { name: "zebra".into(), pid: Some(11), answers: true, restarts: 0, since: moment(0) },
             Daemon { name: "bgpd".into(), pid: Some(12), answers: true, restarts: 1, since: moment(5) },
         ],
-        reload: Some(Reload { time: moment(9), refused: Some("line 3: unknown".into()) }),
+        reload: Some(Reload { time: moment(9), refused: Some("line 3: unknown".into()), again: None }),
         restored: 4,
     }
 }
@@ -205,8 +205,14 @@ fn each_thing_that_happens_makes_a_line() {
     let dead = lines(|it| (it.daemons[1].answers, it.daemons[1].pid) = (false, None));
     assert_eq!(dead, ["error: bgpd does not run"]);
 
-    let taken = lines(|it| it.reload = Some(Reload { time: moment(99), refused: None }));
-    assert_eq!(taken, ["info: the daemon took its new configuration"]);
+    let reloaded = |refused: Option<&str>, again| {
+        let refused = refused.map(str::to_owned);
+        lines(|it| it.reload = Some(Reload { time: moment(99), refused, again }))
+    };
+    assert_eq!(reloaded(None, None), ["info: the daemon took its new configuration"]);
+    assert_eq!(reloaded(Some("why"), None), ["error: the new configuration was refused: why"]);
+    let later = "warn: the new configuration was not taken, and is tried again at 2026-01-01T00:01:40Z: why";
+    assert_eq!(reloaded(Some("why"), Some(moment(100))), [later]);
     let put_back = "warn: put back 2 routes that another program took out of the kernel";
     assert_eq!(lines(|it| it.restored += 2), [put_back]);
 }
@@ -316,7 +322,7 @@ prop_compose! {
             sessions: sessions.into_iter().map(told).collect(),
             anycast: Some(Anycast { gate, reason: words.clone() }),
             daemons: vec![Daemon { name: daemon, pid: None, answers: open, restarts: 1, since: moment(seconds) }],
-            reload: Some(Reload { time: moment(seconds), refused: words }),
+            reload: Some(Reload { time: moment(seconds), refused: words, again: open.then(|| moment(seconds)) }),
             restored,
             ..status()
         }
