@@ -171,6 +171,14 @@ impl Machine {
         self.plug(&with(port), other, &with(theirs));
     }
 
+    /// Takes a port out of the network namespace of this process, and switches it on.
+    pub fn take(&self, port: &str, name: &str) {
+        let moved = ["link", "set", port, "netns", &self.pid, "name", name];
+        let output = Command::new("ip").args(moved).output().unwrap();
+        assert!(output.status.success(), "{port}: {}", said(&output));
+        self.ask(&format!("ip link set {name} up"));
+    }
+
     fn plug(&self, port: &[&str], other: &Self, theirs: &[&str]) {
         let mut command = Command::new("nsenter");
         command.args(["--net", "--target", &self.pid, "ip", "link", "add"]).args(port);

@@ -1,4 +1,4 @@
-//! A kernel that has VRFs and dummy links: what `scripts/lab-vm` makes, in qemu.
+//! A kernel that has VRFs, dummy links and, if asked for, ports of hardware: what `scripts/lab-vm` makes, in qemu.
 //!
 //! It runs on the file system of this machine, and so it runs this very test: the program with the test is started a second
 //! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently. What can be
@@ -25,15 +25,21 @@ pub fn is_here() -> bool {
 
 /// Does in a virtual machine what a test does, which must be a closure within that test: so its name is known.
 pub fn inside<F: FnOnce()>(test: F) {
-    twice::<F>(|_| (), |_| test());
+    twice::<F>(&[], |_| (), |_| test());
+}
+
+/// The same where eth0 and eth1, and eth2 and eth3, are ports of hardware with a cable in between. They are in the first network
+/// namespace.
+pub fn inside_with_ports<F: FnOnce()>(test: F) {
+    twice::<F>(&[[0, 1], [2, 3]], |_| (), |_| test());
 }
 
 /// The same with a folder that is filled outside, and can be read inside.
 pub fn inside_with<F: FnOnce(&Path)>(fill: impl FnOnce(&Path), test: F) {
-    twice::<F>(fill, test);
+    twice::<F>(&[], fill, test);
 }
 
-fn twice<F>(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
+fn twice<F>(cables: &[[u8; 2]], fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
     if let Some(folder) = env::var_os(INSIDE) {
         return test(folder.as_ref());
     }
@@ -41,15 +47,29 @@ fn twice<F>(fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
     let command = format!("\"{}\" --exact {name} --nocapture", env::current_exe().unwrap().display());
-    let console = boot(folder.path(), &command);
+    let console = boot(cables, folder.path(), &command);
     assert!(console.contains("test result: ok. 1 passed"), "{name}, in a virtual machine:\n{console}");
 }
 
+/// A cable between two ports, each of which is a network card to the kernel.
+fn cable(nth: usize, ports: [u8; 2]) -> Vec<String> {
+    let port = |port: u8| {
+        [
+            "-netdev".to_owned(),
+            format!("hubport,id=port{port},hubid={nth}"),
+            "-device".to_owned(),
+            format!("virtio-net-pci,netdev=port{port},mac=02:00:00:00:00:0{port},romfile="),
+        ]
+    };
+    ports.into_iter().flat_map(port).collect()
+}
+
 /// Runs a command there, and gives back what stood on the console.
-fn boot(folder: &Path, command: &str) -> String {
+fn boot(cables: &[[u8; 2]], folder: &Path, command: &str) -> String {
     let vm = made_by("scripts/lab-vm", "vm");
     let output = qemu(&[], PATIENCE)
         .args(["-m", "1024"])
+        .args(cables.iter().enumerate().flat_map(|(nth, ports)| cable(nth, *ports)))
         .args(["-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"])
         .arg("-kernel")
         .arg(vm.join("kernel"))

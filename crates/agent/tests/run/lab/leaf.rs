@@ -37,6 +37,13 @@ impl Leaf {
         self.ports.borrow_mut().push(ours);
     }
 
+    /// A port of hardware, which is in the network namespace of the test.
+    pub fn take(&self, port: &str) {
+        let ours = format!("to{}", self.ports.borrow().len());
+        self.machine.take(port, &ours);
+        self.ports.borrow_mut().push(ours);
+    }
+
     /// Starts its daemons, without BFD.
     pub fn start(&self) {
         let mgmtd = if self.frr == Frr::V10 { "mgmtd=yes\nmgmtd_options=\"-P 0\"" } else { "mgmtd=no" };

@@ -1,6 +1,8 @@
-//! A speaker in a VRF, told by variables, on a kernel that has them.
+//! What needs a kernel of its own: a speaker in a VRF, and ports of hardware. All is told by variables.
 
-use super::leaf::Leaf;
+use serde_json::Value;
+
+use super::leaf::{self, Leaf};
 use super::node::{Node, told};
 use super::speaker::Speaker;
 use crate::common::frr::Frr;
@@ -70,5 +72,44 @@ fn service_addresses_leave_a_vrf_on_frr_8_frr_10_and_bird() {
             eprintln!("{backend}, with leafs of {frr:?}");
             services(frr, backend);
         }
+    });
+}
+
+/// A veth is no port of hardware: these are. Nothing is said but who the node is.
+#[test]
+fn the_ports_with_routers_are_found_and_one_whose_router_comes_late_is_taken_up() {
+    vm::inside_with_ports(|| {
+        let node = Node::new(Frr::V10.machine());
+        node.machine.ask("ip address add 10.0.0.1/32 dev lo");
+        node.machine.take("eth0", "eth0");
+        node.machine.take("eth2", "eth1");
+        let leafs = [1, 2].map(|nth| Leaf::new(Frr::V10, nth));
+        let [first, second] = &leafs;
+        first.take("eth1");
+        // It is there, and says nothing so far.
+        second.take("eth3");
+        first.start();
+        let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
+
+        node.start(&VARIABLES[..2], "");
+
+        wait_for("the node at the first leaf", || first.goes_to("10.0.0.1"), state);
+        wait_for("the leaf at the node", || node.way(leaf::SHARED).contains("dev eth0"), state);
+        let with = |status: &Value| {
+            let sessions = status["sessions"].as_array().into_iter().flatten();
+            let fabric = sessions.filter(|session| session["with"] == "fabric");
+            fabric.filter_map(|session| session["peer"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(with(&node.status()), ["eth0"], "{}", state());
+        let (agent, before) = (node.processes("ichor-agent"), first.established());
+
+        second.start();
+
+        wait_for("the node at the second leaf", || second.goes_to("10.0.0.1"), state);
+        let both = || node.way(leaf::SHARED).matches("nexthop").count() == 2;
+        wait_for("both leafs at the node", both, state);
+        assert_eq!(with(&node.status()), ["eth0", "eth1"]);
+        assert_eq!((node.processes("ichor-agent"), first.established()), (agent, before));
+        node.end();
     });
 }
