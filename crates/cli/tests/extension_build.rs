@@ -349,6 +349,61 @@ fn an_image_is_pushed_as_it_is_and_pulled_again() {
     assert!(run.stderr.contains("and should have"), "{}", run.all());
 }
 
+/// A stand-in for a program that keeps passwords: it answers `get` with what is in a file named after the server.
+const HELPER: &str = r#"#!/bin/sh
+read -r server
+[ "$1" = get ] && cat "$(dirname "$0")/kept-$server" 2>/dev/null && exit 0
+echo credentials not found in native keychain
+exit 1
+"#;
+
+#[test]
+fn a_password_or_a_token_comes_from_the_helper_that_a_file_names() {
+    let desk = desk();
+    build(desk.path());
+    let registry = Registry::start(Some("me:hunter2"));
+    let program = desk.path().join("docker-credential-stand-in");
+    fs::write(&program, HELPER).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", desk.path().display(), std::env::var("PATH").unwrap());
+    let push = |auth: &str, kept: Option<&str>| -> Run {
+        let file = desk.path().join(format!("kept-{}", registry.host));
+        match kept {
+            Some(kept) => fs::write(&file, kept).unwrap(),
+            None => fs::remove_file(&file).unwrap_or_default(),
+        }
+        fs::write(desk.path().join("auth.json"), auth).unwrap();
+        let auth = desk.path().join("auth.json").display().to_string();
+        let words = format!("extension push bird.tar {}/me/bird:1", registry.host);
+        ichor_with(desk.path(), &words, &[("REGISTRY_AUTH_FILE", &auth), ("PATH", &path)])
+    };
+    let of_one = format!(r#"{{"credHelpers": {{"{}": "stand-in"}}}}"#, registry.host);
+    let of_all = format!(r#"{{"auths": {{"{}": {{}}}}, "credsStore": "stand-in"}}"#, registry.host);
+    let password = r#"{"ServerURL": "x", "Username": "me", "Secret": "hunter2"}"#;
+    let token = r#"{"ServerURL": "x", "Username": "<token>", "Secret": "1d3n+t1ty"}"#;
+
+    let good = [push(&of_one, Some(password)), push(&of_all, Some(password)), push(&of_one, Some(token))];
+    let nothing = push(&of_one, None);
+    let strange = push(&of_all, Some("hunter2"));
+    let absent = push(&of_one.replace("stand-in", "not-there"), Some(password));
+
+    for run in &good {
+        assert_eq!(run.code, 0, "{}", run.all());
+    }
+    assert!(nothing.code == 2 && nothing.stderr.contains("401"), "{}", nothing.stderr);
+    let why =
+        format!("docker-credential-stand-in answers for {} what is no name and password", registry.host);
+    assert!(strange.code == 2 && strange.stderr.contains(&why), "{}", strange.stderr);
+    let why = format!("docker-credential-not-there, which keeps the password for {}, is not", registry.host);
+    assert!(absent.code == 2 && absent.stderr.contains(&why), "{}", absent.stderr);
+    assert!(absent.stderr.contains("auth.json"), "{}", absent.stderr);
+    for run in good.into_iter().chain([nothing, strange, absent]) {
+        assert!(
+            !run.all().contains("hunter2") && !run.all().contains("t1ty") && !run.all().contains("t0k3n")
+        );
+    }
+}
+
 #[test]
 fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
     let desk = desk();

@@ -1,4 +1,5 @@
-//! Names and passwords for registries, from where docker, podman and skopeo keep them. They are never shown.
+//! Names and passwords for registries, from where docker, podman and skopeo keep them, or from the helpers that they name. They are
+//! never shown.
 
 use std::env;
 use std::fs;
@@ -10,13 +11,30 @@ use base64::engine::general_purpose::STANDARD;
 use ichor_core::oci::Reference;
 use serde_json::Value;
 
-/// A name and a password, as they are sent.
-pub(super) struct Credentials(String);
+use super::helper::Helper;
+
+/// What a helper gives as the name when it keeps a token.
+const TOKEN: &str = "<token>";
+
+/// What a registry, or whom it names for tokens, wants to see.
+pub(super) enum Credentials {
+    /// A name and a password, as they are sent.
+    Password(String),
+    /// A token of a person, for which tokens of a registry are given out.
+    Identity(String),
+}
 
 impl Credentials {
-    /// The value of the header `authorization`.
-    pub(super) fn header(&self) -> String {
-        format!("Basic {}", self.0)
+    fn of(name: &str, password: &str) -> Self {
+        Self::Password(STANDARD.encode(format!("{name}:{password}")))
+    }
+
+    /// The value of the header `authorization`; none for a token, which is sent in another way.
+    pub(super) fn header(&self) -> Option<String> {
+        match self {
+            Self::Password(both) => Some(format!("Basic {both}")),
+            Self::Identity(_) => None,
+        }
     }
 }
 
@@ -48,31 +66,73 @@ pub(super) fn find(reference: &Reference) -> anyhow::Result<Option<Credentials>>
         let value: Value = serde_json::from_slice(&text).ok().with_context(|| {
             format!("{} is not JSON; `skopeo login` or `docker login` writes it anew", file.display())
         })?;
-        if let Some(found) = pick(&value, reference) {
+        let found =
+            kept(&value, reference).with_context(|| format!("cannot do what {} says", file.display()));
+        if let Some(found) = found? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// The entry of a file that fits best: one for the repository, for a part of it, or for the registry.
-fn pick(value: &Value, reference: &Reference) -> Option<Credentials> {
+/// What a file has, or a helper that it names: the registry's own comes first, and the one for all last.
+fn kept(value: &Value, reference: &Reference) -> anyhow::Result<Option<Credentials>> {
+    let helpers = value.get("credHelpers");
+    let own = keys(reference).iter().find_map(|key| helpers?.get(key)?.as_str());
+    if let Some(found) = own.map(|name| ask(name, reference)).transpose()?.flatten() {
+        return Ok(Some(found));
+    }
+    if let Some(found) = pick(value, reference) {
+        return Ok(Some(found));
+    }
+    let store = value.get("credsStore").and_then(Value::as_str).filter(|name| !name.is_empty());
+    Ok(store.map(|name| ask(name, reference)).transpose()?.flatten())
+}
+
+/// What a helper keeps for a registry. docker's own has another name there.
+fn ask(name: &str, reference: &Reference) -> anyhow::Result<Option<Credentials>> {
+    let helper = Helper::named(name)?;
+    let other = (reference.host == DOCKER.0).then_some(DOCKER.1);
+    for server in other.into_iter().chain([reference.host.as_str()]) {
+        if let Some(kept) = helper.get(server)? {
+            let is_token = kept.username == TOKEN;
+            return Ok(Some(if is_token {
+                Credentials::Identity(kept.secret)
+            } else {
+                Credentials::of(&kept.username, &kept.secret)
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// docker's registry, and what docker calls it where it keeps passwords.
+const DOCKER: (&str, &str) = ("docker.io", "https://index.docker.io/v1/");
+
+/// The names under which a file may have something for an image, the best first: the repository, parts of it, the registry.
+fn keys(reference: &Reference) -> Vec<String> {
     let whole = format!("{}/{}", reference.host, reference.repository);
     let starts = whole.match_indices('/').map(|(at, _)| &whole[..at]).chain([whole.as_str()]);
     let mut keys: Vec<String> = starts.map(str::to_owned).collect();
     keys.reverse();
     keys.push(format!("https://{}", reference.host));
     keys.push(format!("https://{}/v2/", reference.host));
-    if reference.host == "docker.io" {
-        keys.push("https://index.docker.io/v1/".to_owned());
+    if reference.host == DOCKER.0 {
+        keys.push(DOCKER.1.to_owned());
     }
+    keys
+}
+
+/// The entry of a file that fits best.
+fn pick(value: &Value, reference: &Reference) -> Option<Credentials> {
     let auths = value.get("auths")?;
-    let entry = keys.iter().find_map(|key| auths.get(key))?;
+    let entry = keys(reference).iter().find_map(|key| auths.get(key))?;
     let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    match (text("auth"), text("username").zip(text("password"))) {
-        (Some(auth), _) => Some(Credentials(auth.to_owned())),
-        (None, Some((name, password))) => Some(Credentials(STANDARD.encode(format!("{name}:{password}")))),
-        (None, None) => None,
+    match (text("identitytoken"), text("auth"), text("username").zip(text("password"))) {
+        (Some(token), ..) => Some(Credentials::Identity(token.to_owned())),
+        (None, Some(auth), _) => Some(Credentials::Password(auth.to_owned())),
+        (None, None, Some((name, password))) => Some(Credentials::of(name, password)),
+        (None, None, None) => None,
     }
 }
 
@@ -92,7 +152,7 @@ mod tests {
         }});
         let found = |text: &str| {
             let reference = Reference::parse(text).unwrap();
-            pick(&value, &reference).map(|found| found.header())
+            pick(&value, &reference).and_then(|found| found.header())
         };
 
         assert_eq!(found("ghcr.io/me/frr:1").as_deref(), Some("Basic bWU="));

@@ -7,6 +7,7 @@ mod cached;
 mod challenge;
 mod credentials;
 mod folder;
+mod helper;
 mod output;
 mod registry;
 mod spool;

@@ -1,5 +1,6 @@
 //! A registry: images are pulled from it and pushed to it, over the OCI distribution protocol.
 
+use std::cell::OnceCell;
 use std::io::Read;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -19,7 +20,8 @@ pub(crate) struct Registry {
     client: Client,
     reference: Reference,
     base: String,
-    credentials: Option<Credentials>,
+    /// What is kept for it, once it has asked: a helper may want a person to unlock it.
+    credentials: OnceCell<Option<Credentials>>,
     /// The header `authorization`, once the registry has asked for it.
     proof: Option<String>,
 }
@@ -39,8 +41,15 @@ impl Registry {
     pub(crate) fn new(reference: Reference, insecure: bool) -> anyhow::Result<Self> {
         let scheme = if insecure || reference.is_loopback() { "http" } else { "https" };
         let base = format!("{scheme}://{}/v2/{}", reference.server(), reference.repository);
-        let credentials = credentials::find(&reference)?;
-        Ok(Self { client: Client::new(), reference, base, credentials, proof: None })
+        Ok(Self { client: Client::new(), reference, base, credentials: OnceCell::new(), proof: None })
+    }
+
+    fn credentials(&self) -> anyhow::Result<Option<&Credentials>> {
+        if let Some(known) = self.credentials.get() {
+            return Ok(known.as_ref());
+        }
+        let found = credentials::find(&self.reference)?;
+        Ok(self.credentials.get_or_init(|| found).as_ref())
     }
 
     /// Sends an image: first the blobs that are not there, then manifests, exactly as they are.
@@ -186,7 +195,12 @@ impl Registry {
                          `docker login {host}` keeps one where it is found, or $REGISTRY_AUTH_FILE names a file"
                     )
                 };
-                return Ok(self.credentials.as_ref().ok_or_else(missing)?.header());
+                let token = || {
+                    anyhow!(
+                        "{host} wants a name and a password, and what is kept for it is a token; log in to it with a password"
+                    )
+                };
+                return self.credentials()?.ok_or_else(missing)?.header().ok_or_else(token);
             }
             Challenge::Bearer { realm, service, scope } => (realm, service, scope),
         };
@@ -196,22 +210,33 @@ impl Registry {
         let rights = if method == Method::GET { "pull" } else { "pull,push" };
         let scope =
             scope.clone().unwrap_or_else(|| format!("repository:{}:{rights}", self.reference.repository));
-        let mut url =
-            format!("{realm}{}scope={}", if realm.contains('?') { '&' } else { '?' }, escaped(&scope));
+        let mut wish = format!("scope={}", escaped(&scope));
         if let Some(service) = service {
-            url.push_str(&format!("&service={}", escaped(service)));
+            wish.push_str(&format!("&service={}", escaped(service)));
         }
-        let proof = self.credentials.as_ref().map(Credentials::header);
-        let headers: Vec<_> = proof.as_deref().map(|proof| ("authorization", proof)).into_iter().collect();
-        let mut response = self.client.get(&url, &headers)?;
+        let mut response = self.ask_for_token(realm, &wish)?;
         if response.status() != 200 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(realm, &mut response));
         }
-        let text = http::text(&url, &mut response)?;
+        let text = http::text(realm, &mut response)?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let token = ["token", "access_token"].iter().find_map(|key| value.get(key)?.as_str());
         let token = token.with_context(|| format!("{} gives no token", http::shown(realm)))?;
         Ok(format!("Bearer {token}"))
+    }
+
+    /// Asks for a token with a password or without, or with the token of a person (OAuth 2, RFC 6749, section 6).
+    fn ask_for_token(&self, realm: &str, wish: &str) -> anyhow::Result<Response<Body>> {
+        let known = self.credentials()?;
+        if let Some(Credentials::Identity(token)) = known {
+            let wish =
+                format!("grant_type=refresh_token&client_id=ichor&{wish}&refresh_token={}", escaped(token));
+            return Ok(self.client.post(realm, "application/x-www-form-urlencoded", &wish)?);
+        }
+        let url = format!("{realm}{}{wish}", if realm.contains('?') { '&' } else { '?' });
+        let proof = known.and_then(Credentials::header);
+        let headers: Vec<_> = proof.as_deref().map(|proof| ("authorization", proof)).into_iter().collect();
+        Ok(self.client.get(&url, &headers)?)
     }
 }
 

@@ -116,6 +116,15 @@ fn answer(request: &Request, store: &Store, host: &str, password: Option<&str>) 
             plain("401 Unauthorized")
         };
     }
+    if (request.method.as_str(), request.path.as_str()) == ("POST", "/token") {
+        let meant = "grant_type=refresh_token&client_id=ichor&scope=repository:me/bird:pull,push&service=test\
+                     &refresh_token=1d3n%2Bt1ty";
+        return if request.body == meant.as_bytes() && request.authorization.is_empty() {
+            ("200 OK".to_owned(), br#"{"access_token": "t0k3n"}"#.to_vec())
+        } else {
+            plain("401 Unauthorized")
+        };
+    }
     let is_blob = request.method == "PUT" && request.path.starts_with("/upload/");
     let is_forgotten = is_blob && store.lock().unwrap().remove(FORGETFUL).is_some();
     if is_forgotten || password.is_some() && request.authorization != "Bearer t0k3n" {
