@@ -74,8 +74,15 @@ pub struct NotTaken {
 const PASSING: [&str; 2] = ["deleted by another process", "could not lock"];
 
 impl NotTaken {
-    /// Whether the same may be taken when it is told again.
+    /// Whether the same may be taken when it is told again. What mgmtd does not run although nobody said no is lost, and not refused: as
+    /// with a port that went and came back at once (FRR 10.3).
     pub fn passes(&self) -> bool {
+        let of_mgmtd = |daemon: Option<Daemon>| daemon == Some(Daemon::Mgmtd);
+        let is_lost = self.missing.iter().all(|(daemon, _)| of_mgmtd(*daemon))
+            && self.extra.iter().all(|(daemon, _)| of_mgmtd(Some(*daemon)));
+        if self.said.is_empty() {
+            return is_lost;
+        }
         self.said.iter().any(|said| PASSING.iter().any(|words| said.contains(words)))
     }
 }
@@ -234,4 +241,31 @@ async fn settled(
         sleep(Duration::from_millis(20)).await;
     }
     Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_taken(daemon: Option<Daemon>, said: &[&str]) -> NotTaken {
+        let line = Configuration::parse("interface eth1\n no ipv6 nd suppress-ra\nexit\n").lines()[0].clone();
+        let said = said.iter().map(|said| (*said).to_owned()).collect();
+        NotTaken { missing: vec![(daemon, line)], extra: Vec::new(), said }
+    }
+
+    #[test]
+    fn only_what_was_in_the_way_for_a_moment_passes() {
+        let mgmtd = Some(Daemon::Mgmtd);
+        let gone = "mgmtd on `x`: Current configuration object was deleted by another process.";
+        let locked = "mgmtd on `x`: % command failed, could not lock candidate DS";
+
+        for passing in [not_taken(mgmtd, &[]), not_taken(mgmtd, &[gone]), not_taken(mgmtd, &[locked])] {
+            assert!(passing.passes(), "{passing}");
+        }
+        let wrong = "mgmtd on `x`: % Unknown command: x";
+        for refused in [not_taken(mgmtd, &[wrong]), not_taken(Some(Daemon::Bgpd), &[]), not_taken(None, &[])]
+        {
+            assert!(!refused.passes(), "{refused}");
+        }
+    }
 }
