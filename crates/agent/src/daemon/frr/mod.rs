@@ -136,8 +136,9 @@ impl Member {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
         let path = place.install().program(run.daemon);
-        let program =
-            Program { name: run.daemon.to_string(), path, arguments, told_to_end: ToldToEnd::Heeds };
+        // bfdd would tell neighbours that the path is down, and they would forget the node's routes before bgpd has closed its sessions.
+        let told_to_end = if run.daemon == Daemon::Bfdd { ToldToEnd::Deaf } else { ToldToEnd::Heeds };
+        let program = Program { name: run.daemon.to_string(), path, arguments, told_to_end };
         Self { run, kept: Kept::new(program), watch: None, told: false, why: None }
     }
 
@@ -174,6 +175,11 @@ impl Member {
         };
         self.fell(&status);
         Err(FrrError::Ended { daemon, status })
+    }
+
+    /// Ends the process: bfdd without a word, which it would not heed either.
+    async fn stop(&mut self) {
+        if self.run.daemon == Daemon::Bfdd { self.kept.cut().await } else { self.kept.stop(END).await }
     }
 
     /// Waits until the process ends or, while there is none, until there may be one again.
@@ -281,10 +287,10 @@ impl Suite {
     pub async fn stop(mut self, why: Stop) {
         self.members.iter_mut().for_each(|member| member.watch = None);
         match why {
-            // bfdd first: neighbours must not take it for a path that is cut. zebra before bgpd, which would else take its routes
-            // back. bgpd says no good-bye, so neighbours wait for it.
+            // zebra before bgpd, which would else take its routes back. bgpd says no good-bye, so neighbours wait for it. bfdd after
+            // both: FRR drops the routes of a session that stands when BFD goes down, be it as AdminDown (RFC 5882, section 4.1,
+            // says otherwise), and keeps those that wait for a restart.
             Stop::Planned => {
-                self.end(Daemon::Bfdd, false).await;
                 self.end(Daemon::Zebra, false).await;
                 self.end(Daemon::Bgpd, true).await;
             }
@@ -297,7 +303,7 @@ impl Suite {
                 self.end(Daemon::Bgpd, false).await;
             }
         }
-        join_all(self.members.iter_mut().map(|member| member.kept.stop(END))).await;
+        join_all(self.members.iter_mut().map(Member::stop)).await;
         self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
     }
 
@@ -350,7 +356,7 @@ impl Suite {
         let Some(member) = self.member(daemon) else { return };
         member.watch = None;
         member.told = false;
-        if cut { member.kept.cut().await } else { member.kept.stop(END).await }
+        if cut { member.kept.cut().await } else { member.stop().await }
     }
 
     /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
@@ -455,7 +461,7 @@ impl Suite {
                 Some(member) if same(member) => {}
                 Some(member) => {
                     member.watch = None;
-                    member.kept.stop(END).await;
+                    member.stop().await;
                     *member = Member::new(&self.place, run);
                 }
                 None => self.members.push(Member::new(&self.place, run)),
@@ -472,7 +478,7 @@ impl Suite {
         for member in std::mem::take(&mut self.members) {
             if wanted.contains(&member.run.daemon) { self.members.push(member) } else { gone.push(member) }
         }
-        join_all(gone.iter_mut().map(|member| member.kept.stop(END))).await;
+        join_all(gone.iter_mut().map(Member::stop)).await;
         if restarted {
             self.give_routes_again().await?;
         }
@@ -489,6 +495,8 @@ fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError
 /// Ends the daemons of an agent that was killed.
 async fn end_leftovers(place: &Place) {
     for &daemon in Daemon::of(place.install().version()) {
-        leftover::end(&[daemon.name()], &[&place.mark(daemon)], END).await;
+        // bfdd does not hear that it shall end.
+        let patience = if daemon == Daemon::Bfdd { Duration::from_millis(100) } else { END };
+        leftover::end(&[daemon.name()], &[&place.mark(daemon)], patience).await;
     }
 }

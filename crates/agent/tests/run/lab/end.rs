@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::leaf::Leaf;
 use super::simulator::{REBOOTING, RUNNING, Simulator};
 use super::{ADDRESS, NAMED, Scene, build, other};
 use crate::common::frr::Frr;
@@ -47,6 +48,33 @@ fn a_restart_by_talos_loses_no_route_on_frr_8() {
 #[test]
 fn a_restart_by_talos_loses_no_route_on_frr_10() {
     restarts(Frr::V10);
+}
+
+/// Leafs that watch the node by BFD see its silence only when they already wait for it.
+fn watched_restarts(frr: Frr) {
+    let scene = Scene::new(frr);
+    scene.leafs.iter().for_each(Leaf::watch);
+    let variables = [&NAMED[..], &[("ENABLE_BFD", "true")]].concat();
+    scene.node.start(&variables, "");
+    scene.wait_for_all("from the start");
+    scene.node.wait_for("BFD", |status| {
+        let sessions = status["sessions"].as_array().into_iter().flatten();
+        sessions.filter(|session| session["bfd"] == true).count() == 2
+    });
+
+    assert_eq!(restart(&scene, &variables, ADDRESS, || scene.node.end()), "", "{}", scene.state());
+
+    scene.node.end();
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_with_bfd_on_frr_8() {
+    watched_restarts(Frr::V8);
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_with_bfd_on_frr_10() {
+    watched_restarts(Frr::V10);
 }
 
 /// BIRD 2.0 beside FRR 8.4, and BIRD 2.17 beside FRR 10.3. The first restart begins with routers that are told by a range, and the
