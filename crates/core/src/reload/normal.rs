@@ -45,8 +45,14 @@ const DEFAULTS: [(Option<Context>, &str); 13] = [
 ];
 
 /// What an instance does anyway in the profile `datacenter`, and otherwise.
-const DATACENTER: [&str; 4] =
-    ["timers bgp 3 9", "bgp log-neighbor-changes", "bgp deterministic-med", "no bgp ebgp-requires-policy"];
+const DATACENTER: [&str; 5] = [
+    "timers bgp 3 9",
+    "bgp log-neighbor-changes",
+    "bgp deterministic-med",
+    "no bgp ebgp-requires-policy",
+    // FRR 10.7 prints it in this profile, although nobody said so.
+    "use-underlays-nexthop-weight",
+];
 const TRADITIONAL: [&str; 2] = ["timers bgp 60 180", "bgp ebgp-requires-policy"];
 
 /// Contexts that exist by themselves, or that FRR prints whether or not they say anything: empty they mean nothing.
@@ -313,5 +319,17 @@ mod tests {
 
         assert!(Configuration::parse(found).lines().is_empty());
         assert_eq!(Configuration::parse(&told).lines().len(), 2);
+    }
+
+    #[test]
+    fn what_frr_10_7_prints_of_its_own_in_a_profile_is_not_meant() {
+        let bgp = "router bgp 65001\n use-underlays-nexthop-weight\nexit\n";
+        let datacenter = format!("frr defaults datacenter\n{bgp}");
+        let says = |text: &str| {
+            Configuration::parse(text).lines().iter().any(|line| line.text == "use-underlays-nexthop-weight")
+        };
+
+        assert!(!says(&datacenter));
+        assert!(says(bgp));
     }
 }
