@@ -15,6 +15,7 @@ use ichor_core::cluster::section::Backend;
 use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::moment::Moment;
 use ichor_core::render::routing::Service;
+use ipnet::IpNet;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -68,6 +69,8 @@ pub(super) struct Agent {
     pub(super) stood: Stood,
     pub(super) reload: Option<Reload>,
     pub(super) restored: u64,
+    /// What GoBGP's neighbours were told last.
+    pub(super) given: BTreeSet<IpNet>,
     /// Until when routes of before the daemon's start are kept.
     pub(super) recovery: Option<Instant>,
     pub(super) ticks: u64,
@@ -107,6 +110,7 @@ impl Agent {
             stood: Stood::default(),
             reload: None,
             restored: 0,
+            given: BTreeSet::new(),
             recovery: None,
             ticks: 0,
             reaper: Reaper::new(),

@@ -69,6 +69,13 @@ impl Agent {
             Ok(paths) => paths,
             Err(error) => return say::debug(chain(&error)),
         };
+        let given = gobgp::given(model, &paths);
+        if gobgp::owes(&self.given, &given, &paths)
+            && let Err(error) = gobgp.repeat().await
+        {
+            say::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
+        }
+        self.given = given;
         let wanted = gobgp::routes(model, &paths, &self.links);
         let Ok(kernel) = self.kernel.routes(&[MAIN]).await else { return };
         let mut difference = route::difference(&wanted, &kernel);

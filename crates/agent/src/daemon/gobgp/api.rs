@@ -8,6 +8,8 @@ use ichor_core::agent::Session;
 use ichor_core::agent::gobgp::{self, Running};
 use ipnet::IpNet;
 use prost::Message;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -19,7 +21,7 @@ use super::dialect::{Dialect, family};
 use super::message::{
     AddPathRequest, DeletePathRequest, GetBgpResponse, ListDefinedSetRequest, ListDefinedSetResponse,
     ListPathRequest, ListPathResponse, ListPeerRequest, ListPeerResponse, ListPolicyResponse, Nothing, Peer,
-    StopBgpRequest, WatchEventRequest, WatchFilter, WatchTable,
+    ResetPeerRequest, StopBgpRequest, WatchEventRequest, WatchFilter, WatchTable,
 };
 use super::peer;
 
@@ -58,16 +60,23 @@ pub struct Api {
 
 /// Changes of the table, as they happen.
 #[derive(Debug)]
-pub struct Changes(Streaming<Nothing>);
+pub struct Changes {
+    /// Counts them.
+    told: watch::Receiver<u64>,
+    listening: JoinHandle<()>,
+}
 
 impl Changes {
-    /// Waits for the next.
+    /// Waits for the next. Those that nobody waited for are one.
     pub async fn next(&mut self) -> Result<(), ApiError> {
-        match self.0.message().await {
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(ApiError::Call { call: "WatchEvent", said: "no more is told".to_owned() }),
-            Err(status) => Err(failed("WatchEvent", &status)),
-        }
+        let over = |_| ApiError::Call { call: "WatchEvent", said: "no more is told".to_owned() };
+        self.told.changed().await.map_err(over)
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.listening.abort();
     }
 }
 
@@ -163,12 +172,27 @@ impl Api {
         self.call::<_, Nothing>("DeletePath", request).await.map(drop)
     }
 
-    /// Tells of every change of the table from now on. What it is then, [`paths`](Self::paths) says.
-    pub async fn changes(&mut self) -> Result<Changes, ApiError> {
-        let filters = vec![WatchFilter { kind: self.dialect.first() }];
+    /// Tells of every change of the table from now on, and of what is in it already. What it is then, [`paths`](Self::paths) says.
+    ///
+    /// gobgpd does not even begin to answer before there is something to tell, so nobody waits for that.
+    pub fn changes(mut self) -> Changes {
+        let filters = vec![WatchFilter { kind: self.dialect.first(), init: true }];
         let request = WatchEventRequest { table: Some(WatchTable { filters }) };
-        let stream = self.stream("WatchEvent", request).await;
-        stream.map(Changes).map_err(|status| failed("WatchEvent", &status))
+        let (count, told) = watch::channel(0);
+        let listening = tokio::spawn(async move {
+            let Ok(mut stream) = self.stream::<_, Nothing>("WatchEvent", request).await else { return };
+            while let Ok(Some(_)) = stream.message().await {
+                count.send_modify(|count| *count += 1);
+            }
+        });
+        Changes { told, listening }
+    }
+
+    /// Tells all neighbours once more what they shall have, and what not. Sessions stay.
+    pub async fn repeat(&mut self) -> Result<(), ApiError> {
+        let direction = self.dialect.outward();
+        let request = ResetPeerRequest { address: "all".to_owned(), soft: true, direction };
+        self.call::<_, Nothing>("ResetPeer", request).await.map(drop)
     }
 
     /// Ends all sessions without a word to neighbours that keep routes. GoBGP 3 cannot: it says good-bye.

@@ -49,6 +49,11 @@ impl Dialect {
         self.first() + 2
     }
 
+    /// The number of what goes out to a neighbour; what comes in is before it.
+    pub fn outward(self) -> i32 {
+        self.first() + 1
+    }
+
     /// A path of the table; none when it is of another kind.
     pub fn read(self, prefix: &str, path: &Path) -> Option<gobgp::Path> {
         let net = prefix.parse().ok()?;

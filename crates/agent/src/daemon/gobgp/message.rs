@@ -31,6 +31,20 @@ pub struct StopBgpRequest {
     pub allow_graceful_restart: bool,
 }
 
+/// `ResetPeer`.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ResetPeerRequest {
+    /// Which neighbour.
+    #[prost(string, tag = "1")]
+    pub address: String,
+    /// Whether the session stays.
+    #[prost(bool, tag = "3")]
+    pub soft: bool,
+    /// Whether what came in is looked at again, or what went out.
+    #[prost(int32, tag = "4")]
+    pub direction: i32,
+}
+
 /// `ListPeer`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPeerRequest {
@@ -216,6 +230,9 @@ pub struct WatchFilter {
     /// What kind of path.
     #[prost(int32, tag = "1")]
     pub kind: i32,
+    /// Whether those that are there already are told first.
+    #[prost(bool, tag = "2")]
+    pub init: bool,
 }
 
 /// `ListPath`.

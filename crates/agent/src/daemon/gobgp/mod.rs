@@ -210,9 +210,14 @@ impl Gobgp {
         Api::connect(&self.socket()).await?.paths().await
     }
 
+    /// Tells neighbours once more what they shall have, and what not.
+    pub async fn repeat(&self) -> Result<(), ApiError> {
+        Api::connect(&self.socket()).await?.repeat().await
+    }
+
     /// Changes of its table from now on.
     pub async fn changes(&self) -> Result<Changes, ApiError> {
-        Api::connect(&self.socket()).await?.changes().await
+        Ok(Api::connect(&self.socket()).await?.changes())
     }
 
     /// Whether it answers.

@@ -7,7 +7,7 @@
 mod route;
 mod running;
 
-pub use route::{Path, routes};
+pub use route::{Path, given, owes, routes};
 pub use running::{Running, Timers};
 
 use crate::cluster::value::LinkName;

@@ -39,18 +39,26 @@ pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
     ways.into_iter().map(|(net, hops)| Route::ours(MAIN, net, source(net), hops)).collect()
 }
 
+/// What neighbours of the fabric are told: what was added here, and what the speaker tells.
+pub fn given(model: &Model, paths: &[Path]) -> BTreeSet<IpNet> {
+    let of_fabric = |path: &Path| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
+    paths.iter().filter(|path| path.best && !of_fabric(path)).map(|path| path.net).collect()
+}
+
+/// Whether something that was given is not any more, while others still tell it.
+///
+/// GoBGP 4.8 then owes the neighbour a withdrawal whose path is the best now: it takes that back only from the others, as the
+/// path has the AS number of the neighbour in it.
+pub fn owes(before: &BTreeSet<IpNet>, given: &BTreeSet<IpNet>, paths: &[Path]) -> bool {
+    before.difference(given).any(|net| paths.iter().any(|path| path.net == *net))
+}
+
 fn is_v4(net: IpNet) -> bool {
     Family::of(net) == Family::V4
 }
 
 fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
-    let from = path.from.as_deref()?;
-    let (address, port) = match from.split_once('%') {
-        Some((address, port)) => (address, Some(port)),
-        None => (from, None),
-    };
-    let address: IpAddr = address.parse().ok()?;
-    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, address, port))?;
+    let (address, port, neighbor) = neighbor(model, path.from.as_deref()?)?;
     if !neighbor.families.contains(&Family::of(path.net)) {
         return None;
     }
@@ -65,6 +73,17 @@ fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
         }
     };
     Some(Hop { via: Some(address), link: link.index })
+}
+
+/// The neighbour of the fabric with this address, in its parts.
+fn neighbor<'a>(model: &'a Model, from: &'a str) -> Option<(IpAddr, Option<&'a str>, &'a Neighbor)> {
+    let (address, port) = match from.split_once('%') {
+        Some((address, port)) => (address, Some(port)),
+        None => (from, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, address, port))?;
+    Some((address, port, neighbor))
 }
 
 fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
@@ -133,6 +152,24 @@ mod tests {
             format!("{} via {} src {}", route.prefix, ways.join(" "), route.source.unwrap())
         };
         routes(&model(), paths, &links()).iter().map(route).collect()
+    }
+
+    #[test]
+    fn a_neighbour_is_owed_a_withdrawal_when_only_others_tell_what_was_given() {
+        let speaker = path("203.0.113.1/32", &["192.168.250.255"], "192.168.250.255");
+        let own = path("10.1.1.100/32", &["0.0.0.0"], "");
+        let leaf = path("203.0.113.1/32", &["fe80::1"], "fe80::1%eth0");
+        let nets = |paths: &[Path]| given(&model(), paths);
+
+        let all = nets(&[Path { best: false, ..leaf.clone() }, speaker.clone(), own.clone()]);
+
+        assert_eq!(all, nets(&[speaker, own.clone()]));
+        assert_eq!(all.len(), 2);
+        let left = [leaf, own.clone()];
+        assert!(owes(&all, &nets(&left), &left));
+        assert!(!owes(&nets(&left), &all, &left), "it is given anew");
+        let alone = [own];
+        assert!(!owes(&all, &nets(&alone), &alone), "nobody tells it any more");
     }
 
     #[test]
