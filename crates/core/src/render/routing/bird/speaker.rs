@@ -7,6 +7,9 @@ use super::text::Text;
 use super::{fabric, filter};
 use crate::routing::{Domain, Family, Workload};
 
+/// BIRD's own preference of what comes by BGP.
+const PREFERENCE: u16 = 100;
+
 /// Everything about the speaker.
 pub fn render(text: &mut Text, workload: &Workload) {
     for &family in &workload.families {
@@ -47,7 +50,8 @@ fn in_vrf(text: &mut Text, workload: &Workload, vrf: &str) {
 }
 
 /// Both ends of the link are here. The speaker's address is then one of the node's own, which BIRD takes from a range only, and
-/// with tables that know no way to it: the routes are unreachable here and go out all the same.
+/// with tables that know no way to it: the routes are unreachable here and go out all the same. What other nodes say of the same
+/// address can be reached, and would be taken instead; so the speaker's have the higher preference.
 fn beside(text: &mut Text, workload: &Workload) {
     tables(text, &hops(workload, &workload.families), "nothing");
     let link = IpNet::new(workload.ours.address, workload.prefix).map(|net| net.trunc());
@@ -61,6 +65,7 @@ fn beside(text: &mut Text, workload: &Workload) {
         fabric::timing(text, workload.bfd, workload.timers);
         for &family in &workload.families {
             channel(text, workload, family, |text| {
+                text.say(format_args!("preference {}", PREFERENCE + 1));
                 for family in hops(workload, &[family]) {
                     text.say(format_args!("igp table nothing_{}", words(family).1));
                 }
