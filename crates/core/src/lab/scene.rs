@@ -176,6 +176,8 @@ pub struct Session {
     pub other: SessionEnd,
     /// Whether BFD watches it.
     pub bfd: bool,
+    /// Whether routes come over it.
+    pub carries: bool,
     /// Why it will not come up, as the proof says; none where it shall.
     pub fault: Option<String>,
 }

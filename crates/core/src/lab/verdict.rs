@@ -228,7 +228,8 @@ mod tests {
 
     fn scene() -> Scene {
         let end = |name: &str| SessionEnd { name: name.to_owned(), peer: "eth0".to_owned() };
-        let session = Session { one: end("cp1"), other: end("leaf1"), bfd: false, fault: None };
+        let session =
+            Session { one: end("cp1"), other: end("leaf1"), bfd: false, carries: true, fault: None };
         Scene {
             cluster: "a".to_owned(),
             machines: Vec::new(),

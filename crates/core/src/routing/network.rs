@@ -77,6 +77,14 @@ impl Network {
         }
     }
 
+    /// The same, to be made otherwise.
+    pub fn at_mut(&mut self, end: End) -> &mut Neighbor {
+        match end {
+            End::Node(node, nth) => &mut self.nodes[node].fabric.neighbors[nth],
+            End::Router(router, nth) => &mut self.routers[router].peers[nth].session,
+        }
+    }
+
     /// Who is at an end.
     pub fn name(&self, end: End) -> &str {
         match end {

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::lab::{Lab, ask, seen};
 use crate::{style, table};
 
-/// Tells what is other than the file says, every session, and how long it took.
-pub(super) fn tell(lab: &Lab, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Tells what is other than the file says, every session, how long it took, and how to end it, if it stays.
+pub(super) fn tell(lab: &Lab, stays: bool, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let (scene, up) = (lab.scene(), seen::established(lab));
     let troubles: Vec<_> = scene.sessions.iter().map(|session| trouble(lab, session)).collect();
     if as_json {
@@ -60,9 +60,12 @@ pub(super) fn tell(lab: &Lab, as_json: bool, out: &mut dyn Write) -> anyhow::Res
         format!(" in {}.{} s{emulated}", took / 1000, took % 1000 / 100)
     });
     let (machines, count) = (scene.machines.len(), up.len());
-    style::say(&format!(
-        "{name}: {machines} machines, {count} sessions{took}; `ichor lab down {name}` ends it"
-    ));
+    let end = if stays {
+        format!("`ichor lab down {name}` ends it")
+    } else {
+        "it is ended; with --keep it stays, to be looked into".to_owned()
+    };
+    style::say(&format!("{name}: {machines} machines, {count} sessions{took}; {end}"));
     Ok(())
 }
 

@@ -161,7 +161,7 @@ fn build(
     let patience = args.patience(&record);
     let mut site = Site::begin(taken, record, args.keep)?;
     let unsettled = site.settle(patience)?;
-    tell(&site.lab, args.json, out)?;
+    tell(&site.lab, args.keep || unsettled.is_none(), args.json, out)?;
     if unsettled.is_none() {
         site.stay()?;
     }
@@ -284,7 +284,7 @@ fn unchanged(place: &Place, wanted: &Record, json: bool, out: &mut dyn Write) ->
     if !same {
         return Err(LabError::Runs(place.name().to_owned()).into());
     }
-    tell(&lab, json, out)?;
+    tell(&lab, true, json, out)?;
     style::say("it ran already, and nothing has changed");
     Ok(ExitCode::SUCCESS)
 }

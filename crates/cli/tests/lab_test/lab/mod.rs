@@ -1,9 +1,11 @@
 //! A lab that runs, tested, made different on purpose, and interrupted. All daemons are Debian 13's, as `scripts/lab-root`
 //! unpacked them.
 
+mod backend;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -21,17 +23,55 @@ struct Lab {
 }
 
 impl Lab {
-    fn up(test: &str) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab/trixie");
-        assert!(root.exists(), "{}: not there; make it with `scripts/lab-root`", root.display());
-        let (root, agent): (PathBuf, PathBuf) = (root.canonicalize().unwrap(), agent());
-        let desk = folder(&[("ichor.yaml", CLUSTER)]);
+    /// A lab with the daemons of Debian 13.
+    fn up(test: &str, cluster: &str) -> Self {
+        Self::up_with(test, cluster, |_| made("trixie"), |lab, root| ichor(lab.desk.path(), &lab.words(root)))
+    }
+
+    /// The same with GoBGP 4, on a file system that lasts as long as the lab.
+    fn up_with_gobgp_4(test: &str, cluster: &str) -> Self {
+        let root = |desk: &Path| {
+            let root = desk.join("root");
+            fs::create_dir(&root).unwrap();
+            root
+        };
+        Self::up_with(test, cluster, root, |lab, root| {
+            let (below, above) = (made("trixie"), made("gobgp4"));
+            let script = format!(
+                "mount -t overlay overlay -o lowerdir={}:{} {} && exec {} {}",
+                above.display(),
+                below.display(),
+                root.display(),
+                env!("CARGO_BIN_EXE_ichor"),
+                lab.words(root)
+            );
+            let mut shell = Command::new("unshare");
+            shell.args(["--mount", "sh", "-c", &script]).current_dir(lab.desk.path());
+            let output = shell.output().unwrap();
+            Run {
+                code: output.status.code().expect("not killed"),
+                stdout: String::from_utf8(output.stdout).unwrap(),
+                stderr: String::from_utf8(output.stderr).unwrap(),
+            }
+        })
+    }
+
+    fn up_with(
+        test: &str,
+        cluster: &str,
+        root: impl Fn(&Path) -> PathBuf,
+        run: impl Fn(&Self, &Path) -> Run,
+    ) -> Self {
+        let desk = folder(&[("ichor.yaml", cluster)]);
         let lab = Self { name: format!("{test}-{}", std::process::id()), desk };
-        let words =
-            format!("lab up --name {} --root {} --agent {}", lab.name, root.display(), agent.display());
-        let run = ichor(lab.desk.path(), &words);
+        let run = run(&lab, &root(lab.desk.path()));
         assert_eq!(run.code, 0, "{}", run.all());
         lab
+    }
+
+    fn words(&self, root: &Path) -> String {
+        let (root, agent) = (root.display(), agent());
+        format!("lab up --name {} --root {root} --agent {}", self.name, agent.display())
     }
 
     fn test(&self, words: &str) -> Run {
@@ -56,6 +96,13 @@ impl Drop for Lab {
     }
 }
 
+/// A file system of `scripts/lab-root`.
+fn made(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(name);
+    assert!(root.exists(), "{}: not there; make it with `scripts/lab-root`", root.display());
+    root.canonicalize().unwrap()
+}
+
 fn row<'v>(told: &'v Value, name: &str) -> &'v Value {
     let rows = told["rows"].as_array().unwrap();
     rows.iter().find(|row| row["without"]["name"] == name).unwrap_or_else(|| panic!("{name}: {told:#}"))
@@ -63,7 +110,7 @@ fn row<'v>(told: &'v Value, name: &str) -> &'v Value {
 
 #[test]
 fn what_fails_is_measured_and_what_differs_is_named() {
-    let lab = Lab::up("trial");
+    let lab = Lab::up("trial", CLUSTER);
 
     // All is as foreseen, and BFD notices a cable that loses packets.
     let run = lab.test("--fail row1:eth0 --fail row2:metallb --json --html report.html --junit report.xml");

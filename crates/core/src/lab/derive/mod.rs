@@ -123,6 +123,7 @@ fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session>
         one: end(*one),
         other: end(*other),
         bfd: network.at(*one).bfd.is_some() && network.at(*other).bfd.is_some(),
+        carries: !network.at(*one).families.is_empty(),
         fault: fault.clone(),
     });
     let speakers = network.nodes.iter().zip(&subject.speaker_faults).filter_map(|(model, fault)| {
@@ -134,6 +135,7 @@ fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session>
                 peer: workload.ours.address.to_string(),
             },
             bfd: false,
+            carries: true,
             fault: fault.clone(),
         })
     });

@@ -45,7 +45,7 @@ pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
         accept_unknown(order, router, differs);
     }
     if !order.guests {
-        without_bfd(order, &mut network, differs);
+        without_gobgp_4(order, &mut network, differs);
     }
     let here = order.here.frr.as_ref().map_or_else(|| "FRR".to_owned(), |frr| format!("FRR {frr}"));
     for (meant, who) in others {
@@ -55,8 +55,8 @@ pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
     network
 }
 
-/// Takes BFD off sessions with nodes whose daemon has none: GoBGP before its release 4.
-fn without_bfd(order: Order<'_>, network: &mut Network, differs: &mut Differs) {
+/// Takes off what GoBGP learned with its release 4, where nodes have an older one: BFD, and routes over sessions on ports.
+fn without_gobgp_4(order: Order<'_>, network: &mut Network, differs: &mut Differs) {
     let Some(gobgp) = order.here.gobgp.as_ref().filter(|gobgp| gobgp.minor().0 < 4) else { return };
     for Session(one, other) in network.sessions.clone() {
         let (End::Node(node, neighbor), End::Router(router, peer)) = (one, other) else { continue };
@@ -65,12 +65,14 @@ fn without_bfd(order: Order<'_>, network: &mut Network, differs: &mut Differs) {
         if !matches!(backend, Some(Backend::Gobgp | Backend::Native)) {
             continue;
         }
-        if port_of(&network.nodes[node].fabric.neighbors[neighbor].found).is_some() {
+        let session = &mut network.nodes[node].fabric.neighbors[neighbor];
+        if port_of(&session.found).is_some() {
+            session.families.clear();
             differs.add(format!(
                 "no routes over sessions on ports: GoBGP {gobgp} cannot, and its release 4 can"
             ));
         }
-        let ours = network.nodes[node].fabric.neighbors[neighbor].bfd.take();
+        let ours = session.bfd.take();
         let theirs = network.routers[router].peers[peer].session.bfd.take();
         if ours.or(theirs).is_some() {
             differs.add(format!("no BFD with the nodes: GoBGP {gobgp} has none"));

@@ -56,7 +56,8 @@ const SOURCES: usize = 2;
 /// On so many flows outages are measured; more would have to send too seldom.
 const WATCHED: usize = 400;
 
-/// The fabric as it is built: FRR on every router, as ichor writes it, under the names of the scene.
+/// The fabric as it is built: FRR on every router, as ichor writes it, under the names of the scene; and sessions without what
+/// the daemons of the scene cannot do.
 pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene) -> Subject {
     let mut network = subject.network.clone();
     let machines = scene.machines.iter().filter(|machine| matches!(machine.part, Part::Router { .. }));
@@ -64,6 +65,17 @@ pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene) -> Subject {
         router.name.clone_from(&machine.name);
         router.listed = true;
         router.software = Software::Frr;
+    }
+    for (Session(one, other), built) in network.sessions.clone().into_iter().zip(&scene.sessions) {
+        for end in [one, other] {
+            let session = network.at_mut(end);
+            if !built.bfd {
+                session.bfd = None;
+            }
+            if !built.carries {
+                session.families.clear();
+            }
+        }
     }
     subject.with_network(network, plan)
 }

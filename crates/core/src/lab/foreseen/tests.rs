@@ -43,8 +43,13 @@ fn scene(subject: &Subject) -> Scene {
     let mut outside = node("outside", "198.18.0.1", &[]);
     outside.part = Part::Outside { doors: vec![door("leaf1", "198.18.0.1"), door("spine1", "198.18.0.2")] };
     let end = |name: &str| SessionEnd { name: name.to_owned(), peer: String::new() };
-    let session =
-        |one: &str, other: &str| Session { one: end(one), other: end(other), bfd: true, fault: None };
+    let session = |one: &str, other: &str| Session {
+        one: end(one),
+        other: end(other),
+        bfd: true,
+        carries: true,
+        fault: None,
+    };
     let network = &subject.network;
     let mut sessions: Vec<Session> =
         network.sessions.iter().map(|of| session(network.name(of.0), network.name(of.1))).collect();
@@ -184,4 +189,27 @@ fn a_silent_failure_is_over_by_bfd_or_when_nobody_keeps_it_any_more() {
 
     assert_eq!((noticed("cp1:fab0"), noticed("spine1")), (900, 9000));
     assert_eq!(foreseen.kept(subject.failure("cp1:fab0").unwrap()), 39_000);
+}
+
+#[test]
+fn what_the_daemons_of_the_scene_cannot_do_is_not_foreseen() {
+    let planned = planned_with(RACK);
+    let subject = subject(&planned);
+    let mut scene = scene(&subject);
+    let of_node =
+        |session: &&mut Session| session.one.name.starts_with("cp") && !session.other.name.contains(':');
+    for session in scene.sessions.iter_mut().filter(of_node) {
+        (session.bfd, session.carries) = (false, false);
+    }
+
+    let built = as_built(&subject, &planned.1, &scene);
+    let foreseen = Foreseen::of(&built, &planned.1, &scene);
+
+    let state = foreseen.state(None);
+    assert!(state.sessions.iter().all(|up| *up), "{:?}", state.sessions);
+    assert_eq!(paths(&state, "leaf1", "10.0.0.1/32"), None);
+    assert_eq!(paths(&state, "cp1", "0.0.0.0/0"), None);
+    assert_eq!(paths(&state, "cp1", "10.0.0.1/32"), Some(Paths::Own));
+    assert!(foreseen.flows.is_empty());
+    assert_eq!(foreseen.noticed(built.failure("cp1:fab0").unwrap()), 39_000);
 }

@@ -35,7 +35,7 @@ fn node(name: &str) -> Machine {
 
 fn meant(one: [&str; 2], other: [&str; 2], bfd: bool) -> scene::Session {
     let end = |[name, peer]: [&str; 2]| SessionEnd { name: name.to_owned(), peer: peer.to_owned() };
-    scene::Session { one: end(one), other: end(other), bfd, fault: None }
+    scene::Session { one: end(one), other: end(other), bfd, carries: true, fault: None }
 }
 
 fn scene() -> Scene {
