@@ -19,8 +19,10 @@ use crate::up::kubeconfig;
 ///
 /// What cannot be done does not keep the rest from being done: in the end everything that is left is told.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ichor down --dry-run\n  ichor down\n  ichor down --reset --yes\n\n\
-                        Exit status: 0 nothing is left, 1 something is, or with --dry-run there is something to do.")]
+#[command(
+    after_help = "Examples:\n  ichor down --dry-run\n  ichor down\n  ichor down --reset --yes --json\n\n\
+                        Exit status: 0 nothing is left, 1 something is, or with --dry-run there is something to do."
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Cluster file
@@ -32,6 +34,9 @@ pub(crate) struct Args {
     /// Say what would be destroyed, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Tell what happens as JSON, one event a line
+    #[arg(long)]
+    json: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -64,6 +69,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         way: &args.way,
         reset: args.reset,
         dry_run: args.dry_run,
+        json: args.json,
         yes: args.yes,
         timeout: args.timeout,
         kubeconfig,

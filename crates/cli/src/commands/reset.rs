@@ -18,7 +18,7 @@ use crate::reset::{Order, reset};
 /// if etcd would not have a majority without it. What was not finished is finished by doing it again.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ichor reset solwk03 --dry-run\n  ichor reset solwk03\n  ichor reset solcp02 --wipe disk --yes\n  \
+    after_help = "Examples:\n  ichor reset solwk03 --dry-run\n  ichor reset solwk03\n  ichor reset solcp02 --wipe disk --yes --json\n  \
                         ichor reset solcp02 --gone\n\n\
                         Exit status: 0 done, 1 not, or with --dry-run there is something to do."
 )]
@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Say what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Tell what happens as JSON, one event a line
+    #[arg(long)]
+    json: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         allowed: Allowed { last: args.destroy_cluster, gone: args.gone },
         power_off: args.power_off,
         dry_run: args.dry_run,
+        json: args.json,
         yes: args.yes,
         timeout: args.timeout,
     };

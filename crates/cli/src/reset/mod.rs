@@ -1,8 +1,9 @@
 //! Nodes that are told to forget what they are, and a cluster that forgets them.
 //!
-//! Core's [`plan`] decides who goes in which order and what etcd says to it; `walk` does it. It may be done again at any time: a
-//! machine that has forgotten already is only taken out of etcd and Kubernetes.
+//! Core's [`plan`] decides who goes in which order and what etcd says to it; `told` says it, and `walk` does it. It may be done again
+//! at any time: a machine that has forgotten already is only taken out of etcd and Kubernetes.
 
+mod told;
 mod walk;
 
 use std::io::Write;
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ichor_core::cluster::section::{BootDevice, BootFrom};
-use ichor_core::etcd::{Departure, Etcd};
+use ichor_core::etcd::Etcd;
 use ichor_core::plan::{NodePlan, VmPlan};
-use ichor_core::reset::{Allowed, Seen, Step, Subject, Wipe, plan};
+use ichor_core::reset::{Allowed, Seen, Subject, Wipe, plan};
 
 use crate::consent::consents;
 use crate::crew::{Answers, Crew};
@@ -25,6 +26,7 @@ use crate::up::Teller;
 pub(crate) use walk::{How, forget};
 
 /// What is ordered.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Order<'o> {
     pub way: &'o Way,
     pub nodes: &'o [String],
@@ -33,6 +35,7 @@ pub(crate) struct Order<'o> {
     /// Switch machines off in the place of starting them again.
     pub power_off: bool,
     pub dry_run: bool,
+    pub json: bool,
     pub yes: bool,
     /// How long a machine may take.
     pub timeout: Duration,
@@ -47,16 +50,11 @@ pub(crate) fn reset(project: &Project, order: &Order<'_>, out: &mut dyn Write) -
     let steps = match plan(&subjects, etcd.as_ref().ok(), order.wipe, order.allowed) {
         Ok(steps) => steps,
         Err(obstacles) => {
-            for obstacle in obstacles {
-                writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
-            }
-            style::say("nothing was done");
+            told::refused(&obstacles, order.json, out)?;
             return Ok(ExitCode::FAILURE);
         }
     };
-    for step in &steps {
-        writeln!(out, "{}: {}", step.node, told(step, order))?;
-    }
+    told::plan(&steps, order, out)?;
     if order.dry_run {
         return Ok(ExitCode::FAILURE);
     }
@@ -65,12 +63,9 @@ pub(crate) fn reset(project: &Project, order: &Order<'_>, out: &mut dyn Write) -
         style::say("nothing was done");
         return Ok(ExitCode::FAILURE);
     }
-    let teller = Teller::new(false);
-    Ok(if runtime.block_on(walk::walk(&crew, &subjects, &steps, order, &teller)) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let teller = Teller::new(order.json);
+    let ended = runtime.block_on(walk::walk(&crew, &subjects, &steps, order, &teller));
+    Ok(told::end(&teller, ended))
 }
 
 async fn look(crew: &Crew<'_>, nodes: &[&NodePlan]) -> (Vec<Subject>, Result<Etcd, String>) {
@@ -94,32 +89,4 @@ fn boots_without_disk(node: &NodePlan) -> bool {
     // A CD does not count: it is taken out once Talos is installed.
     let by_network = |vm: &VmPlan| vm.boot.value.contains(&BootDevice::Net);
     node.boot.from.value == BootFrom::Netboot || node.vm.as_deref().is_some_and(by_network)
-}
-
-/// What becomes of a node, for people.
-fn told(step: &Step, order: &Order<'_>) -> String {
-    let mut parts = Vec::new();
-    match (step.reset, order.wipe) {
-        (true, Wipe::System) => parts.push("its configuration and all data that Talos keeps are wiped"),
-        (true, Wipe::Disk) => parts.push("its whole system disk is wiped, Talos with it"),
-        (false, _) => parts.push("its machine is left as it is, and the cluster forgets it"),
-    }
-    if step.reset {
-        parts.push(if walk::goes_off(step, order) {
-            "it is switched off"
-        } else {
-            "it starts again in maintenance mode"
-        });
-    }
-    parts.push(match step.departure {
-        Departure::Leaves => "it leaves etcd",
-        Departure::Last => {
-            "etcd ends with it, and so does the cluster: everything that Kubernetes knows is gone for good"
-        }
-        Departure::NoMember => "it is no member of etcd",
-    });
-    if step.stranded {
-        parts.push("nothing is left on it to boot: it needs an ISO or a network to boot from");
-    }
-    parts.join("; ")
 }

@@ -11,7 +11,6 @@ use tokio::time::{self, Instant};
 use super::Order;
 use crate::crew::{Answers, Crew, is_found_unconfigured};
 use crate::node::{Kind, Node, NodeError};
-use crate::style;
 use crate::up::{State, Teller};
 
 /// What Talos keeps on its disk besides what boots.
@@ -25,32 +24,31 @@ pub(super) fn goes_off(step: &Step, order: &Order<'_>) -> bool {
     order.power_off || step.stranded
 }
 
-/// Resets one node after the other; whether all of it was done.
+/// Where it stopped.
+pub(super) struct Stopped {
+    pub node: String,
+    pub why: String,
+    /// Whose turn did not come.
+    pub left: Vec<String>,
+}
+
+/// Resets one node after the other; how many, if all of it was done.
 pub(super) async fn walk(
     crew: &Crew<'_>,
     subjects: &[Subject],
     steps: &[Step],
     order: &Order<'_>,
     teller: &Teller,
-) -> bool {
+) -> Result<usize, Stopped> {
     for (nth, step) in steps.iter().enumerate() {
         let subject = subjects.iter().find(|subject| subject.name == step.node);
         let Some(subject) = subject else { continue };
         if let Err(why) = one(crew, subject, step, order, teller).await {
-            let left: Vec<_> = steps[nth + 1..].iter().map(|step| step.node.as_str()).collect();
-            let rest = if left.is_empty() {
-                String::new()
-            } else {
-                format!("; {} were left alone", left.join(", "))
-            };
-            style::say(&format!(
-                "stopped at {}: {why}{rest}. Run the same again when it is set right: what is done stays done",
-                step.node
-            ));
-            return false;
+            let left = steps[nth + 1..].iter().map(|step| step.node.clone()).collect();
+            return Err(Stopped { node: step.node.clone(), why, left });
         }
     }
-    true
+    Ok(steps.len())
 }
 
 async fn one(

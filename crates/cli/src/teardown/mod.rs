@@ -1,6 +1,9 @@
 //! The end of a cluster: its machines, its record and the way to it are taken away; its secrets stay.
 //!
+//! `told` says what becomes of everything, before and after.
 //! Everything is tried, and what could not be done is told in the end: run again, it goes on with what is left.
+
+mod told;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,6 @@ use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::hypervisor::medium::Source;
 use ichor_core::reset::Wipe;
-use ichor_core::table;
 use ichor_core::talos::secrets::Pem;
 use ichor_core::teardown::{Fate, Machine, ends};
 
@@ -24,17 +26,19 @@ use crate::project::Project;
 use crate::reach::{self, Way};
 use crate::reset::{How, forget};
 use crate::style;
-use crate::up::kubeconfig;
 use crate::up::place::{Place, folder};
+use crate::up::{State as StepState, Teller, kubeconfig};
 use crate::vault;
 
 /// What is ordered.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Order<'o> {
     pub file: &'o Path,
     pub way: &'o Way,
     /// Reset machines that nobody made.
     pub reset: bool,
     pub dry_run: bool,
+    pub json: bool,
     pub yes: bool,
     /// How long a machine may take to be reset.
     pub timeout: Duration,
@@ -68,13 +72,11 @@ pub(crate) fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) ->
         // Whoever is left still needs them.
         Traces { record: None, kubeconfig: None }
     };
-    tell(&nodes, &all, &traces, order, out)?;
     let secrets = vault::place::bundle_of(project);
-    style::say(&format!("the secrets in {} are kept", secrets.display()));
+    told::plan(&nodes, &all, &traces, &secrets, order, out)?;
     let idle = all.iter().all(|machine| machine.fate(order.reset) == Fate::Left);
     if idle && traces.record.is_none() && traces.kubeconfig.is_none() {
-        style::say("nothing is to be done");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(told::idle(order.json));
     }
     if order.dry_run {
         return Ok(ExitCode::FAILURE);
@@ -88,16 +90,9 @@ pub(crate) fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) ->
         style::say("nothing was done");
         return Ok(ExitCode::FAILURE);
     }
-    let remains = take_down(project, &fleet, &nodes, &all, &traces, order, out)?;
-    for left in &remains {
-        style::say(&format!("{}left:{:#} {left}", style::ERROR, style::ERROR));
-    }
-    if remains.is_empty() {
-        style::say(&format!("{cluster} is down; the secrets are in {}", secrets.display()));
-        return Ok(ExitCode::SUCCESS);
-    }
-    style::say("run the same again when that is set right: it goes on with what is left");
-    Ok(ExitCode::FAILURE)
+    let teller = Teller::new(order.json);
+    let remains = take_down(project, &fleet, &nodes, &all, &traces, order, &teller)?;
+    Ok(told::end(teller, cluster, &remains, &secrets, order.json))
 }
 
 /// What a provider says of a node's machine.
@@ -134,29 +129,6 @@ fn traces(project: &Project, order: &Order<'_>) -> Traces {
     Traces { record: record.exists().then_some(record), kubeconfig }
 }
 
-/// Names everything that will be destroyed.
-fn tell(
-    nodes: &[&NodePlan],
-    all: &[Machine],
-    traces: &Traces,
-    order: &Order<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    let rows: Vec<Vec<String>> = nodes
-        .iter()
-        .zip(all)
-        .map(|(node, machine)| vec![node.name.to_string(), machine.told(order.reset)])
-        .collect();
-    writeln!(out, "{}", table::text(&["NODE", "ITS MACHINE IS"], &rows))?;
-    if let Some(record) = &traces.record {
-        writeln!(out, "{} is removed: what `ichor up` remembers", record.display())?;
-    }
-    if let Some((path, _)) = &traces.kubeconfig {
-        writeln!(out, "the cluster is taken out of {}", path.display())?;
-    }
-    Ok(())
-}
-
 /// Does all of it; what could not be done.
 fn take_down(
     project: &Project,
@@ -165,7 +137,7 @@ fn take_down(
     all: &[Machine],
     traces: &Traces,
     order: &Order<'_>,
-    out: &mut dyn Write,
+    teller: &Teller,
 ) -> anyhow::Result<Vec<String>> {
     // While somebody brings the cluster up it cannot be taken down.
     let place = match &traces.record {
@@ -185,23 +157,22 @@ fn take_down(
             resets.into_iter().partition(|node| node.role == Role::Controlplane);
         // The certificate of a worker is from a control plane: without any it need not answer.
         for nodes in [first, last] {
-            let done = runtime.block_on(wipe(&crew, &nodes, order.timeout));
+            let done = runtime.block_on(wipe(&crew, &nodes, order.timeout, teller));
             for (node, done) in nodes.iter().zip(done) {
-                match done {
-                    Ok(word) => writeln!(out, "{}: {word}", node.name)?,
-                    Err(why) => remains.push(format!("{} was not reset: {why}", node.name)),
-                }
+                remains.extend(done.err().map(|why| format!("{} was not reset: {why}", node.name)));
             }
         }
     }
     for node in doomed(Fate::Deleted) {
         let name = node.name.as_str();
+        teller.step(Some(name), "delete", StepState::Begun, None, "");
         match fleet.provider(name).map(|provider| provider.delete(name)) {
             Some(Err(error)) => {
-                let stays = provider_place(fleet, name);
-                remains.push(format!("{name} at {stays}: {:#}", anyhow::Error::from(error)));
+                let why = format!("{:#}", anyhow::Error::from(error));
+                teller.step(Some(name), "delete", StepState::Failed, None, &why);
+                remains.push(format!("{name} at {}: {why}", provider_place(fleet, name)));
             }
-            _ => writeln!(out, "{name}: deleted")?,
+            _ => teller.step(Some(name), "delete", StepState::Done, None, ""),
         }
     }
     if !remains.is_empty() {
@@ -228,14 +199,29 @@ fn provider_place(fleet: &Fleet, name: &str) -> String {
 }
 
 /// Resets machines all at once: nobody has to leave a cluster that ends.
-async fn wipe(crew: &Crew<'_>, nodes: &[&NodePlan], patience: Duration) -> Vec<Result<&'static str, String>> {
+async fn wipe(
+    crew: &Crew<'_>,
+    nodes: &[&NodePlan],
+    patience: Duration,
+    teller: &Teller,
+) -> Vec<Result<(), String>> {
     let one = async |node: &NodePlan| match crew.look(node).await {
-        Answers::Maintenance(_) => Ok("has no configuration already"),
+        Answers::Maintenance(_) => Ok("it has no configuration already"),
         Answers::Nobody(why) => Err(why),
         Answers::Node(_) => {
             let how = How { graceful: false, wipe: Wipe::System, off: false };
-            forget(crew, node.name.as_str(), how, patience).await.map(|_| "reset")
+            forget(crew, node.name.as_str(), how, patience).await.map(|_| "")
         }
     };
-    join_all(nodes.iter().map(|node| one(node))).await
+    let told = async |node: &NodePlan| {
+        let name = Some(node.name.as_str());
+        teller.step(name, "reset", StepState::Begun, None, "");
+        let done = one(node).await;
+        match &done {
+            Ok(said) => teller.step(name, "reset", StepState::Done, None, said),
+            Err(why) => teller.step(name, "reset", StepState::Failed, None, why),
+        }
+        done.map(drop)
+    };
+    join_all(nodes.iter().map(|node| told(node))).await
 }

@@ -28,10 +28,7 @@ impl Simulated {
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
         let nodes = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
-        let simulated = Self { nodes, desk };
-        // Nobody answers at an address of the other family, which takes seconds to notice.
-        simulated.write(&simulated.file().replace("/17}", "/17, v6: null}"));
-        simulated
+        Self { nodes, desk }
     }
 
     /// The same nodes as machines of somebody, who switches them on: of `file` comes what they are made of, of `known` what
@@ -89,6 +86,18 @@ impl Simulated {
     /// `ichor up`, killed as soon as it tells an event that `when` is waiting for; whether it came to that.
     pub fn up_killed(&self, when: impl Fn(&Value) -> bool) -> bool {
         killed(self.command("--json"), when)
+    }
+
+    /// Lets something go wrong.
+    pub fn fault(&self, fault: &str) {
+        let run = ichor(&self.folder(), &format!("lab nodes fault {fault} -o ."));
+        assert_eq!(run.code, 0, "{}", run.all());
+    }
+
+    /// Lets everything of a node go right again.
+    pub fn heal(&self, node: &str) {
+        let run = ichor(&self.folder(), &format!("lab nodes heal {node} -o ."));
+        assert_eq!(run.code, 0, "{}", run.all());
     }
 
     /// How the nodes are.

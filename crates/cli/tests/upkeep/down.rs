@@ -1,4 +1,5 @@
-use super::{cluster, run, told};
+use super::{cluster, power, run, told};
+use crate::simulated::{events, steps};
 
 #[test]
 fn machines_that_nobody_made_are_left_alone_unless_they_are_to_be_reset() {
@@ -31,4 +32,33 @@ fn reset_ends_the_cluster_keeps_the_secrets_and_can_be_done_again() {
     assert!(nodes.folder().join("secrets.yaml").exists() && done.stderr.contains("secrets.yaml"));
     assert_eq!(again.code, 0, "{}", again.all());
     nodes.up_well("");
+}
+
+#[test]
+fn what_will_be_destroyed_and_what_is_left_are_told_as_json() {
+    let nodes = cluster(3, "");
+    power(&nodes, "cp3", "off");
+
+    let planned = run(&nodes, "down --reset --dry-run --json --kubeconfig kubeconfig");
+    let part = run(&nodes, "down --reset --yes --json --kubeconfig kubeconfig");
+    power(&nodes, "cp3", "on");
+    while run(&nodes, "logs cp3 --json").code != 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let rest = run(&nodes, "down --reset --yes --json --kubeconfig kubeconfig");
+
+    assert_eq!((planned.code, part.code, rest.code), (1, 1, 0), "{}{}", part.all(), rest.all());
+    let plan = &events(&planned.stdout)[0];
+    assert_eq!((&plan["event"], &plan["machines"][0]["fate"]), (&"plan".into(), &"reset".into()));
+    assert!(plan["secrets"].as_str().unwrap().ends_with("secrets.yaml"), "{plan}");
+    assert!(plan["record"].is_string() && plan["kubeconfig"] == "kubeconfig", "{plan}");
+    let told = events(&part.stdout);
+    let mut done = steps(&told);
+    done.sort_unstable();
+    assert_eq!(done, [("cp1", "reset"), ("cp2", "reset")]);
+    let end = told.last().unwrap();
+    assert_eq!((&end["event"], &end["ok"]), (&"end".into(), &false.into()));
+    assert!(end["left"][0].as_str().unwrap().starts_with("cp3 was not reset"), "{end}");
+    assert_eq!(events(&rest.stdout).last().unwrap()["left"], serde_json::json!([]));
+    assert!(!nodes.folder().join(".ichor").exists());
 }

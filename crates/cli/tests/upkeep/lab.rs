@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::upgrade::{releases, upgrade, want};
-use super::{cluster, fault, heal, power, ready, run, told};
+use super::{cluster, power, ready, run, told};
 use crate::common::command;
 use crate::simulated::steps;
 
@@ -14,7 +14,7 @@ use crate::simulated::steps;
 fn it_stops_at_a_node_that_does_not_come_back_and_goes_on_when_it_did() {
     let nodes = cluster(5, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
-    fault(&nodes, "worker1:late-reboot:60s");
+    nodes.fault("worker1:late-reboot:60s");
 
     let stopped = run(&nodes, "upgrade --yes --timeout 4s");
 
@@ -26,7 +26,7 @@ fn it_stops_at_a_node_that_does_not_come_back_and_goes_on_when_it_did() {
     );
     assert!(stopped.stderr.contains("worker2 were left alone"), "{}", stopped.all());
     assert_eq!(told(&nodes, "worker2", "talos"), "v1.13.9");
-    heal(&nodes, "worker1");
+    nodes.heal("worker1");
     power(&nodes, "worker1", "off");
     power(&nodes, "worker1", "on");
     ready(&nodes);

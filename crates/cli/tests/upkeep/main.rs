@@ -28,16 +28,6 @@ fn run(nodes: &Simulated, words: &str) -> Run {
     ichor(&nodes.folder(), words)
 }
 
-fn fault(nodes: &Simulated, fault: &str) {
-    let run = run(nodes, &format!("lab nodes fault {fault} -o ."));
-    assert_eq!(run.code, 0, "{}", run.all());
-}
-
-fn heal(nodes: &Simulated, node: &str) {
-    let run = run(nodes, &format!("lab nodes heal {node} -o ."));
-    assert_eq!(run.code, 0, "{}", run.all());
-}
-
 fn power(nodes: &Simulated, node: &str, word: &str) {
     let run = run(nodes, &format!("lab nodes power {node} {word} -o ."));
     assert_eq!(run.code, 0, "{}", run.all());

@@ -1,4 +1,5 @@
 use super::{cluster, kubernetes, power, run, told};
+use crate::simulated::{events, steps};
 
 #[test]
 fn a_worker_forgets_and_is_forgotten_and_can_be_brought_up_again() {
@@ -78,4 +79,54 @@ fn a_wiped_disk_with_nothing_to_boot_is_warned_of_and_the_machine_is_switched_of
     assert_eq!(done.code, 0, "{}", done.all());
     assert!(done.stdout.contains("nothing is left on it to boot"), "{}", done.all());
     assert_eq!(told(&nodes, "worker1", "phase"), "off");
+}
+
+#[test]
+fn plan_steps_obstacles_and_end_are_told_as_json() {
+    let nodes = cluster(4, "");
+
+    let planned = run(&nodes, "reset worker1 cp2 --dry-run --json");
+    let done = run(&nodes, "reset worker1 cp2 --yes --json");
+    let refused = run(&nodes, "reset cp1 cp3 --yes --json");
+
+    assert_eq!((planned.code, done.code, refused.code), (1, 0, 1), "{}{}", done.all(), refused.all());
+    let plan = &events(&planned.stdout)[0];
+    let worker = serde_json::json!({"node": "worker1", "wipe": "system", "off": false, "etcd": "no-member", "stranded": false});
+    assert_eq!((&plan["event"], &plan["reset"][0]), (&"plan".into(), &worker));
+    assert_eq!(plan["reset"][1]["etcd"], "leaves");
+    let told = events(&done.stdout);
+    assert_eq!(
+        steps(&told),
+        [
+            ("worker1", "reset"),
+            ("worker1", "leave Kubernetes"),
+            ("cp2", "reset"),
+            ("cp2", "leave etcd"),
+            ("cp2", "leave Kubernetes")
+        ]
+    );
+    let end = told.last().unwrap();
+    assert_eq!((&end["event"], &end["ok"], &end["reset"]), (&"end".into(), &true.into(), &2.into()));
+    let obstacles = &events(&refused.stdout)[0];
+    assert_eq!(obstacles["event"], "refused");
+    assert!(
+        obstacles["obstacles"][0]["remedy"].as_str().is_some_and(|words| !words.is_empty()),
+        "{obstacles}"
+    );
+}
+
+#[test]
+fn a_node_that_does_not_come_back_is_told_with_what_was_left_alone() {
+    let nodes = cluster(5, "");
+    nodes.fault("worker1:late-reboot:60s");
+
+    let stopped = run(&nodes, "reset worker1 worker2 --yes --json --timeout 1s");
+
+    assert_eq!(stopped.code, 1, "{}", stopped.all());
+    let all = events(&stopped.stdout);
+    let end = all.last().unwrap();
+    assert_eq!((&end["ok"], &end["node"]), (&false.into(), &"worker1".into()), "{end}");
+    assert_eq!(end["left"], serde_json::json!(["worker2"]));
+    assert!(end["reason"].as_str().unwrap().contains("after 1 s"), "{end}");
+    assert_eq!(told(&nodes, "worker2", "stage"), "running");
 }

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{cluster, fault, kubernetes, power, run, told};
+use super::{cluster, kubernetes, power, run, told};
 use crate::simulated::{Simulated, events, steps};
 
 const ALL: [&str; 5] = ["cp1", "cp2", "cp3", "worker1", "worker2"];
@@ -113,7 +113,7 @@ fn without_a_majority_nothing_is_rebooted() {
 fn a_node_that_falls_back_is_a_failure_that_says_so() {
     let nodes = cluster(5, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
-    fault(&nodes, "worker1:fall-back");
+    nodes.fault("worker1:fall-back");
 
     let stopped = run(&nodes, "upgrade --yes --only worker1");
 
@@ -129,9 +129,9 @@ fn a_node_that_falls_back_is_a_failure_that_says_so() {
 fn a_failing_installer_is_told_by_its_exit_code_and_nothing_is_rebooted() {
     let nodes = cluster(3, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
-    fault(&nodes, "cp2:fail-install");
-    fault(&nodes, "cp1:fail-install");
-    fault(&nodes, "cp3:fail-install");
+    nodes.fault("cp2:fail-install");
+    nodes.fault("cp1:fail-install");
+    nodes.fault("cp3:fail-install");
 
     let stopped = run(&nodes, "upgrade --yes");
 
@@ -144,7 +144,7 @@ fn a_failing_installer_is_told_by_its_exit_code_and_nothing_is_rebooted() {
 fn pods_that_may_not_leave_keep_a_node_from_rebooting_and_the_cordon_is_taken_back() {
     let nodes = cluster(4, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
-    fault(&nodes, "worker1:keep-pods");
+    nodes.fault("worker1:keep-pods");
 
     let stopped = run(&nodes, "upgrade --yes --only worker1 --drain-timeout 2s");
 
