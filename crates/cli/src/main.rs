@@ -12,6 +12,7 @@ mod consent;
 mod crew;
 mod daemon;
 mod disk;
+mod follow;
 mod helm;
 mod http;
 mod identity;

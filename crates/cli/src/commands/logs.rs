@@ -9,6 +9,7 @@ use ichor_core::talos::api::common::Data;
 use ichor_core::talos::api::machine::ServiceInfo;
 use serde_json::json;
 
+use crate::follow::{Log, follow};
 use crate::node::machine::LogTail;
 use crate::node::{Kind, Node, NodeError, Stream};
 use crate::project;
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     /// Cluster file
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
     file: PathBuf,
-    /// Wait for more, until Ctrl-C
+    /// Wait for more, until Ctrl-C; a node that reboots or is lost is looked for again
     #[arg(short, long)]
     follow: bool,
     /// Only the last N lines; with --follow those and what comes
@@ -62,19 +63,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let reached = reach.node(plan).await;
         let early = matches!(reached, Reached::Maintenance(..));
         let node = reached.node(&args.node)?;
-        if let Some(service) = &args.service {
-            let tail = LogTail { lines: args.tail, follow: args.follow };
-            let copied = copy(node.logs(service, tail), None, out).await;
-            return explained(copied, early, &args.node).map(|()| ExitCode::SUCCESS);
-        }
-        if args.dmesg {
+        let copied = match (&args.service, args.follow) {
+            (None, _) if !args.dmesg => return list(&node, early, args, out).await,
+            (Some(service), true) => follow(&reach, plan, node, Log::Service(service, args.tail), out).await,
+            (Some(service), false) => {
+                let tail = LogTail { lines: args.tail, follow: false };
+                copy(node.logs(service, tail), None, out).await
+            }
             // Of what is past the kernel gives all or nothing.
-            let new = args.follow && args.tail == Some(0);
-            let last = args.tail.filter(|_| !args.follow);
-            let copied = copy(node.dmesg(args.follow, new), last, out).await;
-            return explained(copied, early, &args.node).map(|()| ExitCode::SUCCESS);
-        }
-        list(&node, early, args, out).await
+            (None, true) => follow(&reach, plan, node, Log::Kernel { past: args.tail != Some(0) }, out).await,
+            (None, false) => copy(node.dmesg(false, false), args.tail, out).await,
+        };
+        explained(copied, early, &args.node).map(|()| ExitCode::SUCCESS)
     })
 }
 

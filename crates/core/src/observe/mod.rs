@@ -4,7 +4,7 @@
 //! comes a [`NodeReport`], whose `problems` are all that is not as it should be, in plain words with what helps.
 //! [`Report`] is all of them, and [`Report::table`] and [`Report::problems`] are for people.
 //!
-//! [`found`] is about machines that nobody knows yet.
+//! [`found`] is about machines that nobody knows yet, [`seam`] about logs that go on after a node was lost.
 //!
 //! Not here: how nodes are asked, and what to do about it (`ichor up`, `ichor verify`).
 
@@ -12,6 +12,7 @@ mod expected;
 pub mod found;
 pub mod image;
 mod judge;
+pub mod seam;
 mod table;
 mod told;
 

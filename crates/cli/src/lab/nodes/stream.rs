@@ -71,6 +71,25 @@ pub(super) fn cut_after_one<A: Send + 'static>(pieces: Pieces<A>, cut: Arc<Notif
     Pieces::new(pieces.take(1).chain(after))
 }
 
+/// The pieces of a stream that goes on, until the node is to cut the connection.
+fn until_cut<A: Send + 'static>(visit: &Visit, pieces: Pieces<A>) -> Pieces<A> {
+    let (world, nth, cut) = (Arc::clone(&visit.world), visit.nth, Arc::clone(&visit.cut));
+    let ordered = async move {
+        let mut changed = world.watch();
+        loop {
+            changed.borrow_and_update();
+            let may = world.look(|fleet| fleet.machines[nth].faults.has("reset-mid-stream"));
+            if may && world.act(|fleet, _| fleet.machines[nth].faults.cut()) {
+                cut.notify_one();
+            }
+            if changed.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    Pieces::new(pieces.take_until(Box::pin(ordered)))
+}
+
 pub(super) fn list(visit: &Visit, request: ListRequest) -> Result<Pieces<ListResponse>, Refusal> {
     rights::admit_to(&request.r#type, &visit.caller)?;
     let found = visit.world.look(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
@@ -105,6 +124,8 @@ pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<Watch
                 changed = changed.changed() => if changed.is_err() { return },
                 () = sender.closed() => return,
             }
+            // What is another node's concerns a watch as well: with many, all would look all the time.
+            time::sleep(world.rest()).await;
         }
     });
     Ok(of_channel(receiver))
@@ -142,7 +163,11 @@ pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, 
     };
     let text = lines[from..].join("\n") + "\n";
     let pieces = all(bytes(text.as_bytes()));
-    if request.follow { Ok(Pieces::new(pieces.chain(stream::pending()))) } else { Ok(pieces) }
+    if request.follow {
+        Ok(until_cut(visit, Pieces::new(pieces.chain(stream::pending()))))
+    } else {
+        Ok(pieces)
+    }
 }
 
 pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>, Refusal> {
@@ -167,7 +192,8 @@ pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>
             }
         }
     });
-    Ok(of_channel(receiver))
+    let pieces = of_channel(receiver);
+    Ok(if request.follow { until_cut(visit, pieces) } else { pieces })
 }
 
 /// Waits for something to change; whether there is nobody left to tell.

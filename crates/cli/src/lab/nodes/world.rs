@@ -13,6 +13,9 @@ use super::journal::Journal;
 /// How long something may wait for its time, so that what comes at once is looked at once.
 const BREATH: Duration = Duration::from_millis(2);
 
+/// For each node, how long a watch rests.
+const FOR_EACH: Duration = Duration::from_micros(100);
+
 /// All nodes, and who wants to know that something changed.
 pub(crate) struct World {
     fleet: Mutex<Fleet>,
@@ -53,6 +56,11 @@ impl World {
     /// Tells that something changed, from now on.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    /// How long whoever watches one node rests between two looks: the longer, the more nodes there are.
+    pub(crate) fn rest(&self) -> Duration {
+        FOR_EACH * u32::try_from(self.look(|fleet| fleet.machines.len())).unwrap_or(u32::MAX)
     }
 
     /// Lets time pass.

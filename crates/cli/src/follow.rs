@@ -1,0 +1,148 @@
+//! A log that is followed, also across reboots and connections that break.
+//!
+//! What a node tells again after it was lost is compared by [`Seam`] with what was shown, and only the rest of it is shown.
+
+use std::io::Write;
+use std::time::Duration;
+
+use ichor_core::observe::seam::{REMEMBERED, Seam};
+use ichor_core::plan::NodePlan;
+use ichor_core::talos::api::common::Data;
+use tokio::time::{self, Instant};
+
+use crate::crew::boot_id;
+use crate::node::machine::LogTail;
+use crate::node::{Node, NodeError, Stream};
+use crate::reach::{Reach, Reached};
+use crate::style;
+
+/// How long to wait before a node is looked for again, at first and at most.
+const AGAIN: Duration = Duration::from_millis(500);
+const LONGEST_AGAIN: Duration = Duration::from_secs(5);
+/// A connection that held for so long was a good one.
+const HELD: Duration = Duration::from_secs(10);
+/// When a node pauses for so long, it has told what it had kept; also when it goes on and on.
+const CAUGHT_UP: Duration = Duration::from_millis(300);
+const LONGEST_CATCH: Duration = Duration::from_secs(3);
+
+/// What is followed.
+#[derive(Clone, Copy)]
+pub(crate) enum Log<'l> {
+    /// The log of a service, and how many of its last lines are shown first.
+    Service(&'l str, Option<u32>),
+    /// What the kernel and Talos itself write; what is past only if it is wanted.
+    Kernel { past: bool },
+}
+
+impl Log<'_> {
+    fn open(self, node: &Node, again: bool) -> Stream<Data> {
+        match self {
+            Self::Service(service, lines) => {
+                let remembered = u32::try_from(REMEMBERED).ok();
+                let lines = if again { remembered } else { lines };
+                node.logs(service, LogTail { lines, follow: true })
+            }
+            Self::Kernel { past } => node.dmesg(true, !past && !again),
+        }
+    }
+}
+
+/// Follows a log for as long as somebody reads it; an error is one of the first connection.
+pub(crate) async fn follow(
+    reach: &Reach,
+    plan: &NodePlan,
+    node: Node,
+    log: Log<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let name = plan.name.as_str();
+    let mut seam = Seam::default();
+    let mut boot = boot_id(&node).await.ok();
+    let mut stream = log.open(&node, false);
+    let (mut first, mut pause, mut since) = (true, AGAIN, Instant::now());
+    loop {
+        let lost = match stream.next().await {
+            Ok(Some(data)) => {
+                first = false;
+                show(&data.bytes, &mut seam, out)?;
+                continue;
+            }
+            // Whoever asked for something that is not there is told so.
+            Err(error) if first => return Err(error.into()),
+            Err(error) => error.answer().to_owned(),
+            Ok(None) => "it ended its log".to_owned(),
+        };
+        if seam.break_off() {
+            writeln!(out)?;
+            out.flush()?;
+        }
+        style::say(&format!("lost {name}: {lost}; looking for it until Ctrl-C"));
+        if since.elapsed() > HELD {
+            pause = AGAIN;
+        }
+        let found = find(reach, plan, log, &mut pause).await;
+        style::say(&format!("found {name} again at {}", found.at));
+        let same = boot.is_some() && boot == found.boot;
+        show(&found.kept[seam.fresh(&found.kept, same)..], &mut seam, out)?;
+        (stream, boot, since, first) = (found.stream, found.boot, Instant::now(), false);
+    }
+}
+
+fn show(bytes: &[u8], seam: &mut Seam, out: &mut dyn Write) -> anyhow::Result<()> {
+    out.write_all(bytes)?;
+    out.flush()?;
+    seam.show(bytes);
+    Ok(())
+}
+
+/// A log that was found again.
+struct Found {
+    at: String,
+    boot: Option<String>,
+    stream: Stream<Data>,
+    /// What the node had kept of it.
+    kept: Vec<u8>,
+}
+
+/// Looks for a node until it tells its log.
+async fn find(reach: &Reach, plan: &NodePlan, log: Log<'_>, pause: &mut Duration) -> Found {
+    let mut said = String::new();
+    loop {
+        time::sleep(*pause).await;
+        *pause = (*pause * 2).min(LONGEST_AGAIN);
+        match look(reach, plan, log).await {
+            Ok(found) => return found,
+            Err(why) if why != said => {
+                style::say(&format!("{}: not yet: {why}", plan.name));
+                said = why;
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn look(reach: &Reach, plan: &NodePlan, log: Log<'_>) -> Result<Found, String> {
+    let (node, at) = match reach.node(plan).await {
+        Reached::Configured(node, at) | Reached::Maintenance(node, at) => (node, at.to_string()),
+        other => {
+            return Err(other.node(plan.name.as_str()).err().map_or_else(String::new, |why| why.to_string()));
+        }
+    };
+    let boot = boot_id(&node).await.ok();
+    let mut stream = log.open(&node, true);
+    let kept = catch_up(&mut stream).await.map_err(|error| error.answer().to_owned())?;
+    Ok(Found { at, boot, stream, kept })
+}
+
+/// What a node has kept of a log: everything until it pauses.
+async fn catch_up(stream: &mut Stream<Data>) -> Result<Vec<u8>, NodeError> {
+    let end = Instant::now() + LONGEST_CATCH;
+    let mut kept = Vec::new();
+    while let Ok(told) = time::timeout_at(end.min(Instant::now() + CAUGHT_UP), stream.next()).await {
+        match told? {
+            Some(data) => kept.extend(data.bytes),
+            None => break,
+        }
+    }
+    Ok(kept)
+}
