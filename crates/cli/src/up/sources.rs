@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::leases::Lease;
 use ichor_core::bringup::{Contact, Identity, Source, Stage, terraform};
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::talos::peer::Pin;
 use ipnet::IpNet;
+
+use super::leases;
 
 /// Where machines are found that the file does not say.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -25,6 +28,9 @@ pub(crate) struct SourceArgs {
     /// Look for machines by their MAC addresses among the neighbours in this prefix
     #[arg(long, value_name = "PREFIX")]
     pub(crate) neighbours: Vec<IpNet>,
+    /// Look for machines by their MAC addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) leases: Vec<PathBuf>,
     /// Take addresses from what `terraform output -json` printed: `external_addresses`, `dhcp_addresses` and `macs` by node
     #[arg(long, value_name = "FILE")]
     terraform: Option<PathBuf>,
@@ -50,10 +56,11 @@ impl SourceArgs {
                 bail!("there is no node `{name}`; `ichor show nodes` lists them");
             }
         }
-        Ok(plan.nodes.iter().map(|node| self.of(node, &outputs)).collect())
+        let leases = leases::read(&self.leases)?;
+        Ok(plan.nodes.iter().map(|node| self.of(node, &outputs, &leases)).collect())
     }
 
-    fn of(&self, node: &NodePlan, outputs: &terraform::Outputs) -> Known {
+    fn of(&self, node: &NodePlan, outputs: &terraform::Outputs, leases: &[Lease]) -> Known {
         let name = node.name.as_str();
         let given = self.node_address.iter().filter(|(node, _)| node == name);
         let mut found: Vec<Contact> = given
@@ -73,6 +80,7 @@ impl SourceArgs {
         {
             identity.macs.clone_from(macs);
         }
+        found.extend(leases::contacts(leases, &identity));
         let pin = self.fingerprint.iter().find(|(node, _)| node == name);
         identity.fingerprint = pin.map(|(_, pin)| pin.to_string());
         Known { contacts: contacts(node, &found), identity }

@@ -44,6 +44,8 @@ pub enum Source {
     Hypervisor,
     /// The neighbour table of this machine.
     Neighbours,
+    /// A DHCP server, by its file of leases.
+    Leases,
     /// Outputs of Terraform.
     Terraform,
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Source {
             Self::File => "by the file",
             Self::Hypervisor => "by the hypervisor",
             Self::Neighbours => "by the neighbour table",
+            Self::Leases => "by its lease",
             Self::Terraform => "by Terraform",
         })
     }

@@ -16,6 +16,7 @@ mod decide;
 mod foresee;
 pub mod identity;
 pub mod kubeconfig;
+pub mod leases;
 mod record;
 mod refusal;
 mod seen;

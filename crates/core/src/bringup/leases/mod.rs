@@ -1,0 +1,124 @@
+//! Where DHCP servers say that machines are: their files of leases.
+//!
+//! [`read`] knows three kinds by their content: dnsmasq's, Kea's (memfile, for either family) and ISC dhcpd's. A line that is
+//! not understood is told and does not keep the others from being used. Whether a machine is the node is not decided here: a
+//! lease is only a place to look at.
+
+mod dnsmasq;
+mod isc;
+mod kea;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::cluster::value::Mac;
+use crate::moment::Moment;
+
+/// An address that a server gave a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The machine's port.
+    pub mac: Mac,
+    /// The address.
+    pub address: IpAddr,
+    /// When it ends; none where it never does.
+    pub ends: Option<Moment>,
+    /// When it was given, where the file says so.
+    pub begun: Option<Moment>,
+}
+
+/// A line that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct Wrong {
+    /// Its number, from 1 on.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What a file of leases says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leases {
+    /// The lease in force of each port: of several for one family, the newest.
+    pub leases: Vec<Lease>,
+    /// Lines that are not understood.
+    pub wrong: Vec<Wrong>,
+}
+
+/// Why a file is none of leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no file of leases: neither dnsmasq's, nor Kea's with its heading, nor ISC dhcpd's")]
+pub struct NoLeases;
+
+/// What one kind of file says, in its order; an address that comes again is the later one.
+#[derive(Default)]
+struct Told {
+    /// By address: its lease, or none where it was given back.
+    leases: BTreeMap<IpAddr, Option<Lease>>,
+    wrong: Vec<Wrong>,
+}
+
+impl Told {
+    fn wrong(&mut self, line: usize, reason: impl Into<String>) {
+        self.wrong.push(Wrong { line, reason: reason.into() });
+    }
+}
+
+/// Reads a file of leases, of any kind.
+pub fn read(text: &str, now: Moment) -> Result<Leases, NoLeases> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    if lines.peek().is_none() {
+        return Ok(Leases::default());
+    }
+    let told = lines.find_map(|line| kind(line)).ok_or(NoLeases)?(text);
+    let mut newest: BTreeMap<(Mac, bool), Lease> = BTreeMap::new();
+    let in_force = |lease: &Lease| lease.ends.is_none_or(|ends| ends > now);
+    for lease in told.leases.into_values().flatten().filter(in_force) {
+        let place = newest.entry((lease.mac, lease.address.is_ipv6())).or_insert(lease);
+        if age(&lease) > age(place) {
+            *place = lease;
+        }
+    }
+    Ok(Leases { leases: newest.into_values().collect(), wrong: told.wrong })
+}
+
+/// Who reads a file with such a line.
+fn kind(line: &str) -> Option<fn(&str) -> Told> {
+    if kea::is_heading(line) {
+        Some(kea::read)
+    } else if isc::is_statement(line) {
+        Some(isc::read)
+    } else if dnsmasq::is_line(line) {
+        Some(dnsmasq::read)
+    } else {
+        None
+    }
+}
+
+/// By what the newer of two leases is known: its beginning where that is told, else its end, and one without an end is the last.
+fn age(lease: &Lease) -> u64 {
+    lease.begun.or(lease.ends).map_or(u64::MAX, Moment::unix)
+}
+
+/// The MAC address in a DHCP unique identifier, where it was made from one of an Ethernet port (RFC 8415, 11.2 and 11.4).
+fn of_duid(text: &str) -> Option<Mac> {
+    let bytes = text.split([':', '-']).map(|octet| u8::from_str_radix(octet, 16).ok());
+    let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
+    let mac = match bytes.as_slice() {
+        // With a time, and without.
+        [0, 1, 0, 1, _, _, _, _, mac @ ..] | [0, 3, 0, 1, mac @ ..] => mac,
+        _ => return None,
+    };
+    mac.try_into().ok().map(Mac)
+}
+
+/// Seconds since 1970 as text.
+fn moment(text: &str) -> Result<Moment, String> {
+    let seconds = text.parse().ok().and_then(Moment::from_unix);
+    seconds.ok_or_else(|| format!("`{text}` is no time in seconds since 1970"))
+}

@@ -1,0 +1,156 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// 2026-01-31T12:00:00Z.
+const NOW: u64 = 1_769_860_800;
+
+fn now() -> Moment {
+    Moment::from_unix(NOW).unwrap()
+}
+
+/// The leases in force, as text.
+fn told(text: &str) -> Vec<String> {
+    let read = read(text, now()).unwrap();
+    assert_eq!(read.wrong, []);
+    read.leases.iter().map(|lease| format!("{} {}", lease.mac, lease.address)).collect()
+}
+
+#[test]
+fn dnsmasq_has_both_families_and_leases_without_an_end() {
+    let text = "1769864400 02:00:65:00:0b:00 10.0.0.57 solcp01 01:02:00:65:00:0b:00\n\
+                0 02:00:65:00:0c:00 10.0.0.58 * *\n\
+                1769860800 02:00:65:00:0d:00 10.0.0.59 * *\n\
+                1769864400 06-02:00:65:00:0e 10.0.0.60 * *\n\
+                duid 00:01:00:01:2d:3c:4b:5a:02:00:00:00:00:01\n\
+                1769864400 6619136 fd00:10::57 solcp01 00:03:00:01:02:00:65:00:0b:00\n\
+                1769864400 6619137 fd00:10::58 * 00:04:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00\n";
+
+    assert_eq!(
+        told(text),
+        ["02:00:65:00:0b:00 10.0.0.57", "02:00:65:00:0b:00 fd00:10::57", "02:00:65:00:0c:00 10.0.0.58"]
+    );
+}
+
+#[test]
+fn kea_tells_the_last_of_each_address_by_the_columns_of_its_release() {
+    let text = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context\n\
+                10.0.0.57,02:00:65:00:0b:00,01:02:00:65:00:0b:00,3600,1769864000,1,0,0,a&#x2cb,0,\n\
+                10.0.0.58,02:00:65:00:0b:00,,3600,1769864400,1,0,0,,0,\n\
+                10.0.0.59,02:00:65:00:0c:00,,3600,1769864400,1,0,0,,0,\n\
+                10.0.0.59,02:00:65:00:0c:00,,0,1769860900,1,0,0,,0,\n\
+                10.0.0.60,02:00:65:00:0d:00,,3600,1769864400,1,0,0,,1,\n";
+
+    assert_eq!(told(text), ["02:00:65:00:0b:00 10.0.0.58"]);
+}
+
+#[test]
+fn kea_for_ipv6_knows_ports_by_their_address_or_by_the_clients_identifier() {
+    let text = "address,duid,valid_lifetime,expire,subnet_id,pref_lifetime,lease_type,iaid,prefix_len,fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,hwaddr_source\n\
+                fd00:10::57,00:02:00:00:ab:11,3600,1769864400,1,1800,0,1,128,0,0,,02:00:65:00:0b:00,0,,1,2\n\
+                fd00:10::58,00:01:00:01:2d:3c:4b:5a:02:00:65:00:0c:00,3600,1769864400,1,1800,0,1,128,0,0,,,0,,,\n\
+                fd00:20::,00:03:00:01:02:00:65:00:0d:00,3600,1769864400,1,1800,2,1,56,0,0,,,0,,,\n";
+
+    assert_eq!(told(text), ["02:00:65:00:0b:00 fd00:10::57", "02:00:65:00:0c:00 fd00:10::58"]);
+}
+
+#[test]
+fn dhcpd_tells_the_last_block_of_each_address() {
+    let text = "# The format of this file is documented in the dhcpd.leases(5) manual page.\n\
+                authoring-byte-order little-endian;\n\n\
+                server-duid \"\\000\\001\";\n\n\
+                lease 10.0.0.57 {\n  starts 6 2026/01/31 11:30:00;\n  ends 6 2026/01/31 12:30:00;\n  binding state active;\n  \
+                hardware ethernet 02:00:65:00:0b:00;\n  uid \"\\001{\";\n  on expiry {\n    set a = \"b\";\n  }\n  client-hostname \"a\";\n}\n\
+                lease 10.0.0.58 {\n  starts epoch 1769860000; # Sat\n  ends never;\n  binding state active;\n  hardware ethernet 02:00:65:00:0c:00;\n}\n\
+                lease 10.0.0.59 {\n  ends 6 2026/01/31 12:30:00;\n  binding state active;\n  hardware ethernet 02:00:65:00:0d:00;\n}\n\
+                lease 10.0.0.59 {\n  ends 6 2026/01/31 11:59:00;\n  binding state free;\n  hardware ethernet 02:00:65:00:0d:00;\n}\n";
+
+    assert_eq!(told(text), ["02:00:65:00:0b:00 10.0.0.57", "02:00:65:00:0c:00 10.0.0.58"]);
+}
+
+#[test]
+fn the_newest_of_a_port_counts_wherever_it_stands() {
+    let text = "1769868000 02:00:65:00:0b:00 10.0.0.58 * *\n1769864400 02:00:65:00:0b:00 10.0.0.57 * *\n";
+
+    assert_eq!(told(text), ["02:00:65:00:0b:00 10.0.0.58"]);
+}
+
+#[test]
+fn a_line_that_is_not_understood_is_told_and_the_others_count() {
+    let dnsmasq =
+        read("1769864400 02:00:65:00:0b:00 10.0.0.57 * *\n1769864400 02:00 10.0.0.58 * *\nhalf a li", now())
+            .unwrap();
+    let kea = read(
+        "address,hwaddr,client_id,valid_lifetime,expire,subnet_id\nten,02:00:65:00:0b:00,,3600,1769864400,1\n10.0.0.1,02:00:65:00:0b:00,,3600\n",
+        now(),
+    )
+    .unwrap();
+    let isc = read(
+        "lease 10.0.0.57 {\n  ends soon;\n  binding state active;\n  hardware ethernet 02:00:65:00:0b:00;\n}\n",
+        now(),
+    );
+
+    let words = |leases: &Leases| leases.wrong.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(dnsmasq.leases.len(), 1);
+    assert!(words(&dnsmasq)[0].starts_with("line 2: `02:00`: "), "{dnsmasq:?}");
+    assert_eq!(words(&dnsmasq)[1], "line 3: want an end, a MAC address, an address, a name and a client");
+    assert_eq!(words(&kea), ["line 2: `ten` is no address", "line 3: it has no `expire`"]);
+    assert_eq!(words(&isc.clone().unwrap()), ["line 2: `soon` is no time"]);
+    assert_eq!(isc.unwrap().leases, []);
+}
+
+#[test]
+fn nothing_yet_is_a_file_of_leases_and_something_else_is_not() {
+    assert_eq!(read("", now()), Ok(Leases::default()));
+    assert_eq!(read("# dhcpd\n\n", now()), Ok(Leases::default()));
+    assert_eq!(read("cluster: {name: sol}\n", now()), Err(NoLeases));
+    assert_eq!(read("{\"leases\": []}", now()), Err(NoLeases));
+}
+
+/// Leases as somebody may have: ports, addresses and ends, each address once.
+fn some() -> impl Strategy<Value = Vec<(u8, u8, u64)>> {
+    let one = (0..4_u8, any::<u8>(), NOW - 100..NOW + 100);
+    proptest::collection::vec(one, 0..20).prop_map(|mut all| {
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|(_, address, _)| seen.insert(*address));
+        all
+    })
+}
+
+proptest! {
+    #[test]
+    fn all_three_kinds_tell_the_same(all in some()) {
+        let mut texts = [String::new(), "address,hwaddr,valid_lifetime,expire,state\n".to_owned(), "authoring-byte-order big-endian;\n".to_owned()];
+        for (port, address, ends) in &all {
+            let (mac, address) = (format!("02:00:00:00:00:{port:02x}"), format!("10.0.0.{address}"));
+            let begun = ends - 1000;
+            texts[0] += &format!("{ends} {mac} {address} * *\n");
+            texts[1] += &format!("{address},{mac},1000,{ends},0\n");
+            texts[2] += &format!("lease {address} {{\n starts epoch {begun};\n ends epoch {ends};\n binding state active;\n hardware ethernet {mac};\n}}\n");
+        }
+
+        let read = texts.map(|text| read(&text, now()).unwrap());
+
+        // Nothing that is over, and of each port the newest.
+        let newest = |port: u8| all.iter().filter(|(of, _, ends)| *of == port && *ends > NOW).map(|(_, _, ends)| *ends).max();
+        for read in &read {
+            prop_assert!(read.wrong.is_empty());
+            let told: Vec<_> = read.leases.iter().map(|it| (it.mac.0[5], it.ends.unwrap().unix())).collect();
+            let wanted: Vec<_> = (0..4).filter_map(|port| Some((port, newest(port)?))).collect();
+            prop_assert_eq!(told, wanted);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(?s).{0,400}") {
+        let _ = read(&text, now());
+    }
+
+    #[test]
+    fn any_lines_of_a_known_kind_are_read_or_told(lines in proptest::collection::vec("[0-9a-f:., {}\";-]{0,60}", 0..10)) {
+        for head in ["1 02:00:00:00:00:01 10.0.0.1 * *", "address,hwaddr,valid_lifetime,expire", "lease 10.0.0.1 {"] {
+            let read = read(&format!("{head}\n{}", lines.join("\n")), now());
+            prop_assert!(read.is_ok());
+        }
+    }
+}
