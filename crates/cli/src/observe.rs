@@ -20,8 +20,8 @@ use crate::progress::Progress;
 use crate::project::Project;
 use crate::reach::{Reach, Reached};
 
-/// So many nodes are asked at once.
-const AT_ONCE: usize = 64;
+/// So many nodes are asked at once: those that do not answer keep others waiting.
+const AT_ONCE: usize = 512;
 
 /// How far back the agent's last word is looked for; it says how it is once a minute.
 const RECENT: u32 = 500;

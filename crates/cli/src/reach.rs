@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
@@ -13,10 +14,15 @@ use ichor_core::bringup::{Contact, Facts, Identity, Source, Stage};
 use ichor_core::plan::NodePlan;
 use ichor_core::talos::api::PORT;
 use ichor_core::talos::secrets::Bundle;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::time::{self, Instant};
 
-use crate::node::{Credentials, Kind, Node, NodeError, Trust};
+use crate::node::{Credentials, Met, Node, NodeError};
 use crate::project::Project;
 use crate::{style, vault};
+
+/// How long others may take to answer, once a machine was found that waits for its configuration: the node may be elsewhere as well.
+pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
 /// How the nodes of a cluster are reached
 #[derive(Debug, clap::Args)]
@@ -86,7 +92,11 @@ impl Reach {
         let looks = contacts(node, &given).into_iter().map(|at| self.look(name, &identity, at));
         let mut looks: FuturesUnordered<_> = looks.collect();
         let (mut best, mut silent) = (None::<Look>, Vec::new());
-        while let Some(look) = looks.next().await {
+        let mut end = None;
+        while let Some(look) = before(end, looks.next()).await {
+            if matches!(look, Look::Maintenance(..)) {
+                end.get_or_insert_with(|| Instant::now() + GRACE);
+            }
             match look {
                 Look::Configured(node, at) => return Reached::Configured(node, at),
                 Look::Silent(at, error) => silent.push((at, error)),
@@ -106,12 +116,12 @@ impl Reach {
     }
 
     async fn look(&self, name: &str, identity: &Identity, at: Contact) -> Look {
-        match self.dial(name, at).await {
-            Err(error) if error.kind() == Kind::WrongCertificate => {
-                Look::Other(at, error.answer().to_owned())
-            }
+        let met = Node::meet(name, SocketAddr::new(at.address, PORT), self.credentials.as_deref()).await;
+        let configured = matches!(met, Ok(Met::Configured(_)));
+        match met {
             Err(error) => Look::Silent(at, error),
-            Ok((node, configured)) => {
+            Ok(Met::Other { reason, .. }) => Look::Other(at, reason),
+            Ok(Met::Configured(node) | Met::Maintenance(node)) => {
                 let facts = match node.facts().await {
                     Ok(facts) => facts,
                     Err(error) => return Look::Silent(at, error),
@@ -131,25 +141,13 @@ impl Reach {
             }
         }
     }
+}
 
-    /// Connects to a machine of the cluster, or to one without a configuration; says which.
-    async fn dial(&self, name: &str, at: Contact) -> Result<(Node, bool), NodeError> {
-        let address = SocketAddr::new(at.address, PORT);
-        let anyone = Trust::Maintenance { pin: None };
-        let Some(credentials) = &self.credentials else {
-            return Ok((Node::connect(name, address, &anyone).await?, false));
-        };
-        match Node::connect(name, address, &Trust::Mutual(Arc::clone(credentials))).await {
-            Ok(node) => Ok((node, true)),
-            Err(wrong) if wrong.kind() == Kind::WrongCertificate => {
-                match Node::connect(name, address, &anyone).await {
-                    Ok(node) => Ok((node, false)),
-                    Err(error) if error.kind() == Kind::NotMaintenance => Err(wrong),
-                    Err(error) => Err(error),
-                }
-            }
-            Err(error) => Err(error),
-        }
+/// What comes before a moment; without one there is time.
+async fn before<T>(end: Option<Instant>, next: impl Future<Output = Option<T>>) -> Option<T> {
+    match end {
+        Some(end) => time::timeout_at(end, next).await.ok().flatten(),
+        None => next.await,
     }
 }
 
@@ -192,8 +190,11 @@ impl Reached {
     }
 }
 
-/// What runs the calls to nodes.
+/// What runs the calls to nodes, with as many connections at once as the kernel lets this process have.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let files = getrlimit(Resource::Nofile);
+    // Where it may not be more, it is as it was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum });
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     built.context("cannot start threads")
 }

@@ -12,17 +12,16 @@ use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, stream};
 use ichor_core::observe::found::{Found, FoundState, HEADING, paste};
 use ichor_core::talos::api::PORT;
-use ichor_core::talos::peer::Peer;
 use ichor_core::talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
 use ipnet::IpNet;
 use tokio::net::TcpStream;
 use tokio::time;
 
-use crate::node::{Credentials, Kind, Node, Seen, Trust, probe};
+use crate::node::{Credentials, Kind, Met, Node};
 use crate::progress::Progress;
 use crate::project::{self, Project};
 use crate::reach;
-use crate::up::neighbours;
+use crate::up::{leases, neighbours};
 use crate::{style, table, vault};
 
 /// The most addresses of a prefix that are tried one by one.
@@ -36,16 +35,21 @@ const NEAR: Duration = Duration::from_secs(1);
 ///
 /// Port 50000 is tried on every address of the prefixes that are named, and on those of this machine's neighbours in them; of long
 /// IPv6 prefixes on the neighbours alone. Without a prefix those of the cluster file are taken (network.node). Each machine is asked
-/// what it is made of, and recognised by its MAC addresses if the file has them. Nothing is changed.
+/// what it is made of, and recognised by its MAC addresses if the file has them. With --leases the addresses that DHCP servers gave are
+/// tried. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The fingerprint is what Talos shows on its console, and what `talosctl --cert-fingerprint` takes.\n\
                         Exit status: 0 something was found, 1 nothing, 2 it could not be looked for.\n\n\
-                        Examples:\n  ichor discover 10.0.0.0/24\n  ichor discover 10.0.0.0/24 fd00:10::/64 --json\n  ichor discover"
+                        Examples:\n  ichor discover 10.0.0.0/24\n  ichor discover 10.0.0.0/24 fd00:10::/64 --json\n  \
+                        ichor discover --leases /var/lib/misc/dnsmasq.leases\n  ichor discover"
 )]
 pub(crate) struct Args {
     /// Prefixes to look in, such as 10.0.0.0/24
     prefixes: Vec<IpNet>,
+    /// Look at the addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
+    #[arg(long, value_name = "FILE")]
+    leases: Vec<PathBuf>,
     /// Cluster file, by which machines are recognised, if it is there
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
     file: PathBuf,
@@ -79,7 +83,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>> {
     let mut prefixes = args.prefixes.clone();
-    if prefixes.is_empty() {
+    let leased = leases::read(&args.leases)?;
+    prefixes.extend(leased.iter().map(|lease| IpNet::from(lease.address)));
+    if args.prefixes.is_empty() && args.leases.is_empty() {
         let of_file = project.map(|project| project.plan.cluster.node.iter().map(|(net, _)| net));
         prefixes.extend(of_file.into_iter().flatten());
         // Where machines boot need not be where they will be.
@@ -87,7 +93,7 @@ fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>
         let booting = nodes.filter_map(|node| node.settings.address.get()?.dhcp.value());
         prefixes.extend(booting.map(IpNet::from));
     }
-    if prefixes.is_empty() {
+    if prefixes.is_empty() && args.leases.is_empty() {
         bail!("nothing says where to look: name a prefix, such as `ichor discover 10.0.0.0/24`");
     }
     for prefix in &prefixes {
@@ -158,34 +164,20 @@ async fn look(address: IpAddr, credentials: Option<&Arc<Credentials>>) -> Option
     let open = time::timeout(NEAR, TcpStream::connect(socket)).await;
     drop(open.ok()?.ok()?);
     let name = address.to_string();
-    match probe(&name, socket, credentials.map(Arc::as_ref)).await {
-        Seen::Silent => None,
-        Seen::Other { peer, reason, .. } => {
+    match Node::meet(&name, socket, credentials.map(Arc::as_ref)).await.ok()? {
+        Met::Other { peer, reason, .. } => {
             let mut found = Found::new(address, FoundState::Other, peer.pin);
             found.note = Some(reason);
             Some(found)
         }
-        Seen::Maintenance { peer } => {
-            let trust = Trust::Maintenance { pin: Some(peer.pin) };
-            Some(ask(socket, FoundState::Maintenance, &peer, &trust).await)
-        }
-        Seen::Configured { peer } => {
-            let trust = Trust::Mutual(Arc::clone(credentials?));
-            Some(ask(socket, FoundState::Configured, &peer, &trust).await)
-        }
+        Met::Maintenance(node) => Some(ask(&node, address, FoundState::Maintenance).await),
+        Met::Configured(node) => Some(ask(&node, address, FoundState::Configured).await),
     }
 }
 
 /// What a machine tells of itself; what it does not tell is noted.
-async fn ask(socket: SocketAddr, state: FoundState, peer: &Peer, trust: &Trust) -> Found {
-    let mut found = Found::new(socket.ip(), state, peer.pin);
-    let node = match Node::connect(&socket.ip().to_string(), socket, trust).await {
-        Ok(node) => node,
-        Err(error) => {
-            found.note = Some(error.answer().to_owned());
-            return found;
-        }
-    };
+async fn ask(node: &Node, address: IpAddr, state: FoundState) -> Found {
+    let mut found = Found::new(address, state, node.peer().pin);
     let (links, disks, system, name, version) = tokio::join!(
         node.list::<LinkStatus>(),
         node.list::<Disk>(),
@@ -229,7 +221,11 @@ fn print(
 ) -> anyhow::Result<()> {
     if found.is_empty() {
         let searched: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
-        style::say(&format!("nobody answers on port {PORT} in {}", searched.join(", ")));
+        style::say(&if searched.is_empty() {
+            "no lease is in force".to_owned()
+        } else {
+            format!("nobody answers on port {PORT} in {}", searched.join(", "))
+        });
         return Ok(());
     }
     let rows: Vec<_> = found.iter().map(Found::row).collect();

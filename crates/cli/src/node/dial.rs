@@ -59,43 +59,53 @@ pub(super) async fn dial(node: &str, address: SocketAddr, trust: &Trust) -> Resu
     }
 }
 
-/// What is found at an address.
-#[derive(Clone, Debug)]
-pub(crate) enum Seen {
-    /// A machine in maintenance mode, by its key.
-    Maintenance { peer: Peer },
-    /// A machine of the cluster.
-    Configured { peer: Peer },
-    /// Somebody with another certificate, and what is wrong with it; one that `may_pass` is of the cluster and not yet, or no
-    /// longer, good.
+/// Who is found at an address, by one handshake.
+pub(super) enum Found {
+    /// A machine in maintenance mode.
+    Maintenance(Dialled),
+    /// A machine of the cluster, which was shown our certificate.
+    Configured(Dialled),
+    /// Somebody with another certificate, who was shown nothing, and what is wrong with it; one that `may_pass` is of the cluster and
+    /// not yet, or no longer, good.
     Other { peer: Peer, reason: String, may_pass: bool },
-    /// Nobody, or nobody who speaks TLS.
-    Silent,
 }
 
-/// Finds out who is at an address by one handshake. Nobody is shown a certificate.
-pub(crate) async fn probe(node: &str, address: SocketAddr, credentials: Option<&Credentials>) -> Seen {
+/// Finds out who is at an address, and connects.
+pub(super) async fn find(
+    node: &str,
+    address: SocketAddr,
+    credentials: Option<&Credentials>,
+) -> Result<Found, NodeError> {
     let about = About { node, address, call: CALL };
-    if let Some(credentials) = credentials {
-        let rule = Rule::Signed(Arc::clone(&credentials.authority));
-        let witness = Witness::new(rule, None, provider());
-        match (shake(about, &witness).await, witness.shown().cloned()) {
-            (Ok(_), Some(peer)) => return Seen::Configured { peer },
-            (Err(Failed::Told(_)), _) => return Seen::Silent,
-            (Err(Failed::Greeting(error)), Some(peer)) if witness.asked() => {
-                let may_pass = is_of_cluster(&error);
-                return Seen::Other { reason: complaint(&error, &peer), peer, may_pass };
-            }
-            _ => {}
+    let witness = match credentials {
+        Some(credentials) => {
+            let rule = Rule::Met(Arc::clone(&credentials.authority));
+            Witness::new(rule, Some(Arc::clone(&credentials.client)), provider())
         }
-    }
-    let witness = Witness::new(Rule::Anyone, None, provider());
-    match (shake(about, &witness).await, witness.shown().cloned()) {
-        (Ok(_), Some(peer)) if witness.asked() => {
-            Seen::Other { reason: "it asks for a certificate".to_owned(), peer, may_pass: false }
+        None => Witness::new(Rule::Anyone, None, provider()),
+    };
+    let made = shake(about, &witness).await;
+    let Some(peer) = witness.shown().cloned() else {
+        return Err(match made {
+            Ok(_) => NodeError::new(about, Kind::WrongCertificate, "it shows no certificate"),
+            Err(Failed::Told(error)) => error,
+            Err(Failed::Greeting(error)) => no_tls(about, &error),
+        });
+    };
+    match (made, witness.wrong()) {
+        (_, Some(wrong)) if witness.asked() => {
+            Ok(Found::Other { reason: complaint(wrong, &peer), may_pass: is_of_cluster(wrong), peer })
         }
-        (Ok(_), Some(peer)) => Seen::Maintenance { peer },
-        (Ok(_), None) | (Err(_), _) => Seen::Silent,
+        (_, None) if witness.asked() && credentials.is_none() => {
+            Ok(Found::Other { reason: "it asks for a certificate".to_owned(), may_pass: false, peer })
+        }
+        (Ok(stream), None) if credentials.is_some() => Ok(Found::Configured(Dialled { stream, peer })),
+        (Ok(stream), _) => Ok(Found::Maintenance(Dialled { stream, peer })),
+        (Err(Failed::Told(error)), _) => Err(error),
+        (Err(Failed::Greeting(error)), _) => Err(match alert(&error) {
+            Some(reason) => NodeError::new(about, Kind::Unauthorised, reason),
+            None => no_tls(about, &error),
+        }),
     }
 }
 
@@ -167,9 +177,12 @@ fn not_greeted(about: About<'_>, error: &io::Error, shown: Option<&Peer>, trust:
             let answer = format!("its key is {}, and not {pin} as it is pinned", peer.pin);
             NodeError::new(about, Kind::WrongCertificate, answer)
         }
-        (None, Some(peer), _) if is_about_certificate(error) => {
-            NodeError::new(about, Kind::WrongCertificate, complaint(error, peer))
-        }
+        (None, Some(peer), _) => match tls(error) {
+            Some(wrong @ rustls::Error::InvalidCertificate(_)) => {
+                NodeError::new(about, Kind::WrongCertificate, complaint(wrong, peer))
+            }
+            _ => no_tls(about, error),
+        },
         _ => no_tls(about, error),
     }
 }
@@ -188,14 +201,10 @@ fn tls(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-fn is_about_certificate(error: &io::Error) -> bool {
-    matches!(tls(error), Some(rustls::Error::InvalidCertificate(_)))
-}
-
 /// Whether a certificate is of the right authority, and wrong by its names or by a clock: Talos issues others as it goes.
-fn is_of_cluster(error: &io::Error) -> bool {
+fn is_of_cluster(error: &rustls::Error) -> bool {
     use CertificateError as Wrong;
-    let Some(rustls::Error::InvalidCertificate(reason)) = tls(error) else { return false };
+    let rustls::Error::InvalidCertificate(reason) = error else { return false };
     matches!(
         reason,
         Wrong::NotValidForName
@@ -208,9 +217,9 @@ fn is_of_cluster(error: &io::Error) -> bool {
 }
 
 /// What is wrong with the certificate that was shown.
-fn complaint(error: &io::Error, peer: &Peer) -> String {
-    let reason = match tls(error) {
-        Some(rustls::Error::InvalidCertificate(reason)) => match reason {
+fn complaint(error: &rustls::Error, peer: &Peer) -> String {
+    let reason = match error {
+        rustls::Error::InvalidCertificate(reason) => match reason {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 "of this cluster, but not for this address"
             }

@@ -1,6 +1,6 @@
 //! Nodes that run, by Talos' API.
 //!
-//! [`probe`] finds out who is at an address, [`Node::connect`] connects to whom a [`Trust`] believes, and the calls are
+//! [`Node::meet`] finds out who is at an address, [`Node::connect`] connects to whom a [`Trust`] believes, and the calls are
 //! methods of [`Node`], by subject: `machine`, `etcd`, `upgrade`, `state`. Answers that go on are a [`Stream`]. Every call has
 //! its time and fails with a [`NodeError`]. Whoever drops a call or a stream ends it.
 //!
@@ -19,7 +19,6 @@ mod state;
 mod tap;
 mod trust;
 mod upgrade;
-#[cfg_attr(not(test), expect(dead_code, reason = "no command waits for a change so far: they ask again"))]
 mod watch;
 mod witness;
 
@@ -33,10 +32,11 @@ use hyper::http::Uri;
 use ichor_core::talos::peer::Peer;
 
 pub(crate) use call::Stream;
-pub(crate) use dial::{Seen, probe};
 pub(crate) use error::{Kind, NodeError};
 pub(crate) use trust::{Credentials, Trust, key, provider};
+pub(crate) use watch::{Change, Watch};
 
+use dial::{Dialled, Found};
 use error::About;
 use line::{End, Line};
 
@@ -44,6 +44,17 @@ use line::{End, Line};
 #[derive(Clone)]
 pub(crate) struct Node {
     inner: Arc<Inner>,
+}
+
+/// Who is at an address.
+pub(crate) enum Met {
+    /// A machine in maintenance mode.
+    Maintenance(Node),
+    /// A machine of the cluster.
+    Configured(Node),
+    /// Somebody with another certificate, and what is wrong with it; one that `may_pass` is of the cluster and not yet, or no
+    /// longer, good.
+    Other { peer: Peer, reason: String, may_pass: bool },
 }
 
 struct Inner {
@@ -59,7 +70,23 @@ impl Node {
     ///
     /// Whether a node takes our certificate is seen by the first call: in TLS 1.3 it says so after the greeting.
     pub(crate) async fn connect(name: &str, address: SocketAddr, trust: &Trust) -> Result<Self, NodeError> {
-        let dialled = dial::dial(name, address, trust).await?;
+        Self::open(name, address, dial::dial(name, address, trust).await?).await
+    }
+
+    /// Connects to whoever is at an address. Only machines of the cluster are shown our certificate.
+    pub(crate) async fn meet(
+        name: &str,
+        address: SocketAddr,
+        credentials: Option<&Credentials>,
+    ) -> Result<Met, NodeError> {
+        Ok(match dial::find(name, address, credentials).await? {
+            Found::Maintenance(dialled) => Met::Maintenance(Self::open(name, address, dialled).await?),
+            Found::Configured(dialled) => Met::Configured(Self::open(name, address, dialled).await?),
+            Found::Other { peer, reason, may_pass } => Met::Other { peer, reason, may_pass },
+        })
+    }
+
+    async fn open(name: &str, address: SocketAddr, dialled: Dialled) -> Result<Self, NodeError> {
         let peer = dialled.peer.clone();
         let about = About { node: name, address, call: dial::CALL };
         let line = Line::open(dialled).await.map_err(|end| match end {

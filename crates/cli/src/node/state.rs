@@ -55,6 +55,11 @@ impl Node {
         read.collect::<Result<_, _>>().map_err(|error| self.unreadable(LIST, &error))
     }
 
+    /// What a resource of a known type says.
+    pub(crate) fn understand<K: Typed>(&self, resource: &Resource) -> Result<K, NodeError> {
+        resource.read().map_err(|error| self.unreadable(GET, &error))
+    }
+
     /// The configuration that is in force, as text; a secret, and only for administrators.
     pub(crate) async fn machine_config(&self) -> Result<Option<String>, NodeError> {
         use machine_config::{ACTIVE, NAMESPACE, TYPE};

@@ -1,4 +1,4 @@
-//! What happens to resources, as it happens.
+//! What happens to resources, as it happens: whoever waits for a change need not ask again and again.
 
 use std::collections::VecDeque;
 
@@ -48,6 +48,11 @@ impl Node {
 }
 
 impl Watch {
+    /// That the node ended the watch.
+    pub(crate) fn over(&self) -> NodeError {
+        NodeError::new(self.node.about(WATCH.name), Kind::Lost, "it ended the watch")
+    }
+
     /// What happens next; none when the node ends the watch.
     pub(crate) async fn next(&mut self) -> Result<Option<Change>, NodeError> {
         loop {

@@ -20,6 +20,8 @@ pub(super) enum Rule {
     Pinned(Pin),
     /// Those of an authority, for the address that was dialled.
     Signed(Arc<WebPkiServerVerifier>),
+    /// Any; but what is wrong with those that are not of the authority is remembered, and they are shown no certificate.
+    Met(Arc<WebPkiServerVerifier>),
 }
 
 /// Judges by a rule, and remembers what was shown and asked for.
@@ -30,6 +32,7 @@ pub(super) struct Witness {
     rule: Rule,
     provider: Arc<CryptoProvider>,
     shown: OnceLock<Peer>,
+    wrong: OnceLock<Error>,
     client: Option<Arc<CertifiedKey>>,
     asked: AtomicBool,
 }
@@ -40,12 +43,18 @@ impl Witness {
         client: Option<Arc<CertifiedKey>>,
         provider: Arc<CryptoProvider>,
     ) -> Arc<Self> {
-        Arc::new(Self { rule, provider, shown: OnceLock::new(), client, asked: AtomicBool::new(false) })
+        let (shown, wrong) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self { rule, provider, shown, wrong, client, asked: AtomicBool::new(false) })
     }
 
     /// Whose certificate was shown, if it came that far.
     pub(super) fn shown(&self) -> Option<&Peer> {
         self.shown.get()
+    }
+
+    /// What is wrong with the certificate that was shown and taken all the same.
+    pub(super) fn wrong(&self) -> Option<&Error> {
+        self.wrong.get()
     }
 
     /// Whether a certificate was asked for.
@@ -76,6 +85,14 @@ impl ServerCertVerifier for Witness {
             Rule::Signed(authority) => {
                 authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             }
+            Rule::Met(authority) => {
+                let judged =
+                    authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+                judged.or_else(|error| {
+                    self.wrong.get_or_init(|| error);
+                    Ok(ServerCertVerified::assertion())
+                })
+            }
         }
     }
 
@@ -105,7 +122,8 @@ impl ServerCertVerifier for Witness {
 impl ResolvesClientCert for Witness {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Release);
-        self.client.clone()
+        // The certificate of the other end was judged before.
+        self.client.clone().filter(|_| self.wrong.get().is_none())
     }
 
     fn has_certs(&self) -> bool {

@@ -9,7 +9,7 @@ use ichor_core::talos::api::cluster::ClusterInfo;
 use ichor_core::talos::api::machine::ApplyConfiguration;
 use ichor_core::talos::peer::Pin;
 
-use super::look::{Subject, etcd, facts, socket};
+use super::look::{Subject, etcd, socket};
 use crate::node::{Kind, Node, NodeError, Trust};
 
 /// How a step ended that was not done.
@@ -44,7 +44,7 @@ pub(super) async fn apply(subject: &Subject, at: Contact, seen: &Facts) -> Resul
     let trust = Trust::Maintenance { pin };
     let wrong = |error: NodeError| Ended::of(&error, at, remedy);
     let node = Node::connect(&subject.name, socket(at), &trust).await.map_err(wrong)?;
-    let facts = facts(&node).await.map_err(wrong)?;
+    let facts = node.facts().await.map_err(wrong)?;
     if subject.identity.judge(&facts) != Verdict::Same {
         return Err(Ended::Later("another machine answers now".to_owned()));
     }
@@ -71,7 +71,7 @@ async fn known(subject: &Subject, at: Contact) -> Result<Node, Ended> {
         Ended::of(&error, at, "see that the secrets beside the cluster file are those of the cluster")
     };
     let node = subject.connect(at).await.map_err(wrong)?;
-    let facts = Facts { fingerprint: None, ..facts(&node).await.map_err(wrong)? };
+    let facts = Facts { fingerprint: None, ..node.facts().await.map_err(wrong)? };
     match subject.identity.judge_ours(&facts, &subject.name) {
         Verdict::Same => Ok(node),
         Verdict::Other(reason) | Verdict::Unknown(reason) => Err(Ended::Later(reason)),

@@ -8,19 +8,17 @@ use std::time::Duration;
 use ichor_core::bringup::configured::compare;
 use ichor_core::bringup::identity::Verdict;
 use ichor_core::bringup::{ConfigSeen, Contact, Etcd, Facts, Identity, Look, Ours, prefer};
-use ichor_core::cluster::value::{Mac, TalosVersion};
+use ichor_core::cluster::value::TalosVersion;
 use ichor_core::talos::api::machine::Stage as MachineStage;
-use ichor_core::talos::resource::{HostnameStatus, LinkStatus, MachineStatus, SystemInformation};
+use ichor_core::talos::resource::{Kind as _, MachineStatus};
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::node::{Credentials, Kind, Node, NodeError, Seen, Trust, probe};
+use crate::node::{Change, Credentials, Kind, Met, Node, NodeError, Trust, Watch};
+use crate::reach::GRACE;
 
 /// The port of Talos' API.
 pub(super) const PORT: u16 = 50000;
-
-/// How long others may take to answer, once the machine was found.
-const GRACE: Duration = Duration::from_millis(200);
 
 /// The node that is looked at.
 #[derive(Debug)]
@@ -83,12 +81,15 @@ pub(super) struct Eye {
     pending: HashSet<Contact>,
 }
 
-/// A connection to a machine of the cluster, and what does not change as long as it lasts.
+/// A connection to a machine of the cluster, what does not change as long as it lasts, and what it tells by itself.
 struct Line {
     at: Contact,
     node: Node,
     facts: Facts,
     same: bool,
+    /// Its status, and what tells when that is another.
+    status: MachineStatus,
+    watch: Watch,
 }
 
 impl Eye {
@@ -96,8 +97,8 @@ impl Eye {
         Self { subject, line: None, last: HashMap::new(), asked: JoinSet::new(), pending: HashSet::new() }
     }
 
-    /// Looks once: over the connection there is, else at every address. Whoever takes longer than `patience` to answer is heard
-    /// by a later look, and until then is as before.
+    /// Looks once: over the connection there is, else at every address at once. Whoever takes longer than `patience` to answer is
+    /// heard by a later look, and until then is as before: an address that nobody has is waited for once.
     pub(super) async fn look(&mut self, patience: Duration) -> (Option<Contact>, Look) {
         if let Some(line) = &mut self.line {
             match ours(&self.subject, line).await {
@@ -106,13 +107,15 @@ impl Eye {
             }
         }
         let contacts = self.subject.contacts();
-        for at in contacts.iter().copied().filter(|at| self.pending.insert(*at)) {
+        let mut new: HashSet<_> = contacts.iter().copied().filter(|at| self.pending.insert(*at)).collect();
+        for at in new.iter().copied() {
             let subject = Arc::clone(&self.subject);
             self.asked.spawn(async move { look_at(&subject, at).await });
         }
         let mut end = Instant::now() + patience;
-        while let Ok(Some(Ok((at, look, line)))) = time::timeout_at(end, self.asked.join_next()).await {
+        while let Some((at, look, line)) = self.hear(end, new.is_empty()).await {
             self.pending.remove(&at);
+            new.remove(&at);
             self.line = self.line.take().or(line);
             if matches!(&look, Look::Maintenance(facts) if self.subject.identity.judge(facts) == Verdict::Same)
             {
@@ -133,6 +136,28 @@ impl Eye {
         (Some(at), look)
     }
 
+    /// Rests until there may be something new to see: until the machine tells, or for `pause` where it would not.
+    ///
+    /// A node that runs what is wanted tells everything by itself; of control planes etcd is looked at, too.
+    pub(super) async fn rest(&mut self, pause: Duration) {
+        let Some(line) = &mut self.line else { return time::sleep(pause).await };
+        let asks = self.subject.control_plane || !line.same || line.facts.hostname.is_none();
+        let heard = if asks { time::timeout(pause, line.hear()).await } else { Ok(line.hear().await) };
+        if matches!(heard, Ok(Err(_))) {
+            self.forget();
+        }
+    }
+
+    /// The next answer: until `end`, or one that is there already.
+    async fn hear(&mut self, end: Instant, at_once: bool) -> Option<(Contact, Look, Option<Line>)> {
+        let heard = if at_once {
+            self.asked.try_join_next()
+        } else {
+            time::timeout_at(end, self.asked.join_next()).await.ok().flatten()
+        };
+        heard?.ok()
+    }
+
     /// Forgets what was seen.
     pub(super) fn forget(&mut self) {
         self.line = None;
@@ -148,19 +173,13 @@ pub(super) fn socket(at: Contact) -> SocketAddr {
 }
 
 async fn look_at(subject: &Subject, at: Contact) -> (Contact, Look, Option<Line>) {
-    let seen = probe(&subject.name, socket(at), Some(&subject.credentials)).await;
-    let look = match seen {
-        Seen::Silent => Ok(Look::Silent),
-        Seen::Other { reason, may_pass: true, .. } => Ok(Look::Unclear(reason)),
-        Seen::Other { reason, .. } => Ok(Look::Foreign(reason)),
-        Seen::Maintenance { peer } => {
-            let trust = Trust::Maintenance { pin: Some(peer.pin) };
-            match Node::connect(&subject.name, socket(at), &trust).await {
-                Ok(node) => facts(&node).await.map(Look::Maintenance),
-                Err(error) => Err(error),
-            }
-        }
-        Seen::Configured { .. } => match open(subject, at).await {
+    let met = Node::meet(&subject.name, socket(at), Some(&subject.credentials)).await;
+    let look = match met {
+        Err(error) => Err(error),
+        Ok(Met::Other { reason, may_pass: true, .. }) => Ok(Look::Unclear(reason)),
+        Ok(Met::Other { reason, .. }) => Ok(Look::Foreign(reason)),
+        Ok(Met::Maintenance(node)) => node.facts().await.map(Look::Maintenance),
+        Ok(Met::Configured(node)) => match open(subject, at, node).await {
             Ok((ours, line)) => return (at, Look::Ours(ours), Some(line)),
             Err(error) => Err(error),
         },
@@ -176,38 +195,20 @@ fn failed(error: &NodeError) -> Look {
     }
 }
 
-async fn open(subject: &Subject, at: Contact) -> Result<(Ours, Line), NodeError> {
-    let node = subject.connect(at).await?;
-    let mut facts = facts(&node).await?;
+async fn open(subject: &Subject, at: Contact, node: Node) -> Result<(Ours, Line), NodeError> {
+    let mut facts = node.facts().await?;
     // Whoever has a certificate of the cluster is known by that.
     facts.fingerprint = None;
-    let mut line = Line { at, node, facts, same: false };
+    let watch = node.watch(MachineStatus::NAMESPACE, MachineStatus::TYPE);
+    let mut line = Line { at, node, facts, same: false, status: MachineStatus::default(), watch };
+    line.hear().await?;
     Ok((ours(subject, &mut line).await?, line))
 }
 
-/// What a machine tells of itself.
-pub(super) async fn facts(node: &Node) -> Result<Facts, NodeError> {
-    let (links, system, name) = tokio::join!(
-        node.list::<LinkStatus>(),
-        node.get::<SystemInformation>(SystemInformation::ID),
-        node.get::<HostnameStatus>(HostnameStatus::ID)
-    );
-    let mut macs: Vec<Mac> = links?
-        .iter()
-        .filter(|(_, link)| link.is_port())
-        .filter_map(|(_, link)| Mac::parse(link.mac()?).ok())
-        .collect();
-    macs.sort_unstable();
-    let uuid = system?.map(|system| system.uuid).filter(|uuid| !uuid.is_empty());
-    let hostname = name?.map(|name| name.hostname).filter(|name| !name.is_empty());
-    Ok(Facts { macs, uuid, fingerprint: Some(node.peer().pin.to_string()), hostname })
-}
-
 async fn ours(subject: &Subject, line: &mut Line) -> Result<Ours, NodeError> {
-    let status = node_status(&line.node).await?;
     // A machine without a name has not read its configuration yet.
     if line.facts.hostname.is_none() {
-        line.facts = Facts { fingerprint: None, ..facts(&line.node).await? };
+        line.facts = Facts { fingerprint: None, ..line.node.facts().await? };
     }
     let config = if line.same {
         ConfigSeen::Same
@@ -219,12 +220,21 @@ async fn ours(subject: &Subject, line: &mut Line) -> Result<Ours, NodeError> {
     };
     line.same = config == ConfigSeen::Same;
     let etcd = if subject.control_plane { etcd(&line.node).await? } else { Etcd::Unknown };
-    let unmet = status.status.unmet_conditions.iter().map(ToString::to_string).collect();
-    Ok(Ours { facts: line.facts.clone(), stage: stage(&status.stage), unmet, config, etcd })
+    let unmet = line.status.status.unmet_conditions.iter().map(ToString::to_string).collect();
+    Ok(Ours { facts: line.facts.clone(), stage: stage(&line.status.stage), unmet, config, etcd })
 }
 
-async fn node_status(node: &Node) -> Result<MachineStatus, NodeError> {
-    Ok(node.get::<MachineStatus>(MachineStatus::ID).await?.unwrap_or_default())
+impl Line {
+    /// Waits until the machine tells its status, or that it has none yet. May be dropped and called again.
+    async fn hear(&mut self) -> Result<(), NodeError> {
+        match self.watch.next().await? {
+            Some(Change::Is(status)) => self.status = self.node.understand(&status)?,
+            Some(Change::Gone(_)) => self.status = MachineStatus::default(),
+            Some(Change::Caught) => {}
+            None => return Err(self.watch.over()),
+        }
+        Ok(())
+    }
 }
 
 /// Where etcd is, by its service.

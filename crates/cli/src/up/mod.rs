@@ -8,6 +8,7 @@ mod act;
 pub(crate) mod endpoint;
 mod engine;
 pub(crate) mod kubeconfig;
+pub(crate) mod leases;
 mod look;
 mod machine;
 pub(crate) mod neighbours;
@@ -15,11 +16,12 @@ pub(crate) mod place;
 mod shelf;
 mod sources;
 mod tell;
+mod view;
 mod watch;
 mod words;
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use ichor_core::talos::digest::sha256;
 use ichor_core::talos::document;
 use ichor_core::talos::secrets::{Bundle, Pair};
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -48,13 +51,13 @@ use crate::configuration::{carriers, configurations};
 use crate::machines::{Fleet, Folders};
 use crate::node::Credentials;
 use crate::project::Project;
-use crate::{report, sealed, style, table};
+use crate::{reach, report, sealed, style, table};
 
 pub(crate) use self::sources::SourceArgs;
 pub(crate) use self::tell::{State, Teller};
 
-/// How many machines are looked at at once for the first time.
-const LOOKS: usize = 64;
+/// How many machines are looked at at once for the first time: those that do not answer keep others waiting.
+const LOOKS: usize = 512;
 
 /// How long the first look waits for answers.
 const FIRST_LOOK: Duration = Duration::from_secs(15);
@@ -119,7 +122,7 @@ pub(crate) fn bring_up(
         None => true,
     };
     let cluster = project.plan.cluster.name.as_str();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = reach::runtime()?;
     let held = if order.dry_run { None } else { Some(Place::take(order.file, cluster)?) };
     let eyes = runtime.block_on(first_look(&subjects, &machines, &mut seen));
     let record = match &held {
@@ -141,14 +144,21 @@ pub(crate) fn bring_up(
         endpoint,
         kubeconfig: target,
         neighbours: order.sources.neighbours.clone(),
+        leases: order.sources.leases.clone(),
         node_timeout: order.node_timeout,
         timeout: order.timeout,
     };
     let engine = Engine::new(wanted.clone(), seen, (place, record), tools, teller);
-    let outcome = runtime.block_on(engine.run(eyes))?;
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            outcome = engine.run(eyes) => outcome.map(Some).map_err(anyhow::Error::from),
+            stopped = stopped() => stopped.map(|()| None).context("cannot hear signals"),
+        }
+    })?;
     // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
     // one that nobody closes is kept for half an hour.
     runtime.shutdown_timeout(FAREWELL);
+    let Some(outcome) = outcome else { return stop(order, out) };
     end(&wanted, &outcome, foreseen.is_empty(), order, out)
 }
 
@@ -357,6 +367,27 @@ fn tell_plan(
         out.flush()?;
     }
     Ok(())
+}
+
+/// Waits until somebody wants it to stop.
+async fn stopped() -> io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// Says that it was stopped, and how to go on.
+fn stop(order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let words = "stopped before the end: what was done is recorded, run `ichor up` again and it goes on";
+    if order.json {
+        writeln!(out, "{}", json!({"time": sealed::now(), "event": "end", "up": false, "reason": words}))?;
+    } else {
+        style::say(words);
+    }
+    Ok(ExitCode::FAILURE)
 }
 
 /// Says how it ended.

@@ -1,18 +1,14 @@
 //! What is told while a cluster comes up: events as JSON, lines, or lines below which a terminal shows who is at work.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use ichor_core::bringup::{Contact, Refusal};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::view::View;
 use crate::{sealed, style};
-
-/// The most nodes a terminal shows at once.
-const SHOWN: usize = 24;
 
 /// How a step is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -37,7 +33,7 @@ pub(crate) struct Teller {
 enum Way {
     Json,
     Lines,
-    Live { screen: MultiProgress, nodes: BTreeMap<String, ProgressBar>, sum: ProgressBar },
+    Live(View),
 }
 
 impl Teller {
@@ -46,9 +42,7 @@ impl Teller {
         let way = if json {
             Way::Json
         } else if io::stderr().is_terminal() {
-            let screen = MultiProgress::new();
-            let sum = screen.add(bar("{msg}  {elapsed}"));
-            Way::Live { screen, nodes: BTreeMap::new(), sum }
+            Way::Live(View::new())
         } else {
             Way::Lines
         };
@@ -81,9 +75,9 @@ impl Teller {
                     style::say(&format!("{}{elapsed:8.1} s{:#}  {line}", style::DIM, style::DIM));
                 }
             }
-            Way::Live { screen, .. } => {
+            Way::Live(view) => {
                 if let Some(line) = line {
-                    let _ = screen.println(format!("{}{elapsed:8.1} s{:#}  {line}", style::DIM, style::DIM));
+                    view.say(&format!("{}{elapsed:8.1} s{:#}  {line}", style::DIM, style::DIM));
                 }
             }
         }
@@ -103,12 +97,13 @@ impl Teller {
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         let who = node.unwrap_or("cluster");
         let line = match state {
-            State::Begun => format!("{who}: {step}{place}"),
-            State::Done => format!("{}{who}: {step} done{:#}{said}", style::GOOD, style::GOOD),
-            State::Again => format!("{who}: {step} not yet{said}"),
-            State::Failed => format!("{}{who}: {step} failed{:#}{said}", style::ERROR, style::ERROR),
+            State::Begun if self.is_live() => None,
+            State::Begun => Some(format!("{who}: {step}{place}")),
+            State::Done => Some(format!("{}{who}: {step} done{:#}{said}", style::GOOD, style::GOOD)),
+            State::Again => Some(format!("{who}: {step} not yet{said}")),
+            State::Failed => Some(format!("{}{who}: {step} failed{:#}{said}", style::ERROR, style::ERROR)),
         };
-        self.event("step", more, Some(line));
+        self.event("step", more, line);
     }
 
     /// That nothing more is done with a node, or the cluster.
@@ -132,48 +127,20 @@ impl Teller {
 
     /// What a node is doing now; nothing where it is done.
     pub(super) fn doing(&mut self, node: &str, what: Option<&str>) {
-        let Way::Live { screen, nodes, sum } = &mut self.way else { return };
-        match what {
-            None => {
-                if let Some(bar) = nodes.remove(node) {
-                    bar.finish_and_clear();
-                    screen.remove(&bar);
-                }
-            }
-            Some(what) => {
-                if nodes.len() >= SHOWN && !nodes.contains_key(node) {
-                    return;
-                }
-                let fresh = || {
-                    let bar = screen.insert_before(sum, bar("  {prefix}  {msg}  {elapsed}"));
-                    bar.set_prefix(node.to_owned());
-                    bar
-                };
-                nodes.entry(node.to_owned()).or_insert_with(fresh).set_message(what.to_owned());
-            }
+        if let Way::Live(view) = &mut self.way {
+            view.doing(node, what);
         }
     }
 
     /// How far all of it is.
-    pub(super) fn sum(&self, text: String) {
-        if let Way::Live { sum, .. } = &self.way {
-            sum.set_message(text);
+    pub(super) fn sum(&mut self, text: String) {
+        if let Way::Live(view) = &mut self.way {
+            view.sum(text);
         }
     }
-}
 
-impl Drop for Teller {
-    fn drop(&mut self) {
-        if let Way::Live { nodes, sum, .. } = &self.way {
-            nodes.values().for_each(ProgressBar::finish_and_clear);
-            sum.finish_and_clear();
-        }
+    /// Whether a terminal shows what nodes are doing, so that it need not be told in lines.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(&self.way, Way::Live(view) if view.shows())
     }
-}
-
-fn bar(template: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.set_style(ProgressStyle::with_template(template).expect("one of those above"));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use ichor_core::bringup::{Contact, Look};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{self, Instant};
+use tokio::time::Instant;
 
 use super::engine::Told;
 use super::look::Eye;
 
-/// The shortest and the longest pause between two looks. In between it is a tenth of the time since something changed, so that
-/// what takes long is not told much later than it happened.
+/// The shortest and the longest pause between two looks at a machine that does not tell by itself when something changes. In between
+/// it is a tenth of the time since something changed, so that what takes long is not told much later than it happened.
 const SHORTEST: Duration = Duration::from_millis(20);
+/// Where many are looked at, the shortest pause is so long for each of them.
+const FOR_EACH: Duration = Duration::from_micros(200);
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// How long one look waits for answers.
@@ -36,7 +38,13 @@ impl Bell {
 }
 
 /// Looks until nobody listens, and tells what changed.
-pub(super) async fn watch(nth: usize, mut eye: Eye, bell: Arc<Bell>, tell: mpsc::UnboundedSender<Told>) {
+pub(super) async fn watch(
+    (nth, of): (usize, u32),
+    mut eye: Eye,
+    bell: Arc<Bell>,
+    tell: mpsc::UnboundedSender<Told>,
+) {
+    let shortest = SHORTEST.max(FOR_EACH * of).min(LONGEST);
     let mut last: Option<(u64, Option<Contact>, Look)> = None;
     let mut changed = Instant::now();
     loop {
@@ -53,9 +61,9 @@ pub(super) async fn watch(nth: usize, mut eye: Eye, bell: Arc<Bell>, tell: mpsc:
                 return;
             }
         }
-        let pause = (changed.elapsed() / 10).clamp(SHORTEST, LONGEST);
+        let pause = (changed.elapsed() / 10).clamp(shortest, LONGEST);
         tokio::select! {
-            () = time::sleep(pause) => {}
+            () = eye.rest(pause) => {}
             () = bell.notify.notified() => {}
             () = tell.closed() => return,
         }

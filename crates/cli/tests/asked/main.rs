@@ -6,9 +6,18 @@ mod common;
 #[allow(dead_code, reason = "each test uses its part")]
 mod simulated;
 
-use common::{Run, folder, ichor};
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Run, command, folder, ichor};
 use serde_json::Value;
 use simulated::Simulated;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 fn asked(nodes: &Simulated, words: &str) -> Run {
     ichor(&nodes.folder(), words)
@@ -124,4 +133,145 @@ fn a_stream_that_is_reset_a_slow_node_and_another_cluster_are_told_as_such() {
     assert_eq!(find(&report["nodes"], "name", "cp2")["answer"], "maintenance");
     assert_eq!(find(&report["nodes"], "name", "cp3")["answer"], "other");
     assert!(problems(&report, "cp3").contains("not one of this cluster"), "{report}");
+}
+
+/// Makes an address take no connection and refuse none, as one that nobody has, for as long as the sockets are held.
+fn dead(address: Ipv4Addr) -> Vec<Socket> {
+    let address = SockAddr::from(SocketAddr::from((address, 50000)));
+    let socket = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let listener = socket();
+    listener.bind(&address).unwrap();
+    listener.listen(0).unwrap();
+    let mut held = vec![listener];
+    // One caller is kept until somebody takes it; for others there is no room.
+    for _ in 0..3 {
+        let caller = socket();
+        caller.set_nonblocking(true).unwrap();
+        let _ = caller.connect(&address);
+        held.push(caller);
+    }
+    held
+}
+
+#[test]
+fn an_address_that_nobody_has_is_not_waited_for_once_the_node_was_found() {
+    let nodes = waiting(3);
+    let mut file = nodes.file();
+    let id: u8 = file.split("dhcp: 127.").nth(1).unwrap().split('.').next().unwrap().parse().unwrap();
+    let mut held = Vec::new();
+    for nth in 11..14 {
+        let at = Ipv4Addr::new(127, id, 200, nth);
+        let known = format!("dhcp: 127.{id}.128.{nth}");
+        file = file.replace(&known, &format!("{known}, external: {at}"));
+        held.extend(dead(at));
+    }
+    nodes.write(&file);
+    let timed = |words: &str| {
+        let start = Instant::now();
+        (asked(&nodes, words), start.elapsed())
+    };
+
+    let (waits, early) = timed("status --json");
+    nodes.up_well("");
+    let (runs, late) = timed("status --json");
+
+    assert_eq!((waits.code, runs.code), (1, 0), "{}{}", waits.all(), runs.all());
+    assert_eq!(find(&waits.json()["nodes"], "name", "cp1")["answer"], "maintenance");
+    // One address that does not answer takes five seconds.
+    assert!(early < Duration::from_secs(4) && late < Duration::from_secs(4), "{early:?} {late:?}");
+    drop(held);
+}
+
+/// `ichor logs -f` until it is dropped, with the lines it says.
+struct Following {
+    logs: Child,
+    out: mpsc::Receiver<String>,
+    said: mpsc::Receiver<String>,
+}
+
+impl Following {
+    fn start(nodes: &Simulated, words: &str) -> Self {
+        let mut logs = command(&nodes.folder(), &format!("logs {words} -f"));
+        let mut logs = logs.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, said) = (lines(logs.stdout.take().unwrap()), lines(logs.stderr.take().unwrap()));
+        Self { logs, out, said }
+    }
+
+    /// Waits for a line that has these words, on stderr.
+    fn says(&self, words: &str) {
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut heard = Vec::new();
+        while heard.last().is_none_or(|line: &String| !line.contains(words)) {
+            let left = end.saturating_duration_since(Instant::now());
+            heard.push(self.said.recv_timeout(left).unwrap_or_else(|_| panic!("no `{words}`: {heard:?}")));
+        }
+    }
+
+    /// What is written until nothing is for a while; at least one line.
+    fn writes(&self) -> Vec<String> {
+        let mut all = vec![self.out.recv_timeout(Duration::from_secs(60)).unwrap()];
+        while let Ok(line) = self.out.recv_timeout(Duration::from_millis(700)) {
+            all.push(line);
+        }
+        all
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.logs.kill();
+        let _ = self.logs.wait();
+    }
+}
+
+fn lines(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (tell, hear) = mpsc::channel();
+    thread::spawn(move || {
+        BufReader::new(from).lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+    });
+    hear
+}
+
+#[test]
+fn a_log_that_is_followed_goes_on_after_a_broken_connection_and_a_reboot() {
+    let nodes = Simulated::start(1, "");
+    nodes.up_well("");
+    let kernel = Following::start(&nodes, "cp1 --dmesg");
+    let service = Following::start(&nodes, "cp1 machined");
+    let first = kernel.writes();
+    assert_eq!(service.writes(), ["machined is running (simulated)"]);
+
+    // Each of the two is cut once.
+    nodes.fault("cp1:reset-mid-stream:2");
+    for one in [&kernel, &service] {
+        one.says("lost cp1: the connection broke");
+        one.says("found cp1 again at 127.");
+    }
+    asked(&nodes, "lab nodes power cp1 off -o .");
+    kernel.says("lost cp1: ");
+    asked(&nodes, "lab nodes power cp1 on -o .");
+    kernel.says("found cp1 again at 127.");
+    service.says("found cp1 again at 127.");
+
+    let (later, again) = (kernel.writes(), service.writes());
+    // What was shown before the connection broke did not come again; after another boot the same words are new.
+    assert_eq!(again[0], "machined is running (simulated)");
+    let all: Vec<_> = first.iter().chain(&later).collect();
+    assert!(!later.is_empty() && all.iter().collect::<BTreeSet<_>>().len() == all.len(), "{all:#?}");
+}
+
+#[test]
+fn ctrl_c_ends_a_log_that_is_followed() {
+    let nodes = Simulated::start(1, "");
+    nodes.up_well("");
+    let mut log = Following::start(&nodes, "cp1 machined");
+    log.writes();
+
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(log.logs.id().cast_signed()),
+        nix::sys::signal::Signal::SIGINT,
+    )
+    .unwrap();
+
+    assert!(!log.logs.wait().unwrap().success());
 }

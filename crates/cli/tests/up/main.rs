@@ -7,6 +7,8 @@ mod lab;
 mod simulated;
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use common::{GOOD, folder, ichor};
 use simulated::{Simulated, events, is_private, steps};
@@ -180,14 +182,58 @@ fn a_machine_of_another_cluster_is_refused_and_never_reset() {
 }
 
 #[test]
-fn a_configuration_that_is_refused_is_told_in_the_nodes_words() {
-    let nodes = Simulated::start(2, "--fault worker1:refuse-config:no-such-disk");
+fn a_configuration_that_is_refused_is_told_in_the_nodes_words_and_the_others_come_up() {
+    let nodes = Simulated::start(4, "--fault worker1:refuse-config:no-such-disk");
 
     let run = nodes.up("");
 
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(run.stderr.contains("no-such-disk"), "{}", run.all());
     assert_eq!(nodes.asked("/ApplyConfiguration").iter().filter(|(node, _)| node == "worker1").count(), 1);
+    let stages: Vec<_> =
+        nodes.status()["nodes"].as_array().unwrap().iter().map(|node| node["stage"].clone()).collect();
+    assert_eq!(stages, ["running", "running", "running", "maintenance"]);
+
+    nodes.heal("worker1");
+    let told = nodes.up_well("");
+
+    assert!(steps(&told).contains(&("worker1", "apply")));
+    nodes.assert_up();
+}
+
+#[test]
+fn a_cluster_without_a_quorum_is_told_and_comes_up_when_it_has_one() {
+    let nodes = Simulated::start(3, "--fault cp1:lose-quorum");
+
+    let never = nodes.up("--node-timeout 3s");
+
+    assert_eq!(never.code, 1, "{}", never.all());
+    assert!(never.stderr.contains("error: ") && never.stderr.contains("hint: "), "{}", never.all());
+    assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
+    assert!(!nodes.folder().join("kubeconfig").exists(), "there is no API it could lead to");
+
+    nodes.heal("cp1");
+    nodes.up_well("");
+
+    nodes.assert_up();
+}
+
+#[test]
+fn a_cluster_that_lost_its_quorum_is_not_bootstrapped_again() {
+    let nodes = Simulated::start(3, "");
+    nodes.up_well("");
+    nodes.fault("cp2:lose-quorum");
+
+    let lost = nodes.up("--node-timeout 3s");
+
+    assert_eq!(lost.code, 1, "{}", lost.all());
+    assert_eq!(nodes.asked("/Bootstrap").len(), 1);
+    assert!(nodes.asked("/Reset").is_empty());
+
+    nodes.heal("cp2");
+    nodes.up_well("");
+
+    nodes.assert_up();
 }
 
 #[test]
@@ -251,6 +297,51 @@ fn a_machine_elsewhere_is_found_by_its_address() {
     assert!(given.stdout.contains(&format!("{dhcp} (dhcp, as given)")), "{}", given.all());
     assert!(steps(&told).contains(&("cp1", "apply")));
     nodes.assert_up();
+}
+
+#[test]
+fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
+    let nodes = Simulated::start(2, "");
+    let (file, mut leases) = (nodes.file(), Vec::new());
+    let mut without = file.clone();
+    for line in file.lines().filter(|line| line.contains("dhcp: ")) {
+        let dhcp = line.split("dhcp: ").nth(1).unwrap().split('}').next().unwrap();
+        let mac = line.split("macs: [\"").nth(1).unwrap().split('"').next().unwrap();
+        without = without.replace(&format!(", address: {{dhcp: {dhcp}}}"), "");
+        leases.push(format!("4102444800 {mac} {dhcp} * 01:{mac}\n"));
+    }
+    nodes.write(&without);
+    let path = nodes.folder().join("dnsmasq.leases");
+    let old = leases[1].replace("4102444800", "1700000000");
+    fs::write(&path, format!("{}{old}not a lease\n", leases[0])).unwrap();
+
+    let planned = nodes.up("--dry-run --leases dnsmasq.leases");
+    let found = ichor(&nodes.folder(), "discover --json --leases dnsmasq.leases");
+    let mut up = nodes.command("--json --leases dnsmasq.leases");
+    let up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Whoever boots later gets its lease later.
+    std::thread::sleep(Duration::from_millis(500));
+    fs::write(&path, leases.concat()).unwrap();
+    let done = up.wait_with_output().unwrap();
+
+    assert!(planned.stdout.contains("(dhcp, by its lease)"), "{}", planned.all());
+    assert!(planned.stdout.contains("wait until its machine answers"), "{}", planned.all());
+    assert!(planned.stderr.contains("dnsmasq.leases: line 3: "), "{}", planned.all());
+    assert_eq!(found.json().as_array().unwrap().len(), 1, "{}", found.all());
+    let told = events(&String::from_utf8(done.stdout).unwrap());
+    let later = told.iter().find(|event| event["event"] == "found").unwrap();
+    assert_eq!((&later["node"], &later["source"]), (&"worker1".into(), &"leases".into()), "{later}");
+    nodes.assert_up();
+}
+
+#[test]
+fn a_file_that_has_no_leases_is_refused_by_its_name() {
+    let nodes = Simulated::start(1, "");
+
+    let run = nodes.up("--leases ichor.yaml");
+
+    assert_eq!(run.code, 2, "{}", run.all());
+    assert!(run.stderr.contains("ichor.yaml") && run.stderr.contains("no file of leases"), "{}", run.all());
 }
 
 #[test]

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::lab::nodes::control::{self, Wish};
 use crate::lab::nodes::{self, Claim, NodesError, Site};
 use crate::project::{self, Project};
-use crate::{disk, sealed, style, table};
+use crate::{disk, reach, sealed, style, table};
 
 /// The release that is simulated where nobody says.
 const TALOS: &str = "v1.13.9";
@@ -243,7 +243,7 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let claim = if args.claimed { None } else { claimed(claim, &project)? };
     let fleet = fleet(args, &project)?;
     let count = fleet.machines.len();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = reach::runtime()?;
     let ready = || {
         style::say(&format!(
             "{count} simulated nodes, until Ctrl-C; every call is in {}",

@@ -123,12 +123,12 @@ async fn who_is_at_an_address_is_found_by_a_greeting() {
     let Trust::Mutual(credentials) = trust(&ours) else { unreachable!() };
     let look = async |tls| {
         let server = Server::start(tls, Say::Nothing).await;
-        probe("cp1", server.address, Some(&credentials)).await
+        Node::meet("cp1", server.address, Some(&credentials)).await.unwrap()
     };
 
-    assert!(matches!(look(maintenance()).await, Seen::Maintenance { .. }));
-    assert!(matches!(look(mutual(&ours, HERE)).await, Seen::Configured { .. }));
-    let Seen::Other { peer, .. } = look(mutual(&theirs, HERE)).await else {
+    assert!(matches!(look(maintenance()).await, Met::Maintenance(_)));
+    assert!(matches!(look(mutual(&ours, HERE)).await, Met::Configured(_)));
+    let Met::Other { peer, .. } = look(mutual(&theirs, HERE)).await else {
         panic!("it is of another cluster")
     };
     assert_eq!(peer.names, ["cp1", "127.0.0.1"]);
@@ -149,7 +149,7 @@ async fn nobody_and_somebody_else_are_told_apart() {
     assert!(error.to_string().contains("what listens there is not Talos"), "{error}");
     talker.await.unwrap();
 
-    assert!(matches!(probe("cp1", address, None).await, Seen::Silent), "nobody is there");
+    assert!(Node::meet("cp1", address, None).await.is_err(), "nobody is there");
     let error = Node::connect("cp1", address, &anyone()).await.err().unwrap();
     assert!(error.to_string().contains("nothing listens there"), "{error}");
 }

@@ -19,6 +19,7 @@ use tokio::time::{self, Instant};
 
 use super::act::Ended;
 use super::endpoint::Endpoint;
+use super::leases;
 use super::look::{Eye, Subject};
 use super::machine::{self, Machine};
 use super::neighbours;
@@ -31,6 +32,8 @@ use tries::Tries;
 
 /// How often providers of machines and the neighbour table are asked.
 const ASK: Duration = Duration::from_secs(2);
+/// How long others may take to be heard together with whoever was heard: deciding is about all nodes.
+const BREATH: Duration = Duration::from_millis(2);
 /// How often the time is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -57,6 +60,7 @@ pub(super) struct Tools {
     pub endpoint: Option<Endpoint>,
     pub kubeconfig: Option<PathBuf>,
     pub neighbours: Vec<IpNet>,
+    pub leases: Vec<PathBuf>,
     /// How long a node, or a step of the cluster, may stand still.
     pub node_timeout: Duration,
     /// How long all of it may take.
@@ -126,13 +130,18 @@ impl Engine {
 
     /// Brings everything up that can be; `eyes` have looked once.
     pub(super) async fn run(mut self, eyes: Vec<Eye>) -> Result<Outcome, PlaceError> {
+        let count = u32::try_from(eyes.len()).unwrap_or(u32::MAX);
         for (nth, eye) in eyes.into_iter().enumerate() {
-            tokio::spawn(watch(nth, eye, Arc::clone(&self.bells[nth]), self.tell.clone()));
+            tokio::spawn(watch((nth, count), eye, Arc::clone(&self.bells[nth]), self.tell.clone()));
         }
         self.ask_providers();
         if !self.tools.neighbours.is_empty() {
             let (prefixes, subjects) = (self.tools.neighbours.clone(), self.tools.subjects.clone());
             tokio::spawn(neighbours::search(prefixes, subjects, self.tell.clone()));
+        }
+        if !self.tools.leases.is_empty() {
+            let (files, subjects) = (self.tools.leases.clone(), self.tools.subjects.clone());
+            tokio::spawn(leases::search(files, subjects, self.tell.clone()));
         }
         let end = Instant::now() + self.tools.timeout;
         loop {
@@ -147,6 +156,7 @@ impl Engine {
             self.out_of_time(&decision);
             if let Ok(Some(told)) = time::timeout(TICK, self.hear.recv()).await {
                 self.take(told)?;
+                time::sleep(BREATH).await;
                 while let Ok(told) = self.hear.try_recv() {
                     self.take(told)?;
                 }
@@ -212,7 +222,10 @@ impl Engine {
                 "doing": doing,
             });
             let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
-            let line = (word != "silent").then(|| format!("{name}: {word}{place}"));
+            // Where rows show what nodes do, only what is wrong is worth a line.
+            let wrong = matches!(look, Look::Foreign(_) | Look::Unclear(_));
+            let told = word != "silent" && (wrong || !self.teller.is_live());
+            let line = told.then(|| format!("{name}: {word}{place}"));
             self.teller.event("look", more, line);
         }
         (seen.at, seen.look) = (at, Some(look));
@@ -248,9 +261,9 @@ impl Engine {
             _ => None,
         });
         let steps: Vec<(usize, NodeStep)> = steps.collect();
-        let before = self.record.clone();
+        let mut news = false;
         for (nth, step) in &steps {
-            self.intend(*nth, *step);
+            news |= self.intend(*nth, *step);
         }
         let cluster = match &decision.cluster {
             Next::Do(step) => Some(*step),
@@ -258,10 +271,11 @@ impl Engine {
         };
         if let Some(ClusterStep::Bootstrap(nth)) = cluster {
             let node = self.wanted.nodes[nth].name.clone();
+            news |= self.record.bootstrap.is_none();
             self.record.bootstrap.get_or_insert(Begun { node, begun: sealed::now(), done: None });
         }
         // What must not be done twice is on the disk before it is done.
-        if before != self.record {
+        if news {
             self.place.write(&self.record)?;
         }
         for (nth, step) in steps {
@@ -292,7 +306,8 @@ impl Engine {
                     progress.begun.get_or_insert_with(Instant::now);
                 }
                 Next::Wait(wait) => {
-                    self.teller.doing(&name, (!wait.on_others).then_some(wait.reason.as_str()));
+                    let doing = (!wait.on_others).then(|| format!("waits for {}", wait.reason));
+                    self.teller.doing(&name, doing.as_deref());
                     self.teller.event("wait", json!({"node": name, "for": wait.reason}), None);
                 }
                 Next::Done => {

@@ -15,8 +15,8 @@ use crate::up::tell::State;
 use crate::up::words::word;
 
 impl Engine {
-    /// Writes down what is about to be done.
-    pub(super) fn intend(&mut self, nth: usize, step: NodeStep) {
+    /// Writes down what is about to be done; false where that need not be.
+    pub(super) fn intend(&mut self, nth: usize, step: NodeStep) -> bool {
         let node = &self.wanted.nodes[nth];
         match (step, &self.seen.nodes[nth].look) {
             (NodeStep::Apply, Some(Look::Maintenance(facts))) => {
@@ -25,8 +25,9 @@ impl Engine {
                 self.record.nodes.entry(node.name.clone()).or_default().applied = Some(applied);
             }
             (NodeStep::Attach, _) => self.record.nodes.entry(node.name.clone()).or_default().media = true,
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     /// Begins a step of a node.

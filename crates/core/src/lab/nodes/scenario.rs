@@ -67,7 +67,7 @@ impl Scenario {
              version: 1\n\n\
              cluster: {{name: {name}, id: {id}, talos: {talos}, pods: [172.16.0.0/12]}}\n\n\
              network:\n  \
-               node: {{v4: 127.{id}.0.0/17}}      # the addresses in the configurations\n  \
+               node: {{v4: 127.{id}.0.0/17, v6: null}}      # the addresses in the configurations\n  \
                api: {{vip: 127.{id}.127.1}}\n\n\
              boot: {{from: apply}}\n\n\
              defaults: {{install: {{disk: /dev/sda}}}}\n\n\
