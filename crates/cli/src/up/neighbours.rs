@@ -1,6 +1,5 @@
 //! Who is on this machine's links: its neighbour table, by netlink.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -42,9 +41,9 @@ pub(super) async fn search(
             in_prefixes(&asked)
         });
         let found = found.await.ok().and_then(Result::ok).unwrap_or_default();
-        let by_mac: BTreeMap<Mac, IpAddr> = found.into_iter().collect();
+        // The table may still have an address that the machine had before.
         for (nth, subject) in subjects.iter().enumerate() {
-            if let Some(address) = subject.identity.macs.iter().find_map(|mac| by_mac.get(mac)) {
+            for (_, address) in found.iter().filter(|(mac, _)| subject.identity.macs.contains(mac)) {
                 let contact = Contact { address: *address, stage: Stage::Dhcp, source: Source::Neighbours };
                 let _ = tell.send(Told::Found(nth, contact));
             }

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod lab;
+mod live;
 #[allow(dead_code, reason = "each test uses its part")]
 mod simulated;
 

@@ -55,6 +55,17 @@ pub struct NodeSeen {
     pub failed: Option<Refusal>,
 }
 
+impl NodeSeen {
+    /// Notices that a machine came back that was given its configuration when it showed the certificate `given`.
+    ///
+    /// Silence says nothing: a machine that is busy answers late. Each boot in maintenance mode makes a certificate of its own.
+    pub fn came_back(&mut self, look: &Look, given: Option<&str>) {
+        if let Look::Maintenance(facts) = look {
+            self.left = self.applied > 0 && facts.fingerprint.as_deref() != given;
+        }
+    }
+}
+
 /// What answers at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -150,5 +161,26 @@ pub fn prefer(name: &str, identity: &Identity, looks: &[(Contact, Look)]) -> Opt
     match taken {
         Some(taken) if rank(&best.1) == 2 => Some(taken.clone()),
         _ => Some(best.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_answers_late_has_not_come_back() {
+        let shows = |print: &str| {
+            Look::Maintenance(Facts { fingerprint: Some(print.to_owned()), ..Facts::default() })
+        };
+        let mut seen = NodeSeen { applied: 1, ..NodeSeen::default() };
+
+        seen.came_back(&Look::Silent, Some("a"));
+        seen.came_back(&shows("a"), Some("a"));
+        let late = seen.left;
+        seen.came_back(&Look::Silent, Some("a"));
+        seen.came_back(&shows("b"), Some("a"));
+
+        assert!(!late && seen.left);
     }
 }

@@ -203,11 +203,7 @@ impl Engine {
         let name = &self.wanted.nodes[nth].name;
         let seen = &mut self.seen.nodes[nth];
         let applied = self.record.nodes.get(name).and_then(|node| node.applied.as_ref());
-        let same_boot = match (&look, applied) {
-            (Look::Maintenance(facts), Some(applied)) => applied.machine.fingerprint == facts.fingerprint,
-            _ => false,
-        };
-        seen.left |= seen.applied > 0 && !same_boot;
+        seen.came_back(&look, applied.and_then(|applied| applied.machine.fingerprint.as_deref()));
         let (word, doing) = words(&look);
         let before = seen.look.as_ref().map(|look| words(look).0);
         if let Some(still) = &mut self.progress[nth].still {
