@@ -85,11 +85,14 @@ impl View {
                 None if self.rows.len() < room => {
                     let row = bar("  {prefix}  {wide_msg} {elapsed:>6}").with_elapsed(since.elapsed());
                     let row = self.screen.insert_before(sum, row);
-                    row.set_prefix(format!("{node:width$}", width = self.width));
                     self.rows.entry(node.clone()).or_insert(row)
                 }
                 None => continue,
             };
+            let name = format!("{node:width$}", width = self.width);
+            if row.prefix() != name {
+                row.set_prefix(name);
+            }
             if row.message() != *what {
                 row.set_message(what.clone());
             }
