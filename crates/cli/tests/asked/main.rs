@@ -199,7 +199,7 @@ impl Following {
 
     /// Waits for a line that has these words, on stderr.
     fn says(&self, words: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         let mut heard = Vec::new();
         while heard.last().is_none_or(|line: &String| !line.contains(words)) {
             let left = end.saturating_duration_since(Instant::now());
@@ -209,7 +209,7 @@ impl Following {
 
     /// What is written until nothing is for a while; at least one line.
     fn writes(&self) -> Vec<String> {
-        let mut all = vec![self.out.recv_timeout(Duration::from_secs(60)).unwrap()];
+        let mut all = vec![self.out.recv_timeout(Duration::from_mins(1)).unwrap()];
         while let Ok(line) = self.out.recv_timeout(Duration::from_millis(700)) {
             all.push(line);
         }

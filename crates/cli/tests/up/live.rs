@@ -71,7 +71,7 @@ impl Live {
 
     /// Waits until a line from a place on has these words.
     fn shows(&self, from: usize, words: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         while !self.lines(from).iter().any(|line| line.contains(words)) {
             assert!(Instant::now() < end, "no `{words}`: {:#?}", self.lines(from));
             thread::sleep(Duration::from_millis(50));

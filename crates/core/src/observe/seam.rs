@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_more_is_remembered_than_is_asked_for_again() {
-        let text: String = (0..REMEMBERED + 10).map(|nth| format!("{nth}\n")).collect();
+        let text = (0..REMEMBERED + 10).map(|nth| format!("{nth}\n")).collect::<Vec<_>>().concat();
         let seam = shown(&text);
 
         assert_eq!(seam.lines.len(), REMEMBERED);

@@ -109,11 +109,8 @@ fn age(lease: &Lease) -> u64 {
 fn of_duid(text: &str) -> Option<Mac> {
     let bytes = text.split([':', '-']).map(|octet| u8::from_str_radix(octet, 16).ok());
     let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
-    let mac = match bytes.as_slice() {
-        // With a time, and without.
-        [0, 1, 0, 1, _, _, _, _, mac @ ..] | [0, 3, 0, 1, mac @ ..] => mac,
-        _ => return None,
-    };
+    // With a time, and without.
+    let ([0, 1, 0, 1, _, _, _, _, mac @ ..] | [0, 3, 0, 1, mac @ ..]) = bytes.as_slice() else { return None };
     mac.try_into().ok().map(Mac)
 }
 
