@@ -56,7 +56,7 @@ impl Place {
                 let unpacked = archive(path)?.layout();
                 Box::new(unpacked.with_context(|| format!("cannot use {}", path.display()))?)
             }
-            Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)?),
+            Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)),
         })
     }
 

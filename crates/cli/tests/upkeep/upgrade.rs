@@ -180,7 +180,7 @@ fn another_image_of_the_same_release_is_brought_by_the_same_walk() {
 fn another_image_that_does_not_come_up_stops_the_walk() {
     let nodes = cluster(4, "--talos v1.13.9");
     nodes.write(&nodes.file().replace("defaults: {", "defaults: {extensions: [siderolabs/iscsi-tools], "));
-    fault(&nodes, "worker1:fall-back");
+    nodes.fault("worker1:fall-back");
 
     let stopped = run(&nodes, "upgrade --yes --only worker1");
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let mut source = place.open(false)?;
     let shipment = Shipment::of(&mut *source).with_context(|| format!("cannot read {}", args.image))?;
-    let mut registry = Registry::new(reference.clone(), args.insecure)?;
+    let mut registry = Registry::new(reference.clone(), args.insecure);
     let pushed = {
         let _progress = Progress::start("sending the image");
         registry.push(&shipment, &mut *source).with_context(|| format!("cannot push to {reference}"))?

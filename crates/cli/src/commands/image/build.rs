@@ -495,7 +495,7 @@ fn push(args: &Args, reference: &str, made: &mut [Made]) -> anyhow::Result<Optio
     let Some(layout) = made.iter_mut().find_map(|made| made.layout.as_mut()) else { return Ok(None) };
     let reference = Reference::parse(reference)?;
     let shipment = Shipment::of(layout)?;
-    let mut registry = Registry::new(reference.clone(), args.insecure)?;
+    let mut registry = Registry::new(reference.clone(), args.insecure);
     let _progress = Progress::start("sending the installer");
     let pushed = registry.push(&shipment, layout).with_context(|| format!("cannot push to {reference}"))?;
     Ok(Some(format!("{}/{}@{}", reference.host, reference.repository, pushed.digest)))
