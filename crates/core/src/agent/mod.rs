@@ -8,6 +8,7 @@
 
 pub mod advertisement;
 pub mod bird;
+pub mod detection;
 pub mod duty;
 pub mod environment;
 pub mod frr;

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
 use ichor_core::agent::Session;
+use ichor_core::agent::detection::detection;
 use ichor_core::agent::frr::{self, Route, Run, Strange, Unrunnable};
 use ichor_core::reload::Daemon;
 use ichor_core::render::routing::Service;
@@ -42,6 +43,9 @@ use watch::{Silence, Watch};
 const START: Duration = Duration::from_secs(15);
 /// The time a daemon has to end. Talos gives the whole agent 10 s.
 const END: Duration = Duration::from_secs(2);
+/// What is added to the time in which neighbours find by BFD that the node is silent, and the longest that is waited for it.
+const MARGIN: Duration = Duration::from_millis(200);
+const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 
 /// The time after which a daemon that could not be told its configuration is told again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -286,6 +290,7 @@ impl Suite {
     /// Ends every daemon.
     pub async fn stop(mut self, why: Stop) {
         self.members.iter_mut().for_each(|member| member.watch = None);
+        let is_watched = why == Stop::Planned && self.member(Daemon::Bfdd).is_some();
         match why {
             // zebra before bgpd, which would else take its routes back. bgpd says no good-bye, so neighbours wait for it. bfdd after
             // both: FRR drops the routes of a session that stands when BFD goes down, be it as AdminDown (RFC 5882, section 4.1,
@@ -305,6 +310,11 @@ impl Suite {
         }
         join_all(self.members.iter_mut().map(Member::stop)).await;
         self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
+        if is_watched {
+            // Whoever takes the place of this agent opens sessions in less time than neighbours need to find bfdd silent. They would
+            // then find a session that stands without BFD, close it, and drop its routes.
+            sleep((detection(&self.intent.configuration) + MARGIN).min(LONGEST_SILENCE)).await;
+        }
     }
 
     /// What BGP's sessions are like.
