@@ -25,7 +25,7 @@ use ichor_core::agent::frr::{self, Route, Run, Strange, Unrunnable};
 use ichor_core::reload::Daemon;
 use ichor_core::render::routing::Service;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub use check::{CheckError, check};
 pub use load::NotTaken;
@@ -129,6 +129,8 @@ struct Member {
     run: Run,
     kept: Kept,
     watch: Option<Watch>,
+    /// When it has to answer, until it does.
+    due: Option<Instant>,
     /// Whether it was told its configuration.
     told: bool,
     /// What was wrong, until it is put right.
@@ -143,18 +145,19 @@ impl Member {
         // bfdd would tell neighbours that the path is down, and they would forget the node's routes before bgpd has closed its sessions.
         let told_to_end = if run.daemon == Daemon::Bfdd { ToldToEnd::Deaf } else { ToldToEnd::Heeds };
         let program = Program { name: run.daemon.to_string(), path, arguments, told_to_end };
-        Self { run, kept: Kept::new(program), watch: None, told: false, why: None }
+        Self { run, kept: Kept::new(program), watch: None, due: None, told: false, why: None }
     }
 
     fn start(&mut self, place: &Place) -> Result<(), StartError> {
         if self.kept.pid().is_none() {
             place.clear(self.run.daemon);
+            self.due = None;
             self.told = false;
         }
         self.kept.start()
     }
 
-    /// Waits until the daemon answers, and the others can find it.
+    /// Waits until the daemon answers, and the others can find it. Its time goes on while nobody waits.
     async fn ready(&mut self, place: &Place) -> Result<(), FrrError> {
         let daemon = self.run.daemon;
         let (socket, doors) = (place.socket(daemon), place.doors(daemon));
@@ -167,9 +170,13 @@ impl Member {
                 sleep(Duration::from_millis(5)).await;
             }
         };
+        let due = *self.due.get_or_insert_with(|| Instant::now() + START);
         let status = tokio::select! {
-            done = timeout(START, answers) => match done {
-                Ok(()) => return Ok(()),
+            done = timeout_at(due, answers) => match done {
+                Ok(()) => {
+                    self.due = None;
+                    return Ok(());
+                }
                 Err(_) => {
                     self.kept.kill();
                     return Err(FrrError::NeverReady { daemon });
