@@ -111,6 +111,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         bail!("no node of {} routes: there is no fabric to bring up", args.file.display());
     }
     let root = args.root.as_deref().map(fs::canonicalize).transpose().context("--root")?;
+    // This machine's own file system is what there is without another.
+    let root = root.filter(|root| root != Path::new("/"));
     let image = image(args, &project, &subject)?;
     here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
     let here = here::look(root.as_deref());

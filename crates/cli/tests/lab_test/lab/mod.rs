@@ -1,5 +1,5 @@
-//! A lab that runs, tested, made different on purpose, and interrupted. All daemons are Debian 13's, as `scripts/lab-root`
-//! unpacked them.
+//! A lab that runs, tested, made different on purpose, and interrupted. Daemons are Debian 13's, as `scripts/lab-root` unpacked
+//! them, where no other are named.
 
 mod backend;
 
@@ -26,6 +26,12 @@ impl Lab {
     /// A lab with the daemons of Debian 13.
     fn up(test: &str, cluster: &str) -> Self {
         Self::up_with(test, cluster, |_| made("trixie"), |lab, root| ichor(lab.desk.path(), &lab.words(root)))
+    }
+
+    /// A lab with the daemons of this machine.
+    fn up_with_own(test: &str, cluster: &str) -> Self {
+        let own = |_: &Path| PathBuf::from("/");
+        Self::up_with(test, cluster, own, |lab, root| ichor(lab.desk.path(), &lab.words(root)))
     }
 
     /// The same with GoBGP 4, on a file system that lasts as long as the lab.
