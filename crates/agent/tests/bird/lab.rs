@@ -23,15 +23,18 @@ const RELEASES: [Release; 2] = [
     ("2.17", |scene| scene.of_trixie("/usr/sbin/bird")),
 ];
 
-fn service(release: &str, more: &str) -> Service {
-    let text = format!(
+fn text(release: &str, more: &str) -> String {
+    format!(
         "cluster: {{name: lab, id: 12, talos: v1.13.9}}\n\
          network: {{node: null, loopback: {{v4: 10.12.10.0/24, v6: \"fd00:12::/64\"}}}}\n\
          routing:\n  backend: bird\n  version: {release}\n  router_id: loopback\n  \
          graceful_restart: {{time: 15}}\n  neighbors: [{{link: eth0, bfd: true}}, {{link: eth1, bfd: false}}]\n{more}\
          nodes: [{{name: n1, index: 1}}]\n"
-    );
-    service_of(&text).unwrap()
+    )
+}
+
+fn service(release: &str, more: &str) -> Service {
+    service_of(&text(release, more)).unwrap()
 }
 
 fn scene() -> Scene {
@@ -143,6 +146,34 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
             until("no route", async || scene.rib(1, "ipv4"), |rib| rib.is_empty()).await;
             assert!(start.elapsed() < Duration::from_secs(3), "{release}: {:?}", start.elapsed());
             assert_eq!(kernel(&scene), "", "{release}");
+        });
+    }
+}
+
+/// FRR offers long-lived graceful restart, which BIRD by itself takes for a promise to come back: it kept the routes for two minutes.
+#[test]
+fn a_leaf_that_falls_silent_is_forgotten_when_its_hold_time_is_over() {
+    for (release, place) in RELEASES {
+        let scene = scene();
+        let place = place(&scene);
+        scene.on_node(async || {
+            for restarts in ["graceful_restart: {time: 15}", "graceful_restart: false"] {
+                let text = text(release, "").replace("graceful_restart: {time: 15}", restarts);
+                let text = text.replace("bfd: false", "bfd: false, timers: [1, 3]");
+                let bird = routed(&scene, &place, &service_of(&text).unwrap()).await;
+                let start = Instant::now();
+
+                scene.leafs[1].ask("kill -STOP $(pidof bgpd)");
+
+                until("one way", async || kernel(&scene), |kernel| !kernel.contains("dev eth1")).await;
+                assert!(
+                    start.elapsed() < Duration::from_secs(6),
+                    "{release}, {restarts}: {:?}",
+                    start.elapsed()
+                );
+                bird.stop(Stop::Leaving).await;
+                scene.leafs[1].ask("kill -CONT $(pidof bgpd)");
+            }
         });
     }
 }

@@ -104,11 +104,15 @@ pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: 
 
 /// BFD and timers. Without a hold time there are no keepalives to time. After an error BIRD by itself neither dials nor listens
 /// for a minute and more.
+///
+/// FRR offers long-lived graceful restart (RFC 9494) for every family, with no time to stay stale. BIRD by itself takes that for
+/// the promise that a neighbour which falls silent comes back, and keeps its routes for the two minutes of FRR's restart.
 pub fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
     text.say("connect delay time 1");
     text.say("connect retry time 3");
     text.say("error wait time 1, 5");
     text.say("error forget time 30");
+    text.say("long lived graceful restart off");
     text.say(format_args!("hold time {hold}"));
     if hold > 0 && keepalive > 0 {
         text.say(format_args!("keepalive time {keepalive}"));
