@@ -62,8 +62,8 @@ const BGPD: [&str; 3] = ["bgp", "router bgp", "debug bgp"];
 
 const LISTS: [&str; 4] = ["access-list", "ip prefix-list", "ipv6 access-list", "ipv6 prefix-list"];
 
-/// Lines that every daemon is told.
-const ALL: [&str; 2] = ["frr defaults", "log"];
+/// The line that every daemon is told.
+const ALL: &str = "frr defaults";
 
 const ROUTES: [&str; 2] = ["ip route", "ipv6 route"];
 
@@ -99,7 +99,7 @@ impl Daemon {
         }
     }
 
-    /// Whether this daemon of a release is told a line. What all of them take, such as `log`, all are told.
+    /// Whether this daemon of a release is told a line. What all of them take, such as `frr defaults`, all are told.
     pub fn takes(self, version: (u16, u16), line: &Line) -> bool {
         let keeper = if version.0 >= 10 { Self::Mgmtd } else { Self::Zebra };
         let router = if version.0 >= 9 { Self::Mgmtd } else { Self::Staticd };
@@ -134,7 +134,12 @@ impl Daemon {
         if any(&BGPD) {
             return self == Self::Bgpd;
         }
-        any(&ALL)
+        if starts(first, "log") {
+            // From FRR 10.5 on mgmtd keeps them for zebra and staticd, which refuse them. bgpd and bfdd take them, but do not show them
+            // among what runs (seen on 10.7), so nobody could say whether they have them, nor take them back.
+            return version < (10, 5) || self == Self::Mgmtd;
+        }
+        starts(first, ALL)
     }
 }
 
@@ -152,5 +157,20 @@ fn of_bgpd(line: &Line, version: (u16, u16)) -> bool {
 impl fmt::Display for Daemon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_logs_mgmtd_alone_is_told_from_frr_10_5_on() {
+        let line = Line::top("log syslog informational");
+        let told = |version| Daemon::of(version).iter().filter(|daemon| daemon.takes(version, &line)).count();
+
+        assert_eq!([(8, 4), (10, 3), (10, 4)].map(told), [4, 5, 5]);
+        assert_eq!([(10, 5), (10, 7)].map(told), [1, 1]);
+        assert!(Daemon::Mgmtd.takes((10, 5), &line));
     }
 }
