@@ -55,7 +55,8 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
     conf.page.line(format_args!("hostname {}", router.name));
     conf.page.line("ip forwarding");
     conf.page.line("ipv6 forwarding");
-    conf.page.whole_routes(router.version.as_ref().map(SoftwareVersion::minor));
+    let sessions = router.peers.iter().map(|peer| &peer.session);
+    conf.page.whole_routes(router.version.as_ref().map(SoftwareVersion::minor), sessions);
     conf.page.bfd_profiles(&profiles(groups));
     conf.all(router, groups);
     conf.page.text()

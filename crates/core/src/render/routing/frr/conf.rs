@@ -23,7 +23,7 @@ pub fn render(
     let passing = passes_by(model, version);
     let mut conf = Page::new();
     conf.head(model);
-    conf.whole_routes(Some(version));
+    conf.whole_routes(Some(version), &model.fabric.neighbors);
     conf.bfd_profiles(&model.bfd());
     conf.ports(model);
     conf.own_addresses(model);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::{Bfd, Family, Term};
 
 /// FRR's words for a family: in commands, in `address-family`, and at the end of names.
@@ -39,8 +40,17 @@ impl Page {
     /// Has zebra give the kernel each route with all its ways, and no group of next hops that routes share. Once a port has lost its
     /// carrier and got it back, FRR 8.4 shows every path again, and leaves one out of the group for good; 10.3 does not. What is
     /// between them, or not known, is taken for the older.
-    pub fn whole_routes(&mut self, version: Option<(u16, u16)>) {
-        if version.is_none_or(|(major, _)| major < 10) {
+    ///
+    /// IPv4 by IPv6 is then `via 169.254.0.1`, a neighbour with the MAC address of the one that came last. That is right on a port with
+    /// one at its other end. On a network with several the kernel would send everything to one of them, so groups it is.
+    pub fn whole_routes<'s>(
+        &mut self,
+        version: Option<(u16, u16)>,
+        sessions: impl IntoIterator<Item = &'s Neighbor>,
+    ) {
+        let on_a_network =
+            |it: &Neighbor| it.extends_next_hops() && matches!(it.found, Found::Address { .. });
+        if version.is_none_or(|(major, _)| major < 10) && !sessions.into_iter().any(on_a_network) {
             self.line("no zebra nexthop kernel enable");
         }
     }
