@@ -1,7 +1,8 @@
 //! The routing daemon: its processes, its configuration, and what it tells.
 //!
 //! `process` runs programs and keeps them running, whichever they are; `frr` is FRR's suite of daemons; `bird` and `gobgp` are
-//! the daemons that are one process, and `place` and `solo` are what those two have in common. [`Any`] is one of the three.
+//! the daemons that are one process, and `place` and `solo` are what those two have in common. `silence` is what all keep in a planned
+//! restart. [`Any`] is one of the three.
 
 mod account;
 mod any;
@@ -11,6 +12,7 @@ pub mod gobgp;
 pub mod place;
 pub mod process;
 pub mod release;
+mod silence;
 pub mod solo;
 
 pub use any::{Any, DaemonError, Home, installed};

@@ -4,15 +4,11 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 use ichor_core::render::routing::Service;
 use tokio::process::Command;
-use tokio::time::timeout;
 
-/// How long a program may take to read a file.
-const READING: Duration = Duration::from_secs(20);
+use crate::daemon::process::ask;
 
 /// Where a daemon is and what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +66,7 @@ impl Place {
 
     /// Writes the file that the daemon reads.
     pub fn write(&self, service: &Service) -> Result<(), WriteError> {
-        let text = service.files.first().map_or("", |file| file.text.as_str());
-        replace(&self.file(service), text)
+        replace(&self.file(service), service.text())
     }
 
     /// Asks the program itself about a file, with `arguments` before its path. The one that is read otherwise stays.
@@ -81,12 +76,11 @@ impl Place {
         daemon: &'static str,
         arguments: &[&str],
     ) -> Result<(), CheckError> {
-        let text = service.files.first().map_or("", |file| file.text.as_str());
         let tried = self.file(service).with_extension("tried");
-        replace(&tried, text)?;
+        replace(&tried, service.text())?;
         let mut command = Command::new(&self.program);
-        command.args(arguments).arg(&tried).stdin(Stdio::null()).kill_on_drop(true);
-        let output = timeout(READING, command.output()).await.unwrap_or_else(|_| Err(slow()));
+        command.args(arguments).arg(&tried);
+        let output = ask(command).await;
         let _ = fs::remove_file(&tried);
         let output = output.map_err(|source| CheckError::Run { program: self.program.clone(), source })?;
         if output.status.success() {
@@ -118,10 +112,6 @@ impl Place {
     pub fn leave(&self) {
         let _ = fs::remove_file(self.run("running"));
     }
-}
-
-fn slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", READING.as_secs()))
 }
 
 /// The options of a daemon in the file `daemons` of its service.

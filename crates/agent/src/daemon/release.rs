@@ -1,17 +1,13 @@
 //! Which release of a daemon is there.
 
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 use std::{fs, io};
 
 use ichor_core::agent::frr::version;
 use ichor_core::extension::RELEASE;
 use tokio::process::Command;
-use tokio::time::timeout;
 
-/// How long a program may take to say it; on an emulated processor that is long.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::daemon::process::ask;
 
 /// Nobody says which release it is.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +29,8 @@ pub async fn of(name: &str, program: &Path) -> Result<(u16, u16), ReleaseError> 
         return Ok(release);
     }
     let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(PATIENCE, command.output()).await;
-    let output = output.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(ReleaseError::Run)?;
+    command.arg("--version");
+    let output = ask(command).await.map_err(ReleaseError::Run)?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
     version(&said).ok_or(ReleaseError::Unknown(said))
 }

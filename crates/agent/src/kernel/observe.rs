@@ -2,8 +2,8 @@
 
 use std::io;
 
-use ichor_core::agent::Wiring;
 use ichor_core::agent::wiring::{FENCE_METRIC, Fence, Inside, Observed, PROTOCOL};
+use ichor_core::agent::{Link, Wiring};
 use ichor_core::routing::Family;
 use netlink_packet_route::route::{RouteMessage, RouteProtocol, RouteType};
 
@@ -29,16 +29,18 @@ impl ObserveError {
 impl Kernel {
     /// What is there of a wiring.
     pub async fn observe(&self, wiring: &Wiring) -> Result<Observed, ObserveError> {
-        let reading = |what: &str| {
-            let what = what.to_owned();
-            |source| ObserveError { what, source }
-        };
+        let links = self.links().await.map_err(reading("links"))?;
+        self.observe_beside(links, wiring).await
+    }
+
+    /// What is there of a wiring beside links that were listed just now.
+    pub async fn observe_beside(&self, links: Vec<Link>, wiring: &Wiring) -> Result<Observed, ObserveError> {
         let inside = match wiring.namespace() {
             Some(name) => namespace::inside(name).await.map_err(reading(&format!("namespace {name}")))?,
             None => Inside::Missing,
         };
         Ok(Observed {
-            links: self.links().await.map_err(reading("links"))?,
+            links,
             inside,
             fences: self.fences().await.map_err(reading("routes"))?,
             switches: switch::read(wiring.switches()).map_err(reading("switches below /proc/sys"))?,
@@ -56,6 +58,11 @@ impl Kernel {
         }
         Ok(fences)
     }
+}
+
+fn reading(what: &str) -> impl FnOnce(io::Error) -> ObserveError {
+    let what = what.to_owned();
+    |source| ObserveError { what, source }
 }
 
 fn fence(message: &RouteMessage, family: Family) -> Option<Fence> {

@@ -19,7 +19,7 @@ use super::agent::{Agent, chain, now};
 use super::folder::SWITCHES;
 use super::refused::Refused;
 use crate::daemon::{Any, DaemonError, Home, replace};
-use crate::kernel::Outcome;
+use crate::kernel::{ObserveError, Outcome};
 use crate::say;
 
 /// What the daemon's own parser is asked, and what it says.
@@ -59,25 +59,22 @@ impl Agent {
 
     /// Makes the links that are needed. Without the link to the speaker where that cannot be made.
     pub(super) async fn wire(&mut self, scene: Scene) -> Scene {
-        let Some(pair) = &scene.wiring.pair else {
-            self.plumb(&scene.wiring).await;
-            return scene;
-        };
+        let observed = self.kernel.observe_beside(self.links.clone(), &scene.wiring).await;
+        let is_whole = self.plumb(&scene.wiring, observed).await;
+        let Some(pair) = scene.wiring.pair.as_ref().filter(|_| !is_whole) else { return scene };
         let domain = pair.domain.name().unwrap_or_default().to_owned();
-        if self.plumb(&scene.wiring).await {
-            return scene;
-        }
         let mut scene = scene.without_speaker();
         if !self.vrf {
             scene.waiting.push(Waiting::Vrf(domain));
         }
-        self.plumb(&scene.wiring).await;
+        let observed = self.kernel.observe(&scene.wiring).await;
+        self.plumb(&scene.wiring, observed).await;
         scene
     }
 
     /// Completes what is there; whether it is whole now.
-    async fn plumb(&mut self, wiring: &Wiring) -> bool {
-        let observed = match self.kernel.observe(wiring).await {
+    async fn plumb(&mut self, wiring: &Wiring, observed: Result<Observed, ObserveError>) -> bool {
+        let observed = match observed {
             Ok(observed) => observed,
             Err(error) => {
                 self.hinder(format!("cannot look at the links: {error}"));

@@ -8,14 +8,14 @@ pub mod control;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::agent::{Session, bird};
+use ichor_core::agent::{Session, bird, detection};
 use ichor_core::render::routing::Service;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Stop;
 use super::place::{CheckError, Place, WriteError, options};
 use super::process::{Program, StartError, ToldToEnd, leftover};
 use super::solo::Solo;
+use super::{Stop, silence};
 use crate::say;
 use control::{Control, ControlError};
 
@@ -192,8 +192,10 @@ impl Bird {
         if !asked || timeout(ENDING, kept.ended()).await.is_err() {
             kept.cut().await;
         }
-        if why == Stop::Leaving {
-            self.place.leave();
+        match why {
+            // Of its end neighbours that watch it by BFD are told as little.
+            Stop::Planned => silence::noticed(detection::bird(self.service.text())).await,
+            Stop::Leaving => self.place.leave(),
         }
     }
 

@@ -3,21 +3,16 @@
 use std::io::{self, Write as _};
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 use ichor_core::reload::{Daemon, without_secret};
 use ichor_core::render::routing::{File, Service};
 use tempfile::TempPath;
 use tokio::process::Command;
-use tokio::time::timeout;
 
 use super::place::Install;
 use crate::daemon::account;
 use crate::daemon::place::fresh;
-
-/// How long a program may take to read a file; on an emulated processor that is long.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::daemon::process::ask;
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +74,8 @@ pub async fn check(install: &Install, folder: &Path, service: &Service) -> Resul
 /// What a program that only checks a file says, and whether it ended well.
 async fn said(program: &Path, file: &Path) -> io::Result<(String, bool)> {
     let mut command = Command::new(program);
-    command.args(["-C", "-f"]).arg(file).stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(PATIENCE, command.output()).await;
-    let output = output.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    command.args(["-C", "-f"]).arg(file);
+    let output = ask(command).await?;
     let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
     Ok((text, output.status.success()))
 }

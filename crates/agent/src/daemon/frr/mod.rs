@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
 use ichor_core::agent::Session;
-use ichor_core::agent::detection::detection;
+use ichor_core::agent::detection;
 use ichor_core::agent::frr::{self, Route, Run, Strange, Unrunnable};
 use ichor_core::reload::Daemon;
 use ichor_core::render::routing::Service;
@@ -33,8 +33,8 @@ pub(super) use place::PROGRAMS;
 pub use place::{Install, Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
-use super::Stop;
 use super::process::{Kept, Program, StartError, ToldToEnd, leftover};
+use super::{Stop, silence};
 use crate::say;
 use load::{Intent, load};
 use watch::{Silence, Watch};
@@ -43,9 +43,6 @@ use watch::{Silence, Watch};
 const START: Duration = Duration::from_secs(15);
 /// The time a daemon has to end. Talos gives the whole agent 10 s.
 const END: Duration = Duration::from_secs(2);
-/// What is added to the time in which neighbours find by BFD that the node is silent, and the longest that is waited for it.
-const MARGIN: Duration = Duration::from_millis(200);
-const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 
 /// The time after which a daemon that could not be told its configuration is told again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -142,8 +139,10 @@ impl Member {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
         let path = place.install().program(run.daemon);
-        // bfdd would tell neighbours that the path is down, and they would forget the node's routes before bgpd has closed its sessions.
-        let told_to_end = if run.daemon == Daemon::Bfdd { ToldToEnd::Deaf } else { ToldToEnd::Heeds };
+        // bgpd would take its routes back from a zebra that still runs, and its neighbours from bfdd. bfdd would tell neighbours that
+        // the path is down, and they would forget the node's routes before bgpd has closed its sessions.
+        let is_told_by_agent = matches!(run.daemon, Daemon::Bgpd | Daemon::Bfdd);
+        let told_to_end = if is_told_by_agent { ToldToEnd::Deaf } else { ToldToEnd::Heeds };
         let program = Program { name: run.daemon.to_string(), path, arguments, told_to_end };
         Self { run, kept: Kept::new(program), watch: None, due: None, told: false, why: None }
     }
@@ -188,7 +187,7 @@ impl Member {
         Err(FrrError::Ended { daemon, status })
     }
 
-    /// Ends the process: bfdd without a word, which it would not heed either.
+    /// Ends the process: bfdd without a word.
     async fn stop(&mut self) {
         if self.run.daemon == Daemon::Bfdd { self.kept.cut().await } else { self.kept.stop(END).await }
     }
@@ -317,11 +316,7 @@ impl Suite {
         }
         join_all(self.members.iter_mut().map(Member::stop)).await;
         self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
-        if is_watched {
-            // Whoever takes the place of this agent opens sessions in less time than neighbours need to find bfdd silent. They would
-            // then find a session that stands without BFD, close it, and drop its routes.
-            sleep((detection(&self.intent.configuration) + MARGIN).min(LONGEST_SILENCE)).await;
-        }
+        silence::noticed(is_watched.then(|| detection::frr(&self.intent.configuration))).await;
     }
 
     /// What BGP's sessions are like.
@@ -512,8 +507,9 @@ fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError
 /// Ends the daemons of an agent that was killed.
 async fn end_leftovers(place: &Place) {
     for &daemon in Daemon::of(place.install().version()) {
-        // bfdd does not hear that it shall end.
-        let patience = if daemon == Daemon::Bfdd { Duration::from_millis(100) } else { END };
+        // These do not hear that they shall end.
+        let is_deaf = matches!(daemon, Daemon::Bgpd | Daemon::Bfdd);
+        let patience = if is_deaf { Duration::from_millis(100) } else { END };
         leftover::end(&[daemon.name()], &[&place.mark(daemon)], patience).await;
     }
 }

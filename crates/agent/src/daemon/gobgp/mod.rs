@@ -18,18 +18,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::agent::Session;
 use ichor_core::agent::gobgp::{self, Running};
+use ichor_core::agent::{Session, detection};
 use ichor_core::render::routing::Service;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::Stop;
 use super::place::{CheckError, Place, WriteError, options};
 use super::process::{Program, StartError, ToldToEnd, leftover};
 use super::solo::Solo;
+use super::{Stop, silence};
 use crate::say;
 use api::{Api, ApiError, Changes};
 
@@ -138,8 +138,7 @@ impl Gobgp {
         if api.asn().await?.is_none() {
             return Ok(vec!["it has not started".to_owned()]);
         }
-        let text = self.service.files.first().map_or("", |file| file.text.as_str());
-        Ok(Running::meant(text).missing_in(&api.running().await?))
+        Ok(Running::meant(self.service.text()).missing_in(&api.running().await?))
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
@@ -165,7 +164,7 @@ impl Gobgp {
     pub async fn reload(&mut self, service: &Service) -> Result<(), GobgpError> {
         check(&self.place, service).await?;
         self.place.write(service)?;
-        self.service = service.clone();
+        let before = std::mem::replace(&mut self.service, service.clone());
         if let Some(pid) = self.solo.pid().and_then(|pid| i32::try_from(pid).ok()) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGHUP);
         }
@@ -178,6 +177,7 @@ impl Gobgp {
         }
         say::warn("gobgpd has not taken all of its configuration, and is started anew");
         self.pause().await;
+        silence::noticed(detection::gobgp(before.text())).await;
         self.run().await
     }
 
@@ -233,7 +233,10 @@ impl Gobgp {
     /// Ends it.
     pub async fn stop(mut self, why: Stop) {
         match why {
-            Stop::Planned => self.pause().await,
+            Stop::Planned => {
+                self.pause().await;
+                silence::noticed(detection::gobgp(self.service.text())).await;
+            }
             Stop::Leaving => {
                 if let Err(error) = self.farewell().await {
                     say::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));

@@ -2,10 +2,11 @@
 //!
 //! A [`Program`] is what shall run. [`Kept`] keeps it running: [`Kept::start`], then [`Kept::ended`] whenever there is time,
 //! and [`Kept::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
-//! is reaped by [`orphan::Reaper`].
+//! is reaped by [`orphan::Reaper`]. `ask` is for programs that answer and end.
 //!
 //! Not here: whether a daemon answers, and what it is told.
 
+mod ask;
 mod backoff;
 pub mod leftover;
 pub mod orphan;
@@ -25,6 +26,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::say;
+pub(in crate::daemon) use ask::ask;
 use backoff::Backoff;
 
 /// Children of this process that somebody waits for.
@@ -166,9 +168,13 @@ impl Kept {
         self.signal(Signal::SIGKILL);
     }
 
-    /// Ends the process: asks it to, and makes it when it takes too long.
+    /// Ends the process: asks it to, and makes it when it takes too long. One that is deaf to SIGTERM hears SIGINT.
     pub async fn stop(&mut self, patience: Duration) {
-        self.end(Signal::SIGTERM, patience).await;
+        let asked = match self.program.told_to_end {
+            ToldToEnd::Deaf => Signal::SIGINT,
+            ToldToEnd::Heeds | ToldToEnd::Silent => Signal::SIGTERM,
+        };
+        self.end(asked, patience).await;
     }
 
     /// Ends the process so that it cannot say good-bye to anybody.
@@ -251,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_deaf_does_not_end_when_all_are_told_to() {
+    async fn who_is_deaf_ends_when_the_agent_says_so_and_not_when_all_are_told_to() {
         // A shell would take its signal mask off.
         let (name, arguments) = ("test".to_owned(), vec!["60".to_owned()]);
         let mut kept =
@@ -261,8 +267,10 @@ mod tests {
         kept.signal(Signal::SIGTERM);
 
         assert!(timeout(Duration::from_millis(500), kept.ended()).await.is_err());
-        kept.cut().await;
+        let start = Instant::now();
+        kept.stop(Duration::from_secs(30)).await;
         assert_eq!(kept.pid(), None);
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 
     #[tokio::test]

@@ -106,7 +106,7 @@ impl Pair {
     fn new(frr: Frr, node: Node) -> Self {
         let (leaf, machine) = (frr.machine(), frr.machine());
         leaf.cable("eth0", &machine, "eth0");
-        machine.ask(&format!("ip addr add {ADDRESS}/32 dev lo; sysctl -qw net.ipv4.ip_forward=1"));
+        machine.ask(&format!("ip addr add {ADDRESS}/32 dev lo; echo 1 >/proc/sys/net/ipv4/ip_forward"));
         frr.start(&leaf, None);
         let bfd = if node.bfd {
             " neighbor eth0 bfd\n neighbor eth0 bfd check-control-plane-failure\n"

@@ -2,6 +2,7 @@
 
 use ichor_core::agent::duty::{Duty, Speech};
 use ichor_core::cluster::section::Backend;
+use ichor_core::routing::Bfd;
 use ichor_core::routing::fabric::Found;
 
 use super::node::{Node, meant};
@@ -27,13 +28,19 @@ pub fn duty() -> Duty {
     Duty::parse(files.next().unwrap()["content"].as_str().unwrap()).unwrap()
 }
 
-/// Tells a node the same for BIRD, without a speaker: BIRD has none in a namespace.
+/// Gives a node what BIRD needs, and tells it the same.
 pub fn bird(node: &Node) {
+    name_ports(node);
+    node.machine.ask("mkdir /usr/local/etc/bird");
+    tell_bird(node, None);
+}
+
+/// Tells a node the same for BIRD, with or without BFD. There is no speaker: BIRD has none in a namespace.
+pub fn tell_bird(node: &Node, bfd: Option<Bfd>) {
     let mut duty = Duty { backend: Backend::Bird, ..duty() };
     let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
     meant.model.workload = None;
-    name_ports(node);
-    node.machine.ask("mkdir /usr/local/etc/bird");
+    meant.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.bfd = bfd);
     node.machine.write("/usr/local/etc/bird/agent.json", &duty.text());
 }
 

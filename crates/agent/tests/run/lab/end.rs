@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_core::routing::Bfd;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::leaf::Leaf;
@@ -50,6 +51,21 @@ fn a_restart_by_talos_loses_no_route_on_frr_10() {
     restarts(Frr::V10);
 }
 
+/// Waits until the node sees both leafs by BFD.
+fn wait_for_bfd(scene: &Scene) {
+    scene.node.wait_for("BFD", |status| {
+        let sessions = status["sessions"].as_array().into_iter().flatten();
+        sessions.filter(|session| session["bfd"] == true).count() == 2
+    });
+}
+
+/// Ends the agent as Talos does. When all has ended, the leafs know that by BFD.
+fn end_unseen(scene: &Scene) {
+    scene.node.end();
+    let seeing: Vec<_> = scene.leafs.iter().filter(|leaf| leaf.sees_any()).map(Leaf::state).collect();
+    assert!(seeing.is_empty(), "{}", seeing.concat());
+}
+
 /// Leafs that watch the node by BFD see its silence only when they already wait for it.
 fn watched_restarts(frr: Frr) {
     let scene = Scene::new(frr);
@@ -57,12 +73,9 @@ fn watched_restarts(frr: Frr) {
     let variables = [&NAMED[..], &[("ENABLE_BFD", "true")]].concat();
     scene.node.start(&variables, "");
     scene.wait_for_all("from the start");
-    scene.node.wait_for("BFD", |status| {
-        let sessions = status["sessions"].as_array().into_iter().flatten();
-        sessions.filter(|session| session["bfd"] == true).count() == 2
-    });
+    wait_for_bfd(&scene);
 
-    assert_eq!(restart(&scene, &variables, ADDRESS, || scene.node.end()), "", "{}", scene.state());
+    assert_eq!(restart(&scene, &variables, ADDRESS, || end_unseen(&scene)), "", "{}", scene.state());
 
     scene.node.end();
 }
@@ -78,7 +91,7 @@ fn a_restart_by_talos_loses_no_route_with_bfd_on_frr_10() {
 }
 
 /// BIRD 2.0 beside FRR 8.4, and BIRD 2.17 beside FRR 10.3. The first restart begins with routers that are told by a range, and the
-/// second with such that are told by their addresses.
+/// second with such that are told by their addresses. At the third leafs and node watch each other by BFD.
 fn bird_restarts(frr: Frr) {
     let scene = Scene::new(frr);
     // For two minutes after its start FRR says that it restarts itself, and then nobody waits for its routes.
@@ -93,6 +106,15 @@ fn bird_restarts(frr: Frr) {
 
         assert_eq!(lost, "", "restart {nth}: {}", scene.state());
     }
+    scene.leafs.iter().for_each(Leaf::watch);
+    build::tell_bird(&scene.node, Some(Bfd::from((300, 3))));
+    wait_for_bfd(&scene);
+    scene.wait_for("with BFD", build::ADDRESS, true);
+    scene.wait_for_ways("with BFD");
+
+    let lost = restart(&scene, &[], build::ADDRESS, || end_unseen(&scene));
+
+    assert_eq!(lost, "", "with BFD: {}", scene.state());
     scene.node.end();
 }
 
@@ -118,6 +140,32 @@ fn a_restart_by_talos_loses_no_route_on_gobgp() {
 
     assert_eq!(lost, "", "{}", scene.state());
     scene.node.end();
+}
+
+/// The same when leafs and node watch each other by BFD.
+fn watched_gobgp_restarts(frr: Frr) {
+    let variables = [&NAMED[..], &[("ICHOR_BACKEND", "gobgp"), ("ENABLE_BFD", "true")]].concat();
+    let scene = Scene::new(frr);
+    scene.leafs.iter().for_each(Leaf::watch);
+    other::gobgp(&scene.node);
+    scene.node.start(&variables, "");
+    scene.wait_for_all("from the start");
+    wait_for_bfd(&scene);
+
+    let lost = restart(&scene, &variables, ADDRESS, || end_unseen(&scene));
+
+    assert_eq!(lost, "", "{}", scene.state());
+    scene.node.end();
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_with_bfd_on_gobgp_beside_frr_8() {
+    watched_gobgp_restarts(Frr::V8);
+}
+
+#[test]
+fn a_restart_by_talos_loses_no_route_with_bfd_on_gobgp_beside_frr_10() {
+    watched_gobgp_restarts(Frr::V10);
 }
 
 /// machined, whose machine runs, until it is told to reboot.

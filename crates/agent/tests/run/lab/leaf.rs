@@ -67,6 +67,13 @@ impl Leaf {
         ));
     }
 
+    /// Whether it sees anybody by BFD.
+    pub fn sees_any(&self) -> bool {
+        let said = self.machine.ask("vtysh -c 'show bfd peers json'");
+        let json: Value = serde_json::from_str(&said).unwrap();
+        json.as_array().unwrap().iter().any(|peer| peer["status"] == "up")
+    }
+
     /// Loads a configuration with these interfaces and these neighbours, which are in the group NODES.
     pub fn tell(&self, interfaces: &str, neighbors: &str) {
         let family = |family: &str| {

@@ -1,5 +1,7 @@
 //! BIRD and GoBGP as the node's daemon.
 
+use std::fs;
+
 use super::leaf::SHARED;
 use super::node::Node;
 use super::{ADDRESS, NAMED, Scene, Speaker, told};
@@ -28,13 +30,11 @@ fn routes(scene: &Scene, daemon: &str, backend: &str) {
     node.end();
 }
 
-/// Gives a node GoBGP 4, also where this machine has an older one.
+/// Gives a node GoBGP 4, also where its machine has an older one.
 pub fn gobgp(node: &Node) {
-    node.machine.ask(&format!(
-        "mount -t tmpfs none /usr/local/sbin && cp {}/usr/bin/gobgpd /usr/local/sbin/ && \
-         ([ ! -e /usr/bin/gobgpd ] || mount --bind /usr/local/sbin/gobgpd /usr/bin/gobgpd)",
-        made("gobgp4").display()
-    ));
+    node.machine.ask("mount -t tmpfs none /usr/local/sbin");
+    fs::copy(made("gobgp4").join("usr/bin/gobgpd"), node.machine.path("/usr/local/sbin/gobgpd")).unwrap();
+    node.machine.ask("[ ! -e /usr/bin/gobgpd ] || mount --bind /usr/local/sbin/gobgpd /usr/bin/gobgpd");
 }
 
 #[test]

@@ -73,6 +73,13 @@ pub struct Service {
     pub files: Vec<File>,
 }
 
+impl Service {
+    /// The text of the daemon's own configuration.
+    pub fn text(&self) -> &str {
+        self.files.first().map_or("", |file| file.text.as_str())
+    }
+}
+
 /// A file that a routing daemon reads.
 #[derive(Clone, PartialEq, Eq)]
 pub struct File {
