@@ -17,7 +17,14 @@ use ichor_core::rules::attachment::Attachments;
 /// A Debian 13 whose kernel has everything.
 fn trixie() -> Here {
     let release = |text| Some(SoftwareVersion::parse(text).unwrap());
-    Here { frr: release("10.3"), bird: release("2.17.1"), gobgp: release("3.36.0"), vrf: true, dummy: true }
+    Here {
+        frr: release("10.3"),
+        bird: release("2.17.1"),
+        gobgp: release("3.36.0"),
+        vrf: true,
+        dummy: true,
+        emulated: false,
+    }
 }
 
 fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<RenderError>> {
@@ -196,6 +203,35 @@ fn a_kernel_without_dummies_is_told() {
     let scene = scene(&case, &Here { dummy: false, ..trixie() }).unwrap();
 
     assert!(scene.differs.iter().any(|line| line.contains("no dummy links")), "{:?}", scene.differs);
+}
+
+#[test]
+fn on_an_emulated_processor_bfd_waits_longer_at_both_ends() {
+    let case = folder("../../../examples/metallb");
+
+    let scene = scene(&case, &Here { emulated: true, ..trixie() }).unwrap();
+
+    assert!(
+        scene.differs.iter().any(|line| line.contains("BFD waits 10 times as long")),
+        "{:?}",
+        scene.differs
+    );
+    for machine in &scene.machines {
+        let intervals: Vec<u32> = match &machine.part {
+            Part::Router { conf, .. } => conf
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("transmit-interval ")?.parse().ok())
+                .collect(),
+            Part::Node { agent, .. } => {
+                let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+                meant.model.bfd().iter().map(|bfd| bfd.interval).collect()
+            }
+            _ => continue,
+        };
+
+        let has_bfd = !machine.name.starts_with("spine");
+        assert_eq!(intervals, if has_bfd { vec![3000] } else { vec![] }, "{}", machine.name);
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use ichor_core::routing::Network;
 use super::accelerator::QEMU;
 use super::guest::OVMF;
 use super::machine::PATH;
+use super::vm;
 
 /// A program that a lab needs.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +130,7 @@ pub(crate) fn look(root: Option<&Path>) -> Here {
         gobgp: release("gobgpd", root),
         vrf: kernel_has(&["vrf", "table", "1000"]),
         dummy: kernel_has(&["dummy"]),
+        emulated: vm::is_emulated(),
     }
 }
 

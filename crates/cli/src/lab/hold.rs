@@ -5,7 +5,7 @@
 //! said that the lab shall stay, its end is the lab's end.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -19,7 +19,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::waitpid;
 use nix::unistd::setsid;
 
-use super::place::Place;
+use super::place::{Place, write_pid};
 use super::record::Record;
 
 /// What whoever brings a lab up says when it shall stay.
@@ -75,9 +75,7 @@ pub(crate) fn lab(place: &Place) -> io::Result<()> {
     for which in ["all", "default"] {
         fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1")?;
     }
-    lock.rewind()?;
-    lock.set_len(0)?;
-    writeln!(lock, "{pid}")?;
+    write_pid(&mut lock, pid)?;
     writeln!(line, "hub {pid}")?;
     let machines = Record::read(place).map_err(io::Error::other)?.scene.machines;
     for (nth, machine) in machines.iter().enumerate() {

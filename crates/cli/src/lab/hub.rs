@@ -169,22 +169,33 @@ pub(crate) fn called(lab: &Lab, names: &[String]) -> Result<Vec<End>, LabError> 
     let scene = lab.scene();
     let mut found = BTreeSet::new();
     for name in names {
-        let before = found.len();
+        let mut ends = BTreeSet::new();
         for (nth, cable) in scene.cables.iter().enumerate() {
             let called =
                 |plug: &Plug| is_called(scene, *plug, name) || scene.machines[plug.machine].name == *name;
             let all = cable.name == *name || (cable.ends.len() == 2 && cable.ends.iter().any(called));
-            let ends = cable.ends.iter().enumerate().filter(|(_, plug)| all || called(plug));
-            found.extend(ends.map(|(end, _)| (nth, end)));
+            let of = cable.ends.iter().enumerate().filter(|(_, plug)| all || called(plug));
+            ends.extend(of.map(|(end, _)| (nth, end)));
         }
-        if found.len() == before {
-            let cables = scene.cables.iter().map(|cable| cable.name.as_str());
-            let known = cables.chain(scene.machines.iter().map(|machine| machine.name.as_str()));
-            let near = nearest(name, known).map(str::to_owned);
+        if ends.is_empty() {
+            let near = nearest(name, names_of(scene).iter().map(String::as_str)).map(str::to_owned);
             return Err(LabError::Unknown { name: name.clone(), near });
         }
+        // More than one name may mean the same cable.
+        found.extend(ends);
     }
     Ok(found.into_iter().collect())
+}
+
+/// Everything that can be cut, by the names it is called by first.
+fn names_of(scene: &Scene) -> Vec<String> {
+    let cables = scene.cables.iter().map(|cable| cable.name.clone());
+    let machines = scene.machines.iter().map(|machine| machine.name.clone());
+    let plugs = scene.cables.iter().flat_map(|cable| &cable.ends).map(|plug| {
+        let machine = &scene.machines[plug.machine];
+        format!("{}:{}", machine.name, machine.ports[plug.port].name)
+    });
+    cables.chain(machines).chain(plugs).collect()
 }
 
 /// Whether a plug is known by this name: by the kernel's or the file's for its port.

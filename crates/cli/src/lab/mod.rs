@@ -58,7 +58,7 @@ impl Lab {
             None => Place::only()?,
         };
         if !place.is_alive() {
-            return Err(LabError::None(place.name().to_owned()));
+            return Err(place.absent());
         }
         let record = Record::read(&place)?;
         Ok(Self { place, record })

@@ -1,12 +1,14 @@
 //! Where labs are known by their names: a folder each, and a lock that is held as long as the lab lives.
 
+use std::fmt::Display;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_core::cluster::nearest::nearest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
@@ -18,8 +20,8 @@ const ENDING: Duration = Duration::from_secs(20);
 pub(crate) enum LabError {
     #[error("`{0}` is no name for a lab: letters, digits, `-`, `_` and `.`, at most 64 of them")]
     Name(String),
-    #[error("there is no lab `{0}`; `ichor lab ls` lists what runs, and `ichor lab up` brings one up")]
-    None(String),
+    #[error("there is no lab `{name}`; {}`ichor lab ls` lists what runs, and `ichor lab up` brings one up", .near.as_ref().map_or_else(String::new, |near| format!("did you mean `{near}`? ")))]
+    None { name: String, near: Option<String> },
     #[error("no lab runs here; `ichor lab up` brings one up")]
     NoneAtAll,
     #[error("more than one lab runs here: {}; say which with `--lab`", .0.join(", "))]
@@ -28,6 +30,10 @@ pub(crate) enum LabError {
         "a lab `{0}` runs already, and it is not what the file says now; end it with `ichor lab down {0}`, or give `--replace`"
     )]
     Runs(String),
+    #[error(
+        "a lab `{0}` is there already, and not up so far; wait for it, end it with `ichor lab down {0}`, or give `--replace`"
+    )]
+    Rises(String),
     #[error("nothing in this lab is called `{name}`{}", .near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown { name: String, near: Option<String> },
     #[error("there is no folder for labs: XDG_RUNTIME_DIR is not set")]
@@ -75,6 +81,13 @@ impl Place {
         let mut places: Vec<_> = entries.filter_map(|entry| Some(Self(entry.ok()?.path()))).collect();
         places.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(places)
+    }
+
+    /// That this lab is not there, and which of those that are may have been meant.
+    pub(crate) fn absent(&self) -> LabError {
+        let all = Self::all().unwrap_or_default();
+        let others = all.iter().filter(|place| place.name() != self.name()).map(Self::name);
+        LabError::None { name: self.name().to_owned(), near: nearest(self.name(), others).map(str::to_owned) }
     }
 
     /// The only lab that lives.
@@ -134,7 +147,7 @@ impl Place {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(wrong)?;
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let lock = options.open(self.lock()).map_err(wrong)?;
+            let mut lock = options.open(self.lock()).map_err(wrong)?;
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -146,6 +159,8 @@ impl Place {
             if !same {
                 continue;
             }
+            // Whoever ends this lab before its first process runs must not find the number of an earlier one: it may be anybody's now.
+            write_pid(&mut lock, std::process::id()).map_err(wrong)?;
             self.clear().map_err(wrong)?;
             DirBuilder::new().mode(0o700).create(self.0.join("log")).map_err(wrong)?;
             return Ok(Some(Taken { place: self, lock }));
@@ -176,7 +191,7 @@ impl Place {
         let mut holder = None;
         while matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || holder.is_some_and(lives) {
             let pid = fs::read_to_string(self.lock()).ok().and_then(|text| text.trim().parse::<i32>().ok());
-            // The holder writes its number as the first thing it does.
+            // Whoever takes the lock writes its number as the first thing it does.
             holder = pid.filter(|pid| *pid > 1);
             if let Some(pid) = holder {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -198,6 +213,13 @@ impl Place {
     }
 }
 
+/// Writes into a lab's lock who is to be ended with it.
+pub(crate) fn write_pid(lock: &mut File, pid: impl Display) -> io::Result<()> {
+    lock.rewind()?;
+    lock.set_len(0)?;
+    writeln!(lock, "{pid}")
+}
+
 /// Whether a process is there and not yet at its end. The first of a PID namespace comes to its end after all others: the lock
 /// is free before.
 fn lives(pid: i32) -> bool {
@@ -214,4 +236,23 @@ fn root() -> Result<PathBuf, LabError> {
         std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).ok_or(LabError::Nowhere)?
     };
     Ok(run.join("ichor/lab"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_takes_a_place_is_the_one_to_be_ended_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(folder.path().join("rack"));
+        fs::create_dir(place.path()).unwrap();
+        fs::write(place.lock(), "123456\n").unwrap();
+
+        let taken = place.clone().take().unwrap().unwrap();
+
+        assert_eq!(fs::read_to_string(place.lock()).unwrap(), format!("{}\n", std::process::id()));
+        assert!(place.clone().take().unwrap().is_none());
+        drop(taken);
+    }
 }

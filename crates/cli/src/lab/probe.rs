@@ -20,11 +20,21 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// An answer that takes longer counts as lost.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How much is sent, and how long is waited for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Packets a second of all streams together, at most.
+    rate: u64,
+    /// An answer that takes longer counts as lost.
+    patience: Duration,
+}
 
-/// Packets a second of all streams together, at most.
-const RATE: u64 = 4000;
+impl Load {
+    /// What a processor carries beside the fabric.
+    pub(crate) const REAL: Self = Self { rate: 4000, patience: Duration::from_secs(1) };
+    /// The same for one that is emulated: more would leave the daemons no time for each other.
+    pub(crate) const EMULATED: Self = Self { rate: 100, patience: Duration::from_secs(5) };
+}
 
 /// Milliseconds between two packets of a stream, at least.
 const LEAST: u64 = 10;
@@ -62,11 +72,11 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The pace of so many streams of each kind. Those that send seldom share a quarter of all packets.
-    fn of(often: usize, seldom: usize) -> Self {
+    fn of(often: usize, seldom: usize, Load { rate, .. }: Load) -> Self {
         let share = |streams: usize, rate: u64| (streams as u64 * 1000).div_ceil(rate).max(LEAST);
         match seldom {
-            0 => Self { often: share(often, RATE), seldom: LEAST },
-            _ => Self { often: share(often, RATE * 3 / 4), seldom: share(seldom, RATE / 4) },
+            0 => Self { often: share(often, rate), seldom: LEAST },
+            _ => Self { often: share(often, rate * 3 / 4), seldom: share(seldom, rate / 4) },
         }
     }
 
@@ -92,6 +102,7 @@ pub(crate) struct Probe {
     start: Instant,
     /// How often packets are sent.
     pub pace: Pace,
+    patience: Duration,
     over: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
     /// By stream: which worker has it, and which of that worker's it is.
@@ -101,24 +112,26 @@ pub(crate) struct Probe {
 
 impl Probe {
     /// Begins to send.
-    pub(crate) fn start(streams: &[Stream]) -> Result<Self, ProbeError> {
+    pub(crate) fn start(streams: &[Stream], load: Load) -> Result<Self, ProbeError> {
         let start = Instant::now();
         let often = streams.iter().filter(|stream| stream.often).count();
-        let pace = Pace::of(often, streams.len() - often);
+        let pace = Pace::of(often, streams.len() - often, load);
         let over = Arc::new(AtomicBool::new(false));
         let mut by_pid: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
         for (nth, stream) in streams.iter().enumerate() {
             by_pid.entry(stream.pid).or_default().push(nth);
         }
         let mut places = vec![(0, 0); streams.len()];
-        let mut probe = Self { start, pace, over, workers: Vec::new(), places: Vec::new(), logs: Vec::new() };
+        let (workers, patience) = (Vec::new(), load.patience);
+        let mut probe = Self { start, pace, patience, over, workers, places: Vec::new(), logs: Vec::new() };
         for (worker, (pid, members)) in by_pid.into_iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
                 places[*member] = (worker, nth);
             }
             let own: Vec<Stream> = members.iter().map(|nth| streams[*nth].clone()).collect();
             let log = Arc::new(Mutex::new(vec![Log::default(); own.len()]));
-            let entered = enter(pid, own, pace, start, Arc::clone(&probe.over), Arc::clone(&log))?;
+            let watch = Watch { start, pace, patience, log: Arc::clone(&log) };
+            let entered = enter(pid, own, watch, Arc::clone(&probe.over))?;
             probe.workers.push(entered);
             probe.logs.push(log);
         }
@@ -133,7 +146,7 @@ impl Probe {
 
     /// Of a stream, everything that was sent since a moment and whose answer is due.
     pub(crate) fn since(&self, stream: usize, since: u64) -> Vec<Sample> {
-        let due = self.now().saturating_sub(millis(PATIENCE));
+        let due = self.now().saturating_sub(millis(self.patience));
         let (worker, nth) = self.places[stream];
         let log = lock(&self.logs[worker]);
         let samples = &log[nth].samples;
@@ -159,7 +172,7 @@ impl Probe {
 
     /// How long it takes until what happens now is seen in [`since`](Self::since).
     pub(crate) fn delay(&self) -> Duration {
-        PATIENCE + Duration::from_millis(2 * self.pace.often.max(self.pace.seldom))
+        self.patience + Duration::from_millis(2 * self.pace.often.max(self.pace.seldom))
     }
 }
 
@@ -185,14 +198,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn enter(
     pid: i32,
     streams: Vec<Stream>,
-    pace: Pace,
-    start: Instant,
+    watch: Watch,
     over: Arc<AtomicBool>,
-    log: Logs,
 ) -> Result<JoinHandle<()>, ProbeError> {
     let (said, heard) = std::sync::mpsc::channel();
     let worker = thread::spawn(move || {
-        let opened = Sender::open(pid, streams, pace, start, log);
+        let opened = Sender::open(pid, streams, watch);
         match opened {
             Err(error) => drop(said.send(Err(error))),
             Ok(mut sender) => {
@@ -210,30 +221,31 @@ fn enter(
     }
 }
 
+/// When a thread sends, and where it writes down what became of it.
+struct Watch {
+    start: Instant,
+    pace: Pace,
+    patience: Duration,
+    log: Logs,
+}
+
 /// What a thread sends.
 struct Sender {
     sockets: Vec<Socket>,
     /// By stream: its socket, and when it sends next, in milliseconds.
     streams: Vec<(usize, Stream, u64)>,
-    pace: Pace,
-    start: Instant,
-    log: Logs,
+    watch: Watch,
     /// What tells our packets from those of others in the same network.
     token: u16,
 }
 
 impl Sender {
-    fn open(
-        pid: i32,
-        streams: Vec<Stream>,
-        pace: Pace,
-        start: Instant,
-        log: Logs,
-    ) -> Result<Self, ProbeError> {
+    fn open(pid: i32, streams: Vec<Stream>, watch: Watch) -> Result<Self, ProbeError> {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
         let entered = File::open(path).and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?));
         entered.map_err(|source| ProbeError::Enter { pid, source })?;
-        let mut sender = Self { sockets: Vec::new(), streams: Vec::new(), pace, start, log, token: 0 };
+        let pace = watch.pace;
+        let mut sender = Self { sockets: Vec::new(), streams: Vec::new(), watch, token: 0 };
         sender.token = u16::try_from(std::process::id() & 0xffff).unwrap_or_default();
         let mut known: BTreeMap<IpAddr, usize> = BTreeMap::new();
         let count = streams.len() as u64;
@@ -256,13 +268,13 @@ impl Sender {
     }
 
     fn now(&self) -> u64 {
-        millis(self.start.elapsed())
+        millis(self.watch.start.elapsed())
     }
 
     /// Sends what is due, and hears what comes until more is.
     fn turn(&mut self) {
         let now = self.now();
-        let mut log = lock(&self.log);
+        let mut log = lock(&self.watch.log);
         for (nth, (socket, stream, next)) in self.streams.iter_mut().enumerate() {
             if *next > now {
                 continue;
@@ -273,7 +285,7 @@ impl Sender {
             // No route is an answer too: the packet is lost.
             let _ = self.sockets[*socket].send_to(&packet, &SocketAddr::new(stream.to, 0).into());
             samples.push_back(Sample { at: now, answered: false });
-            *next = (*next + self.pace.interval(stream)).max(now);
+            *next = (*next + self.watch.pace.interval(stream)).max(now);
         }
         drop(log);
         let next = self.streams.iter().map(|(_, _, next)| *next).min().unwrap_or(now);
@@ -288,7 +300,7 @@ impl Sender {
             return;
         }
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
-        let mut log = lock(&self.log);
+        let mut log = lock(&self.watch.log);
         let now = self.now();
         let mut buffer = [0; 2048];
         for (mut socket, _) in self.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
@@ -300,7 +312,7 @@ impl Sender {
                 let sample = log
                     .get_mut(stream)
                     .and_then(|log| log.samples.get_mut(sequence.checked_sub(log.forgotten)?));
-                if let Some(sample) = sample.filter(|sample| now - sample.at <= millis(PATIENCE)) {
+                if let Some(sample) = sample.filter(|sample| now - sample.at <= millis(self.watch.patience)) {
                     sample.answered = true;
                 }
             }
@@ -327,9 +339,10 @@ mod tests {
 
     #[test]
     fn few_streams_send_often_and_many_no_more_than_the_rate_together() {
-        let often = |streams| Pace::of(streams, 0).often;
+        let often = |streams| Pace::of(streams, 0, Load::REAL).often;
         assert_eq!((often(1), often(40), often(41), often(4000)), (10, 10, 11, 1000));
-        assert_eq!(Pace::of(300, 2000), Pace { often: 100, seldom: 2000 });
+        assert_eq!(Pace::of(300, 2000, Load::REAL), Pace { often: 100, seldom: 2000 });
+        assert_eq!(Pace::of(300, 0, Load::EMULATED).often, 3000);
     }
 }
 
@@ -396,7 +409,7 @@ mod lab {
             stream("fd00::1", "fd00::2"),
             stream("192.0.2.1", "192.0.2.9"),
         ];
-        let probe = Probe::start(&streams).unwrap();
+        let probe = Probe::start(&streams, Load::REAL).unwrap();
         thread::sleep(Duration::from_secs(1));
         let before = probe.now();
 
@@ -430,9 +443,9 @@ mod lab {
         let address: IpAddr = "fd00::1".parse().unwrap();
         let stream = |pid| Stream { pid, source: address, to: address, often: true };
 
-        let error = Probe::start(&[stream(network.pid())]).unwrap_err();
+        let error = Probe::start(&[stream(network.pid())], Load::REAL).unwrap_err();
         assert_eq!(error.to_string(), "cannot send from fd00::1");
-        let error = Probe::start(&[stream(i32::MAX)]).unwrap_err();
+        let error = Probe::start(&[stream(i32::MAX)], Load::REAL).unwrap_err();
         assert_eq!(error.to_string(), "cannot enter the network of process 2147483647");
     }
 }

@@ -15,7 +15,7 @@ use ichor_core::prove::failure::Failure;
 use super::Lab;
 use super::fault::{Fault, FaultError};
 use super::observed::{self, ObserveError};
-use super::probe::{Probe, ProbeError, Stream};
+use super::probe::{Load, Probe, ProbeError, Stream};
 use super::signals::Signals;
 
 /// How much longer than until a failure is noticed it may take until everyone has found other ways.
@@ -77,7 +77,7 @@ impl<'t> Trial<'t> {
             Ok(Stream { pid, source: flow.source, to: flow.to, often: *watched })
         });
         let streams: Vec<Stream> = streams.collect::<Result<_, TrialError>>()?;
-        let probe = Probe::start(&streams)?;
+        let probe = Probe::start(&streams, if lab.record.emulated { Load::EMULATED } else { Load::REAL })?;
         let whole = foreseen.state(None);
         Ok(Self { lab, subject, foreseen, cut, signals, probe, whole, seen: State::default() })
     }

@@ -135,11 +135,12 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
     let state = |lab: &Lab, machine: &str, port: &str| {
         lab.exec(machine, &format!("cat /sys/class/net/{port}/carrier")).1
     };
-    assert_eq!(lab.act("cut row1:eth0").code, 0);
+    assert_eq!(lab.act("cut row1:eth0 leaf1:swp1").code, 0);
     assert_eq!((state(lab, "row1", "eth0").trim(), state(lab, "leaf1", "swp1").trim()), ("0", "0"));
     assert_eq!(state(other, "row1", "eth0").trim(), "1");
     wait_for("the way by the other leaf", || ping("198.18.2.1", "10.10.10.10").0);
-    assert_eq!(lab.act("heal leaf1:swp1").code, 0);
+    let heal = lab.act("heal leaf1:swp1");
+    assert!(heal.code == 0 && heal.stderr == "row1:eth0 is plugged in again\n", "{}", heal.all());
     assert_eq!(state(lab, "row1", "eth0").trim(), "1");
     assert_eq!(lab.act("cut --silent row2").code, 0);
     assert_eq!(state(lab, "row2", "eth0").trim(), "1");
@@ -148,6 +149,15 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
     wait_for("the node again", || ping("198.18.1.1", "10.10.10.11").0);
     let wrong = lab.act("cut row1:eth7");
     assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `row1:eth"), "{}", wrong.stderr);
+    let nobody = ichor(lab.desk.path(), &format!("lab status --lab x{}", lab.name));
+    let near = format!("did you mean `{}`?", lab.name);
+    assert!(nobody.code == 2 && nobody.stderr.contains(&near), "{}", nobody.stderr);
+    let report = ichor(lab.desk.path(), &format!("lab test {} --html nowhere/report.html", lab.name));
+    assert!(
+        report.code == 2 && report.stderr.starts_with("error: cannot write nowhere/report.html"),
+        "{}",
+        report.all()
+    );
 
     // The same again is no work; another file is.
     let again = lab.up("");

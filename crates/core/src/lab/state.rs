@@ -26,6 +26,26 @@ pub enum Paths {
     Own,
     /// A route over so many paths at once.
     By(usize),
+    /// The same with so many at most: several of those who tell of it may name the same neighbour.
+    UpTo(usize),
+}
+
+impl Paths {
+    /// Whether what was seen is what is meant.
+    pub fn admits(self, seen: Self) -> bool {
+        match self {
+            Self::UpTo(most) => (1..=most).contains(&seen.count()),
+            _ => self == seen,
+        }
+    }
+
+    /// How many paths there are, at most.
+    pub fn count(self) -> usize {
+        match self {
+            Self::Own => 0,
+            Self::By(count) | Self::UpTo(count) => count,
+        }
+    }
 }
 
 /// Whether packets come back.

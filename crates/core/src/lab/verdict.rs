@@ -150,9 +150,9 @@ pub fn differences(
             let what = match (meant.get(net), seen.get(net)) {
                 // What a node has itself, its daemon may install or not.
                 (Some(Paths::Own), _) | (_, Some(Paths::Own)) => continue,
-                (Some(Paths::By(meant)), Some(Paths::By(seen))) if meant == seen => continue,
-                (Some(Paths::By(meant)), Some(Paths::By(seen))) => What::Paths(*seen, *meant),
-                (Some(Paths::By(meant)), None) => What::NoRoute(*meant),
+                (Some(meant), Some(seen)) if meant.admits(*seen) => continue,
+                (Some(meant), Some(seen)) => What::Paths(seen.count(), meant.count()),
+                (Some(meant), None) => What::NoRoute(meant.count()),
                 (None, Some(_)) if known.contains(net) => What::Route,
                 (None, Some(_)) => What::Leak,
                 (None, None) => continue,
@@ -265,6 +265,17 @@ mod tests {
         seen.routes.get_mut("cp1").unwrap().clear();
 
         assert_eq!(told(&whole, &whole, &seen), [""; 0]);
+    }
+
+    #[test]
+    fn of_paths_that_may_be_the_same_one_is_enough() {
+        let mut whole = state(&[("cp1", "fd00::1/128", 2)], true, &[Reach::All]);
+        whole.routes.get_mut("cp1").unwrap().insert("fd00::1/128".parse().unwrap(), Paths::UpTo(2));
+        let seen = |paths: usize| state(&[("cp1", "fd00::1/128", paths)], true, &[Reach::All]);
+
+        assert_eq!(told(&whole, &whole, &seen(1)), [""; 0]);
+        assert_eq!(told(&whole, &whole, &seen(2)), [""; 0]);
+        assert_eq!(told(&whole, &whole, &seen(3)), ["cp1: 3 paths to fd00::1/128, and 2 foreseen"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     for place in places(args)? {
         if !place.end()? {
-            return Err(LabError::None(place.name().to_owned()).into());
+            return Err(place.absent().into());
         }
         writeln!(out, "{}", place.name())?;
     }

@@ -27,6 +27,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let wanted = Wanted { machines: 1, accelerator: args.accel, keep: true };
+    let wanted = Wanted { machines: 1, content: None, accelerator: args.accel, keep: true };
     vm::hand_over(&Place::of(&args.lab)?, Some(wanted), args.command.clone(), &args.file)
 }

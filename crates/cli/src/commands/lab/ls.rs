@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ichor_core::lab::scene::Part;
 use serde_json::json;
 
-use crate::lab::{Place, Record, vm};
+use super::up::counts;
+use crate::lab::vm::{self, Content};
+use crate::lab::{Place, Record};
 use crate::table;
 
 /// List the labs that run here
@@ -23,13 +24,14 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     for place in Place::all()? {
         let alive = place.is_alive();
         let record = Record::read(&place).ok();
-        let scene = record.as_ref().map(|record| &record.scene);
-        let count = |part: fn(&Part) -> bool| {
-            scene.map(|scene| scene.machines.iter().filter(|machine| part(&machine.part)).count())
-        };
-        let nodes = count(|part| matches!(part, Part::Node { .. } | Part::Guest(_)));
-        let routers = count(|part| matches!(part, Part::Router { .. }));
-        let file = record.as_ref().map(|record| record.file.display().to_string());
+        let own = record.map(|record| {
+            let (nodes, routers) = counts(&record.scene);
+            Content { file: record.file, nodes, routers }
+        });
+        let content = own.or_else(|| vm::content(&place));
+        let nodes = content.as_ref().map(|content| content.nodes);
+        let routers = content.as_ref().map(|content| content.routers);
+        let file = content.map(|content| content.file.display().to_string());
         let inside = vm::holds(&place);
         let state = match (alive, inside) {
             (true, true) => "runs in a virtual machine",

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::Firmware;
 use ichor_core::cluster::value::{Secret, TalosVersion};
+use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::VmPlan;
 use ichor_core::prove::Subject;
@@ -26,7 +27,7 @@ use crate::lab::accelerator::Accelerator;
 use crate::lab::build::{Site, Unsettled};
 use crate::lab::guest::Guests;
 use crate::lab::here::Need;
-use crate::lab::vm::{self, Wanted};
+use crate::lab::vm::{self, Content, Wanted};
 use crate::lab::{Lab, LabError, Place, Record, Taken, here};
 use crate::project::{self, Project};
 use crate::vault::Vault;
@@ -129,7 +130,13 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         if image.is_some() {
             bail!("with --image a lab needs root, and a kernel with VRFs where the cluster has them");
         }
-        let wanted = Wanted { machines: scene.machines.len(), accelerator: args.accel, keep: args.keep };
+        let (nodes, routers) = counts(&scene);
+        let wanted = Wanted {
+            machines: scene.machines.len(),
+            content: Some(Content { file: canonical(&args.file)?, nodes, routers }),
+            accelerator: args.accel,
+            keep: args.keep,
+        };
         return vm::hand_over_all(&place, Some(wanted), &[]);
     }
     let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
@@ -250,7 +257,7 @@ fn record(
         here,
         root,
         agent: agent(args.agent.as_deref())?,
-        file: fs::canonicalize(&args.file).with_context(|| args.file.display().to_string())?,
+        file: canonical(&args.file)?,
         sources: digests(project),
         emulated: vm::is_emulated() || guests.as_ref().is_some_and(is_emulated),
         guests,
@@ -258,6 +265,18 @@ fn record(
         machines: Vec::new(),
         took: None,
     })
+}
+
+/// A file, as it is named from the root of the file system.
+fn canonical(file: &Path) -> anyhow::Result<PathBuf> {
+    fs::canonicalize(file).with_context(|| file.display().to_string())
+}
+
+/// How many nodes and routers a scene has.
+pub(super) fn counts(scene: &Scene) -> (usize, usize) {
+    let count = |part: fn(&Part) -> bool| scene.machines.iter().filter(|machine| part(&machine.part)).count();
+    let nodes = count(|part| matches!(part, Part::Node { .. } | Part::Guest(_)));
+    (nodes, count(|part| matches!(part, Part::Router { .. })))
 }
 
 /// SHA-256 of the cluster file and of those it includes.
@@ -277,12 +296,16 @@ fn agent(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// Says that a lab is there already, if it is the same.
 fn unchanged(place: &Place, wanted: &Record, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let lab = Lab::open(Some(place.name()))?;
+    let rises = || LabError::Rises(place.name().to_owned());
+    // Nothing is written down of one that is just begun.
+    let lab = Lab::open(Some(place.name())).map_err(|_| rises())?;
+    if lab.record.took.is_none() {
+        return Err(rises().into());
+    }
     let same = lab.record.scene == wanted.scene
         && lab.record.root == wanted.root
         && lab.record.agent == wanted.agent
-        && lab.record.guests == wanted.guests
-        && lab.record.took.is_some();
+        && lab.record.guests == wanted.guests;
     if !same {
         return Err(LabError::Runs(place.name().to_owned()).into());
     }

@@ -25,10 +25,11 @@ use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
 use ichor_core::moment::Moment;
 use nix::sched::{CloneFlags, setns};
 
-use super::{Lab, guest, hub};
+use super::{Lab, guest, hub, vm};
 
-/// How long a daemon may take to answer.
+/// How long a daemon may take to answer; where all is emulated, so that one that only is slow is not taken for one that is not there.
 const PATIENCE: Duration = Duration::from_secs(3);
+const EMULATED_PATIENCE: Duration = Duration::from_secs(30);
 /// How many machines are asked at once.
 const AT_ONCE: usize = 8;
 /// At one look of so many, a speaker is asked without a reason, and memory is counted.
@@ -161,8 +162,9 @@ pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, String> {
 fn connect(pid: i32, path: &str) -> io::Result<UnixStream> {
     let root = Path::new("/proc").join(pid.to_string()).join("root");
     let stream = UnixStream::connect(root.join(path))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let patience = if vm::is_emulated() { EMULATED_PATIENCE } else { PATIENCE };
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     Ok(stream)
 }
 
@@ -192,7 +194,7 @@ fn node(pid: i32) -> Result<Status, String> {
 }
 
 /// The cables that do not carry, by their ports in the hub.
-fn cuts(lab: &Lab) -> Vec<Cut> {
+pub(crate) fn cuts(lab: &Lab) -> Vec<Cut> {
     let hub = lab.record.hub;
     let ports = thread::scope(|threads| {
         let ports = threads.spawn(move || enter(hub).and_then(|()| netlink::ports()));

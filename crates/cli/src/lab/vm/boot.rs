@@ -2,7 +2,6 @@
 
 use std::env;
 use std::fs;
-use std::io::{Seek as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +13,9 @@ use super::kit::Kit;
 use super::port::{Port, PortError};
 use super::qemu::{Order, Qemu};
 use super::relay::Relay;
-use super::{RECORD, Wanted};
+use super::{Content, RECORD, Wanted};
 use crate::lab::accelerator::Accelerator;
-use crate::lab::place::Taken;
+use crate::lab::place::{Taken, write_pid};
 use crate::lab::{LabError, Place};
 use crate::progress::Progress;
 use crate::style;
@@ -35,6 +34,13 @@ struct Record {
     accelerator: Accelerator,
     /// MiB.
     memory: usize,
+    content: Option<Content>,
+}
+
+/// What is written down of the lab in a virtual machine.
+pub(super) fn content(place: &Place) -> Option<Content> {
+    let bytes = fs::read(place.path().join(RECORD)).ok()?;
+    serde_json::from_slice::<Record>(&bytes).ok()?.content
 }
 
 /// Everything a virtual machine needs, for a lab that has none.
@@ -44,6 +50,7 @@ pub(super) struct Boot {
     program: PathBuf,
     accelerators: Vec<Accelerator>,
     memory: usize,
+    content: Option<Content>,
 }
 
 /// One that waits for its first command.
@@ -71,7 +78,8 @@ impl Boot {
         };
         let memory = MEMORY + MEMORY_EACH * wanted.machines;
         let taken = place.clone().take()?;
-        Ok(taken.map(|taken| Self { taken, kit, program, accelerators, memory }))
+        let content = wanted.content;
+        Ok(taken.map(|taken| Self { taken, kit, program, accelerators, memory, content }))
     }
 
     /// Boots it, until it waits for a command. What fails leaves nothing.
@@ -123,11 +131,7 @@ impl Boot {
     /// Waits until it listens, and writes down what it is.
     fn introduce(&mut self, qemu: &Qemu, accelerator: Accelerator) -> anyhow::Result<Booted> {
         // Whoever ends a lab reads there whom to end.
-        let lock = &mut self.taken.lock;
-        lock.rewind()
-            .and_then(|()| lock.set_len(0))
-            .and_then(|()| writeln!(lock, "{}", qemu.pid))
-            .context("cannot write the lab's lock")?;
+        write_pid(&mut self.taken.lock, qemu.pid).context("cannot write the lab's lock")?;
         let folder = self.taken.place.path();
         let patience = if accelerator == Accelerator::Kvm { PATIENCE } else { EMULATED_PATIENCE };
         let port = Port::take(folder)?;
@@ -143,8 +147,9 @@ impl Boot {
             }
             Err(error) => return Err(error.into()),
         };
-        let record = serde_json::to_vec(&Record { accelerator, memory: self.memory })?;
-        fs::write(folder.join(RECORD), record).context("cannot write down what the virtual machine is")?;
+        let record = Record { accelerator, memory: self.memory, content: self.content.clone() };
+        fs::write(folder.join(RECORD), serde_json::to_vec(&record)?)
+            .context("cannot write down what the virtual machine is")?;
         Ok(Booted { port, stream })
     }
 }

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
+use serde::{Deserialize, Serialize};
 
 use super::Place;
 use super::accelerator::Accelerator;
@@ -65,11 +66,29 @@ pub(crate) fn holds(place: &Place) -> bool {
     place.is_alive() && place.path().join(RECORD).exists()
 }
 
+/// What is known outside of a lab in a virtual machine.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Content {
+    /// The cluster file, as it is named from the root of the file system.
+    pub file: PathBuf,
+    /// How many nodes the lab has.
+    pub nodes: usize,
+    /// How many routers.
+    pub routers: usize,
+}
+
+/// What is in the virtual machine of a lab.
+pub(crate) fn content(place: &Place) -> Option<Content> {
+    boot::content(place)
+}
+
 /// The virtual machine that a lab gets which has none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// For so many machines.
     pub machines: usize,
+    /// With this in it, if it is for more than one command.
+    pub content: Option<Content>,
     /// Run by this; by the best there is when nothing is said.
     pub accelerator: Option<Accelerator>,
     /// Whether it stays also when the command fails it is booted for.
@@ -86,6 +105,7 @@ pub(crate) fn hand_over(
     let files: Vec<_> = files.iter().map(|path| real(path)).collect::<anyhow::Result<_>>()?;
     let request = Request::new(words, files.iter().map(|path| path.clone().into()).collect())
         .context("cannot tell where this program runs")?;
+    let keep = wanted.as_ref().is_some_and(|wanted| wanted.keep);
     let boot = wanted.map(|wanted| Boot::prepare(place, wanted)).transpose()?.flatten();
     let relay = Relay::start().context("cannot listen for signals")?;
     let is_fresh = boot.is_some();
@@ -98,7 +118,7 @@ pub(crate) fn hand_over(
         }
     };
     let talked = talk::talk(stream, &request, &files, &relay).map_err(|error| told(error, place.path()));
-    if is_fresh && !matches!(talked, Ok(0)) && !wanted.is_some_and(|wanted| wanted.keep) {
+    if is_fresh && !matches!(talked, Ok(0)) && !keep {
         place.end()?;
     }
     Ok(ExitCode::from(talked?))

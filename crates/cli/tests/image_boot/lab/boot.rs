@@ -44,16 +44,6 @@ fn a_node_has_the_same_whether_ichor_or_talos_imager_made_what_it_boots() {
 }
 
 #[test]
-fn a_cd_boots_under_bios_and_uefi() {
-    let (parts, rack) = (Parts::made(), Rack::new());
-    let built = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
-
-    for firmware in Firmware::ALL {
-        boots(&rack, &firmware.cd(&built.path(".iso")));
-    }
-}
-
-#[test]
 fn a_disk_boots_under_bios_and_uefi() {
     let (parts, rack) = (Parts::made(), Rack::new());
     let built = Built::new(&parts, ".", "nocloud", "disk,qcow2");

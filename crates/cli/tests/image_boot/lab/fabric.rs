@@ -1,4 +1,4 @@
-//! `ichor lab up --image`: a node of a lab that boots the image, and nothing of it left behind.
+//! `ichor lab up --image`: nodes of a lab that boot the image, by BIOS and by UEFI, and nothing of them left behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,13 @@ defaults:
   boot: {from: cidata}
   install: {disk: /dev/sda}
   vm: {hypervisor: here, cores: 1, memory: 1GiB, disk: 10GiB, firmware: seabios}
-nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01", "52:54:00:12:00:02"]}]
+nodes:
+  - {name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01", "52:54:00:12:00:02"]}
+  - {name: n2, role: worker, index: 2, macs: ["52:54:00:12:00:03"], vm: {firmware: ovmf}}
 "#;
+
+/// Every node, its firmware and its address.
+const NODES: [(&str, bool, &str); 2] = [("n1", false, "10.12.10.1"), ("n2", true, "10.12.10.2")];
 
 /// A lab that ends with the test, however the test ends.
 struct Lab {
@@ -94,7 +99,7 @@ fn wait_for(what: &str, patience: u64, mut holds: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_node_of_a_lab_boots_an_image_and_speaks_with_its_leaf() {
+fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf() {
     let parts = Parts::made();
     let built = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
     let lab = Lab::new("booted").with_secrets();
@@ -103,28 +108,24 @@ fn a_node_of_a_lab_boots_an_image_and_speaks_with_its_leaf() {
 
     assert_eq!(up.code, 0, "{}", up.all());
     let told = up.json();
-    assert!(told["sessions"][0]["established"] == true && told["emulated"] == true, "{told:#}");
+    let sessions = told["sessions"].as_array().unwrap();
+    assert!(sessions.len() == 2 && told["emulated"] == true, "{told:#}");
+    assert!(sessions.iter().all(|session| session["established"] == true), "{told:#}");
     let status = lab.act("status --json");
     assert_eq!(status.code, 0, "{}", status.all());
     let status = status.json();
     assert_eq!(status["sessions"][0]["other"]["state"], "established", "{status:#}");
     assert_eq!(status["machines"][1]["part"], "guest", "{status:#}");
-    wait_for("its address", 60, || lab.act("status --json").json()["prefixes"][0]["of"][0] == "n1");
     let listed = ichor(lab.desk.path(), "lab ls").stdout;
     assert!(listed.contains(&lab.name), "{listed}");
-
-    // Nobody runs a command in it; what it says is in its log, and from outside it answers.
-    let exec = lab.act("exec n1 -- true");
-    let log = lab.folder().join("log/n1.log");
-    assert!(exec.code == 2 && exec.stderr.contains(&log.display().to_string()), "{}", exec.all());
-    assert!(fs::read_to_string(&log).unwrap().contains("session eth0: Established"));
-    let ping = "exec outside -- busybox ping -c 1 -W 2 10.12.10.1";
-    wait_for("an answer", 30, || lab.act(ping).code == 0);
+    for node in &NODES {
+        booted(&lab, node);
+    }
     assert_eq!(lab.act("exec outside -- test -s /run/lab/talosconfig").code, 0);
     let test = ichor(lab.desk.path(), &format!("lab test {}", lab.name));
     assert!(test.code == 2 && test.stderr.contains("without --image"), "{}", test.all());
 
-    // Its cable can be heard, cut and healed.
+    // A cable can be heard, cut and healed.
     let capture = lab.act("capture n1:eth0 -o packets.pcapng --count 2 --seconds 60");
     assert_eq!(capture.code, 0, "{}", capture.all());
     assert!(fs::metadata(lab.desk.path().join("packets.pcapng")).unwrap().len() > 200);
@@ -133,14 +134,46 @@ fn a_node_of_a_lab_boots_an_image_and_speaks_with_its_leaf() {
     assert_eq!(lab.act("heal").code, 0);
     wait_for("its session again", 90, || lab.act("status").code == 0);
 
-    // Its holder dies, and so does everything; `down` removes the rest.
-    assert!(lab.processes().iter().any(|line| line.contains("qemu-system")), "{:#?}", lab.processes());
+    // The holder dies, and so does everything; `down` removes the rest.
+    let machines = |lab: &Lab| lab.processes().iter().filter(|line| line.contains("qemu-system")).count();
+    assert!(machines(&lab) >= NODES.len(), "{:#?}", lab.processes());
     let holder = fs::read_to_string(lab.folder().join("lock")).unwrap();
     assert!(Command::new("kill").args(["-KILL", holder.trim()]).status().unwrap().success());
     wait_for("the end of all processes", 30, || lab.processes().is_empty());
     let down = ichor(lab.desk.path(), &format!("lab down {}", lab.name));
     assert_eq!(down.code, 0, "{}", down.all());
     assert!(!lab.folder().exists());
+}
+
+/// Nobody runs a command in a node; what it says is in its log, and from outside it answers.
+fn booted(lab: &Lab, (name, uefi, address): &(&str, bool, &str)) {
+    let exec = lab.act(&format!("exec {name} -- true"));
+    let log = lab.folder().join(format!("log/{name}.log"));
+    assert!(exec.code == 2 && exec.stderr.contains(&log.display().to_string()), "{}", exec.all());
+    let said = || String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+    wait_for("its session on its console", 60, || said().contains("session eth0: Established"));
+    let said = said();
+    let hostname = format!("simulator: hostname {name}");
+    for line in [
+        "simulator: platform nocloud",
+        &hostname,
+        "simulator: extension frr 8.4",
+        "simulator: service ext-frr running",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(said.contains("BdsDxe: starting Boot"), *uefi, "{said}");
+    wait_for("its address", 60, || prefixes_of(lab, name).iter().any(|prefix| prefix.starts_with(address)));
+    let ping = format!("exec outside -- busybox ping -c 1 -W 2 {address}");
+    wait_for("an answer", 30, || lab.act(&ping).code == 0);
+}
+
+/// What comes from a node.
+fn prefixes_of(lab: &Lab, name: &str) -> Vec<String> {
+    let status = lab.act("status --json").json();
+    let prefixes = status["prefixes"].as_array().unwrap();
+    let of = prefixes.iter().filter(|prefix| prefix["of"].as_array().unwrap().iter().any(|it| it == name));
+    of.map(|prefix| prefix["prefix"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

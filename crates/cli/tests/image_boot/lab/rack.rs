@@ -181,8 +181,6 @@ pub enum Firmware {
 }
 
 impl Firmware {
-    pub const ALL: [Self; 2] = [Self::Bios, Self::Uefi];
-
     /// What qemu is told to boot from a CD.
     pub fn cd(self, image: &Path) -> Vec<String> {
         let drive = format!("if=none,id=boot,media=cdrom,readonly=on,file={}", image.display());

@@ -25,6 +25,7 @@ fn a_lab_of_somebody_who_is_not_root_is_as_any_other() {
     let user = User::new(&[("ichor.yaml", &cluster())]);
 
     comes_up(&user);
+    is_as_foreseen(&user);
     is_looked_into_and_cut(&user);
     shell::streams_and_codes(&user);
     shell::files(&user);
@@ -47,6 +48,16 @@ fn comes_up(user: &User) {
     assert!(again.stderr.contains("it ran already"), "{}", again.stderr);
     let list = user.ichor("lab ls");
     assert!(list.stdout.contains("runs in a virtual machine"), "{}", list.all());
+    let file = user.desk.path().canonicalize().unwrap().join("ichor.yaml").display().to_string();
+    assert!(list.stdout.contains(&file), "{}", list.all());
+    assert!(up.stderr.contains("BFD waits 10 times as long"), "{}", up.stderr);
+}
+
+/// Packets are no more than an emulated processor carries beside the daemons.
+fn is_as_foreseen(user: &User) {
+    let test = user.ichor("lab test ichor.yaml --k 0");
+
+    assert_eq!(test.code, 0, "{}", test.all());
 }
 
 fn is_looked_into_and_cut(user: &User) {

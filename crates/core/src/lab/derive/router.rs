@@ -47,6 +47,9 @@ pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
     if !order.guests {
         without_gobgp_4(order, &mut network, differs);
     }
+    if let Some(times) = order.here.fit_bfd(&mut network) {
+        differs.add(format!("BFD waits {times} times as long, at both ends: the processor is emulated"));
+    }
     let here = order.here.frr.as_ref().map_or_else(|| "FRR".to_owned(), |frr| format!("FRR {frr}"));
     for (meant, who) in others {
         let who = crowd(who.iter().map(String::as_str));

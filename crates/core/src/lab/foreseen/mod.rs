@@ -11,16 +11,17 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::here::Here;
 use super::scene::{Part, Scene};
 use super::state::{Flow, Paths, Reach, State};
-use crate::cluster::section::Software;
+use crate::cluster::section::{Backend, Software};
 use crate::plan::Plan;
 use crate::prove::destination::{Destination, Kind, Origin, Source, given};
 use crate::prove::failure::Failure;
 use crate::prove::spread::Spread;
 use crate::prove::{Subject, aggregate};
 use crate::routing::Family;
-use crate::routing::fabric::Neighbor;
+use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::network::{End, Session};
 use walk::{Arrival, Tables, Walk, Way};
 
@@ -58,7 +59,7 @@ const WATCHED: usize = 400;
 
 /// The fabric as it is built: FRR on every router, as ichor writes it, under the names of the scene; and sessions without what
 /// the daemons of the scene cannot do.
-pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene) -> Subject {
+pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene, here: &Here) -> Subject {
     let mut network = subject.network.clone();
     let machines = scene.machines.iter().filter(|machine| matches!(machine.part, Part::Router { .. }));
     for (router, machine) in network.routers.iter_mut().zip(machines) {
@@ -77,6 +78,7 @@ pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene) -> Subject {
             }
         }
     }
+    here.fit_bfd(&mut network);
     subject.with_network(network, plan)
 }
 
@@ -97,9 +99,12 @@ impl<'a> Foreseen<'a> {
         let tables = self.tables(failure);
         let graph = &self.subject.graph;
         let mut state = State::default();
-        for (vertex, table) in graph.vertices.iter().zip(&tables) {
+        for (nth, (vertex, table)) in graph.vertices.iter().zip(&tables).enumerate() {
             let routes = table.iter().filter_map(|(net, way)| match way {
                 Way::Own => Some((*net, Paths::Own)),
+                Way::By(next) if self.is_told_by_neighbours(nth, *net) => {
+                    Some((*net, Paths::UpTo(next.len())))
+                }
                 Way::By(next) => Some((*net, Paths::By(next.len()))),
                 Way::Gateway(_) => None,
             });
@@ -113,6 +118,15 @@ impl<'a> Foreseen<'a> {
         state.sessions = self.sessions.iter().map(|meant| self.is_up(*meant, failure)).collect();
         state.flows = self.flows.iter().map(|flow| self.reach(&tables, failure, flow)).collect();
         state
+    }
+
+    /// Whether routers may name the same neighbour to a node as the way to a prefix of IPv6: those on one network with both name the
+    /// one who told them, and not themselves (RFC 4271, 5.1.3). Their own default routes they name themselves for.
+    fn is_told_by_neighbours(&self, vertex: usize, net: IpNet) -> bool {
+        let on_a_network = |it: &Neighbor| matches!(it.found, Found::Address { address: IpAddr::V6(_), .. });
+        let node = self.subject.network.nodes.get(vertex);
+        let is_part = matches!(net, IpNet::V6(net) if net.prefix_len() > 0);
+        is_part && node.is_some_and(|model| model.fabric.neighbors.iter().any(on_a_network))
     }
 
     /// Milliseconds after which nobody keeps what a silent failure took away: BFD ends it; without, it is kept until the hold time is
@@ -209,15 +223,31 @@ impl<'a> Foreseen<'a> {
         tables
     }
 
-    /// A node's default route: one from BGP goes before the gateway's.
+    /// A node's default route: one from BGP goes before the gateway's. Not so with FRR: zebra takes what is in the kernel already for the
+    /// best there is, and leaves BGP's out.
     fn by_default(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
+        let plan = &self.plan.nodes[self.subject.network.nodes[node as usize].nth];
+        let is_frr = plan.routing.as_deref().is_some_and(|routing| routing.backend.value == Backend::Frr);
+        let by_gateway = self.by_gateway(node, family, failure);
+        if is_frr && by_gateway.is_some() {
+            by_gateway
+        } else {
+            self.by_bgp(node, family, failure).or(by_gateway)
+        }
+    }
+
+    /// The default route that routers give a node.
+    fn by_bgp(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
         let graph = &self.subject.graph;
         let up = |edge: u32| failure.is_none_or(|failure| !is_over(graph, failure, edge));
         let given = graph.defaults(node, family).filter(|(edge, _)| up(*edge));
         let routers: Vec<u32> = given.map(|(_, router)| router).collect();
-        if !routers.is_empty() {
-            return Some(Way::By(routers));
-        }
+        (!routers.is_empty()).then_some(Way::By(routers))
+    }
+
+    /// The default route that a node has from the start.
+    fn by_gateway(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
+        let graph = &self.subject.graph;
         let plan = &self.plan.nodes[self.subject.network.nodes[node as usize].nth];
         let gateway: IpAddr = match family {
             Family::V4 => plan.gateway.v4.as_ref()?.value.into(),

@@ -1,5 +1,4 @@
 use super::*;
-use crate::cluster::section::Backend;
 use crate::lab::scene::{Door, Machine, Session, SessionEnd, Speaker};
 use crate::model::Cluster;
 use crate::plan::tests::planned_with;
@@ -192,6 +191,58 @@ fn a_silent_failure_is_over_by_bfd_or_when_nobody_keeps_it_any_more() {
 }
 
 #[test]
+fn zebra_leaves_a_default_route_of_bgp_out_where_the_node_has_a_gateway() {
+    let routed = |backend: &str| {
+        let text = RACK
+            .replace("network: {node: null,", "network: {node: {v4: 10.1.0.0/24, gateway: {v4: 10.1.0.254}},")
+            .replace("{name: leaf1, asn: 65101}", "{name: leaf1, asn: 65101, addresses: [10.1.0.254]}")
+            .replace(
+                "{router: leaf1, link: fab0, bfd: true}, {router: leaf2, link: fab1, bfd: true}",
+                "{router: leaf1}",
+            )
+            .replace("backend: frr", &format!("backend: {backend}"));
+        let planned = planned_with(text.leak());
+        let subject = subject(&planned);
+        let scene = scene(&subject);
+        paths(&Foreseen::of(&subject, &planned.1, &scene).state(None), "cp1", "0.0.0.0/0")
+    };
+
+    assert_eq!((routed("frr"), routed("bird")), (None, Some(Paths::By(1))));
+}
+
+#[test]
+fn routers_on_a_network_may_name_the_same_neighbour_to_a_node() {
+    let text = RACK
+        .replace("backend: frr", "backend: bird")
+        .replace("node: null", "node: {v6: \"fd00:1::/64\"}")
+        .replace("v6: null", "v6: \"fd00:1:fe::/64\"")
+        .replace("{name: leaf1, asn: 65101}", "{name: leaf1, asn: 65101, addresses: [\"fd00:1::fffe\"]}")
+        .replace("{name: leaf2, asn: 65102}", "{name: leaf2, asn: 65102, addresses: [\"fd00:1::fffd\"]}")
+        .replace("link: fab0, bfd: true", "bfd: true")
+        .replace("link: fab1, bfd: true", "bfd: true");
+    let planned = planned_with(text.leak());
+    let subject = subject(&planned);
+    let scene = scene(&subject);
+
+    let state = Foreseen::of(&subject, &planned.1, &scene).state(None);
+
+    assert_eq!(paths(&state, "cp1", "fd00:1:fe::2/128"), Some(Paths::UpTo(2)));
+    assert_eq!(paths(&state, "cp1", "::/0"), Some(Paths::By(2)));
+}
+
+#[test]
+fn an_emulated_processor_notices_as_late_as_it_was_told() {
+    let planned = planned_with(RACK);
+    let subject = subject(&planned);
+    let scene = scene(&subject);
+
+    let built = as_built(&subject, &planned.1, &scene, &Here { emulated: true, ..Here::default() });
+
+    let foreseen = Foreseen::of(&built, &planned.1, &scene);
+    assert_eq!(foreseen.noticed(built.failure("cp1:fab0").unwrap()), 9000);
+}
+
+#[test]
 fn what_the_daemons_of_the_scene_cannot_do_is_not_foreseen() {
     let planned = planned_with(RACK);
     let subject = subject(&planned);
@@ -202,7 +253,7 @@ fn what_the_daemons_of_the_scene_cannot_do_is_not_foreseen() {
         (session.bfd, session.carries) = (false, false);
     }
 
-    let built = as_built(&subject, &planned.1, &scene);
+    let built = as_built(&subject, &planned.1, &scene, &Here::default());
     let foreseen = Foreseen::of(&built, &planned.1, &scene);
 
     let state = foreseen.state(None);

@@ -3,7 +3,7 @@
 mod junit;
 mod text;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,8 +60,11 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let place = place(args.lab.as_deref())?;
+    let files: Vec<PathBuf> = args.junit.iter().chain(&args.html).cloned().collect();
+    if !vm::is_here() {
+        files.iter().try_for_each(|path| is_writable(path))?;
+    }
     if vm::holds(&place) {
-        let files: Vec<PathBuf> = args.junit.iter().chain(&args.html).cloned().collect();
         return vm::hand_over_all(&place, None, &files);
     }
     let lab = Lab::open(Some(place.name()))?;
@@ -77,7 +80,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     judge_sources(&lab, &project)?;
     let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => as_built(&subject, &project.plan, lab.scene()),
+        Ok(subject) => as_built(&subject, &project.plan, lab.scene(), &lab.record.here),
         Err(errors) => return Ok(underivable(&errors)),
     };
     let verdict = try_all(args, &lab, &project, &subject)?;
@@ -98,6 +101,19 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(u8::from(!verdict.holds())))
 }
 
+/// Refuses a file that cannot be written, before the time is spent of which it shall tell.
+fn is_writable(path: &Path) -> anyhow::Result<()> {
+    let is_fresh = !path.exists();
+    if is_fresh || path.is_file() {
+        let opened = File::options().append(true).create(true).open(path);
+        opened.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if is_fresh {
+        fs::remove_file(path).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -109,13 +125,9 @@ fn place(named: Option<&str>) -> anyhow::Result<Place> {
         return Ok(Place::of(text)?);
     }
     let file = fs::canonicalize(text).with_context(|| text.to_owned())?;
-    // What a lab in a virtual machine was built from is known inside alone; it has its cluster's name, if no other was given.
-    let cluster = project::open(&file)?.ok().map(|project| project.plan.cluster.name.to_string());
-    let is_of_file = |place: &Place| {
-        if vm::holds(place) {
-            return Some(place.name()) == cluster.as_deref();
-        }
-        Record::read(place).is_ok_and(|record| record.file == file)
+    let is_of_file = |place: &Place| match vm::content(place) {
+        Some(content) => content.file == file,
+        None => Record::read(place).is_ok_and(|record| record.file == file),
     };
     let alive = Place::all()?.into_iter().filter(Place::is_alive);
     let mut places: Vec<Place> = alive.filter(is_of_file).collect();

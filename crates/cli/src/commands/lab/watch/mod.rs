@@ -16,7 +16,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::lab::ask::Ear;
 use crate::lab::signals::Signals;
-use crate::lab::{Lab, LabError, hub};
+use crate::lab::{Lab, hub};
 use board::{Action, Board};
 
 /// From one look to the next.
@@ -52,7 +52,7 @@ pub(super) fn plain(lab: &Lab, json: bool, out: &mut dyn Write) -> anyhow::Resul
             thread::sleep(TICK);
         }
         if !lab.place.is_alive() {
-            return Err(LabError::None(lab.place.name().to_owned()).into());
+            return Err(lab.place.absent().into());
         }
     }
 }
@@ -116,7 +116,7 @@ fn show(
             board.take(view);
         }
         if !lab.place.is_alive() {
-            return Err(LabError::None(lab.place.name().to_owned()).into());
+            return Err(lab.place.absent().into());
         }
     }
 }
