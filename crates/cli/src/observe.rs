@@ -33,7 +33,7 @@ pub(crate) async fn cluster(project: &Project, reach: &Reach, configurations: Op
     let asked = plan.nodes.iter().enumerate().map(|(nth, plan)| {
         let (configuration, progress) = (configurations.map(|all| all[nth].as_str()), &progress);
         async move {
-            let looked = Box::pin(node(reach, plan, configuration)).await;
+            let looked = Box::pin(node(reach, plan, configuration, &[])).await;
             progress.step();
             (looked.report, looked.members)
         }
@@ -54,14 +54,19 @@ pub(crate) struct Looked {
     pub node: Option<Node>,
 }
 
-/// Asks one node.
-pub(crate) async fn node(reach: &Reach, plan: &NodePlan, configuration: Option<&str>) -> Looked {
+/// Asks one node, which may also be where others `found` it.
+pub(crate) async fn node(
+    reach: &Reach,
+    plan: &NodePlan,
+    configuration: Option<&str>,
+    found: &[Contact],
+) -> Looked {
     let expected = Expected::of(plan);
     let looked = |at: Option<Contact>, answer, node, members| {
         let report = NodeReport::new(&expected, at, answer);
         Looked { report, members, node }
     };
-    match reach.node(plan).await {
+    match reach.node_or_at(plan, found).await {
         Reached::Silent(errors) => {
             let reasons = errors.iter().map(|(at, error)| format!("{at}: {}", error.answer())).collect();
             looked(None, Answer::Silent { reasons }, None, None)

@@ -83,11 +83,19 @@ impl Reach {
 
     /// Looks for a node at all its addresses at once, until it is found.
     pub(crate) async fn node(&self, node: &NodePlan) -> Reached {
+        self.node_or_at(node, &[]).await
+    }
+
+    /// Looks for a node where others found it as well.
+    pub(crate) async fn node_or_at(&self, node: &NodePlan, found: &[Contact]) -> Reached {
         let name = node.name.as_str();
         let given = self.given.iter().filter(|(of, _)| of == name);
-        let given: Vec<_> = given
-            .map(|(_, address)| Contact { address: *address, stage: Stage::Dhcp, source: Source::Caller })
-            .collect();
+        let given = given.map(|(_, address)| Contact {
+            address: *address,
+            stage: Stage::Dhcp,
+            source: Source::Caller,
+        });
+        let given: Vec<_> = given.chain(found.iter().copied()).collect();
         let identity = Identity::of(node);
         let looks = contacts(node, &given).into_iter().map(|at| self.look(name, &identity, at));
         let mut looks: FuturesUnordered<_> = looks.collect();

@@ -46,6 +46,7 @@ const NEAR: Duration = Duration::from_secs(1);
 )]
 pub(crate) struct Args {
     /// Prefixes to look in, such as 10.0.0.0/24
+    #[arg(value_parser = crate::up::prefix)]
     prefixes: Vec<IpNet>,
     /// Look at the addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
     #[arg(long, value_name = "FILE")]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use ichor_core::talos::api::common::Data;
 use ichor_core::talos::api::machine::ServiceInfo;
 use serde_json::json;
@@ -102,14 +102,15 @@ fn last_lines(text: &[u8], lines: usize) -> &[u8] {
 
 /// Says what a failure means for a machine at this stage.
 fn explained<T>(result: anyhow::Result<T>, early: bool, name: &str) -> anyhow::Result<T> {
-    let kind = result.as_ref().err().and_then(|error| error.downcast_ref::<NodeError>()).map(NodeError::kind);
-    match kind {
+    result.map_err(|error| match error.downcast_ref::<NodeError>().map(NodeError::kind) {
         Some(Kind::Unimplemented) if early => {
-            result.context("it has no configuration yet; there Talos tells its logs from 1.13 on")
+            anyhow!(
+                "{error:#}; it has no configuration yet, and before that Talos tells its logs from 1.13 on"
+            )
         }
-        Some(Kind::NotFound) => result.with_context(|| format!("`ichor logs {name}` lists the services")),
-        _ => result,
-    }
+        Some(Kind::NotFound) => anyhow!("{error:#}; `ichor logs {name}` lists the services"),
+        _ => error,
+    })
 }
 
 async fn list(node: &Node, early: bool, args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {

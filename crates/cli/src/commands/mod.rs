@@ -105,5 +105,7 @@ impl Command {
 
 /// How long something may take, as it is typed.
 fn time(text: &str) -> Result<Duration, String> {
-    value::Duration::parse(text).map(|time| Duration::from_secs(time.0))
+    let time =
+        value::Duration::parse(text).map_err(|wrong| format!("{wrong}: want one such as 90s or 20m"))?;
+    Ok(Duration::from_secs(time.0))
 }

@@ -20,7 +20,8 @@ pub(super) enum Rule {
     Pinned(Pin),
     /// Those of an authority, for the address that was dialled.
     Signed(Arc<WebPkiServerVerifier>),
-    /// Any; but what is wrong with those that are not of the authority is remembered, and they are shown no certificate.
+    /// Any; but what is wrong with those that are not of the authority is remembered, and where they ask for a certificate the
+    /// greeting ends before they are shown one.
     Met(Arc<WebPkiServerVerifier>),
 }
 
@@ -89,8 +90,9 @@ impl ServerCertVerifier for Witness {
                 let judged =
                     authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
                 judged.or_else(|error| {
-                    self.wrong.get_or_init(|| error);
-                    Ok(ServerCertVerified::assertion())
+                    self.wrong.get_or_init(|| error.clone());
+                    // rustls settles what to show when it is asked, in TLS 1.2 and 1.3 alike before it has this judged.
+                    if self.asked() { Err(error) } else { Ok(ServerCertVerified::assertion()) }
                 })
             }
         }
@@ -122,7 +124,7 @@ impl ServerCertVerifier for Witness {
 impl ResolvesClientCert for Witness {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Release);
-        // The certificate of the other end was judged before.
+        // Where the certificate of the other end was judged before; where not, its judge ends the greeting.
         self.client.clone().filter(|_| self.wrong.get().is_none())
     }
 

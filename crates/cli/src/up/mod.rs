@@ -25,12 +25,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
 use ichor_core::cluster::section::Role;
+use ichor_core::machines::Obstacle;
 use ichor_core::plan::NodePlan;
+use ichor_core::render::machine::RenderError;
 use ichor_core::talos::digest::sha256;
 use ichor_core::talos::document;
 use ichor_core::talos::secrets::{Bundle, Pair};
@@ -53,7 +55,7 @@ use crate::node::Credentials;
 use crate::project::Project;
 use crate::{reach, report, sealed, style, table};
 
-pub(crate) use self::sources::SourceArgs;
+pub(crate) use self::sources::{SourceArgs, prefix};
 pub(crate) use self::tell::{State, Teller};
 
 /// How many machines are looked at at once for the first time: those that do not answer keep others waiting.
@@ -94,16 +96,13 @@ pub(crate) fn bring_up(
     order: &Order<'_>,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
     let configs = match configurations(project, &nodes, bundle, order.identity)? {
         Ok(configs) => configs,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            style::say("nothing was done");
-            return Ok(ExitCode::FAILURE);
-        }
+        Err(errors) => return unrendered(&errors, order, start, out),
     };
-    let machines = match machines(project, bundle, order, out)? {
+    let machines = match machines(project, bundle, order, start, out)? {
         Ok(machines) => machines,
         Err(code) => return Ok(code),
     };
@@ -124,7 +123,16 @@ pub(crate) fn bring_up(
     let cluster = project.plan.cluster.name.as_str();
     let runtime = reach::runtime()?;
     let held = if order.dry_run { None } else { Some(Place::take(order.file, cluster)?) };
-    let eyes = runtime.block_on(first_look(&subjects, &machines, &mut seen));
+    let eyes = runtime.block_on(async {
+        let near =
+            neighbours::sweep(&order.sources.neighbours).await.context("cannot read the neighbour table")?;
+        for subject in &subjects {
+            for contact in neighbours::contacts(&near, &subject.identity) {
+                subject.found(contact);
+            }
+        }
+        anyhow::Ok(first_look(&subjects, &machines, &mut seen).await)
+    })?;
     let record = match &held {
         Some((_, record)) => record.clone(),
         None => place::read(order.file, cluster)?,
@@ -158,7 +166,7 @@ pub(crate) fn bring_up(
     // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
     // one that nobody closes is kept for half an hour.
     runtime.shutdown_timeout(FAREWELL);
-    let Some(outcome) = outcome else { return stop(order, out) };
+    let Some(outcome) = outcome else { return Ok(stop(order, start)) };
     end(&wanted, &outcome, foreseen.is_empty(), order, out)
 }
 
@@ -184,6 +192,7 @@ fn machines(
     project: &Project,
     bundle: &Bundle,
     order: &Order<'_>,
+    start: Instant,
     out: &mut dyn Write,
 ) -> anyhow::Result<Result<Vec<Option<Machine>>, ExitCode>> {
     let plan = &project.plan;
@@ -197,21 +206,14 @@ fn machines(
     let fleet = match provided {
         Ok(fleet) => fleet,
         Err(obstacles) => {
-            for obstacle in obstacles {
-                writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
-            }
-            style::say("nothing was done: machines cannot be made or used as the file says");
-            return Ok(Err(ExitCode::FAILURE));
+            return obstructed(project, &obstacles, order, start, out).map(Err);
         }
     };
     let provided: Vec<&NodePlan> =
         plan.nodes.iter().filter(|node| fleet.provider(node.name.as_str()).is_some()).collect();
     let built = match carriers(project, &provided, bundle, order.identity)? {
         Ok(built) => built,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            return Ok(Err(ExitCode::FAILURE));
-        }
+        Err(errors) => return unrendered(&errors, order, start, out).map(Err),
     };
     let others =
         Folders { build: PathBuf::new(), images: order.images.to_owned(), file: project.name().to_owned() };
@@ -221,6 +223,59 @@ fn machines(
         Some(Machine { node: node.name.to_string(), provider, media: Arc::clone(&media) })
     };
     Ok(Ok(plan.nodes.iter().map(machine).collect()))
+}
+
+/// Says what is in the way of machines, and that nothing was done.
+fn obstructed(
+    project: &Project,
+    obstacles: &[Obstacle],
+    order: &Order<'_>,
+    start: Instant,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let words = "nothing was done: machines cannot be made or used as the file says";
+    if order.json {
+        let refused = obstacles.iter().map(|Obstacle { at, what, fix }| match project.plan.node(at) {
+            Some(_) => json!({"node": at, "reason": what, "remedy": fix}),
+            None => json!({"reason": format!("{at}: {what}"), "remedy": fix}),
+        });
+        nothing_done(refused.collect(), words, start);
+    } else {
+        for obstacle in obstacles {
+            writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+        }
+        style::say(words);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Says which configurations cannot be made, and that nothing was done.
+fn unrendered(
+    errors: &[RenderError],
+    order: &Order<'_>,
+    start: Instant,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let words = "nothing was done: there are configurations that cannot be made";
+    if order.json {
+        let refused = errors.iter().map(|RenderError { at, reason }| {
+            json!({"reason": format!("{at}: {reason}"), "remedy": "mend it in the cluster file; `ichor build` says the same"})
+        });
+        nothing_done(refused.collect(), words, start);
+    } else {
+        report::unrendered(out, errors)?;
+        style::say(words);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Tells by events what was refused before anything was done.
+fn nothing_done(refused: Vec<Value>, words: &str, start: Instant) {
+    let (teller, count) = (Teller::json_since(start), refused.len());
+    for event in refused {
+        teller.event("refused", event, None);
+    }
+    teller.event("end", json!({"up": false, "refused": count, "reason": words}), None);
 }
 
 fn subjects(
@@ -380,14 +435,14 @@ async fn stopped() -> io::Result<()> {
 }
 
 /// Says that it was stopped, and how to go on.
-fn stop(order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn stop(order: &Order<'_>, start: Instant) -> ExitCode {
     let words = "stopped before the end: what was done is recorded, run `ichor up` again and it goes on";
     if order.json {
-        writeln!(out, "{}", json!({"time": sealed::now(), "event": "end", "up": false, "reason": words}))?;
+        Teller::json_since(start).event("end", json!({"up": false, "reason": words}), None);
     } else {
         style::say(words);
     }
-    Ok(ExitCode::FAILURE)
+    ExitCode::FAILURE
 }
 
 /// Says how it ended.

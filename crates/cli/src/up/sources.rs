@@ -26,7 +26,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "NODE=FINGERPRINT", value_parser = fingerprint)]
     fingerprint: Vec<(String, Pin)>,
     /// Look for machines by their MAC addresses among the neighbours in this prefix
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) neighbours: Vec<IpNet>,
     /// Look for machines by their MAC addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
     #[arg(long, value_name = "FILE")]
@@ -90,6 +90,11 @@ impl SourceArgs {
 fn outputs(path: &Path) -> anyhow::Result<terraform::Outputs> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     terraform::read(&text).with_context(|| path.display().to_string())
+}
+
+/// A prefix, as it is typed.
+pub(crate) fn prefix(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| "want a prefix, such as 10.0.0.0/24".to_owned())
 }
 
 fn node_address(text: &str) -> Result<(String, IpAddr), String> {

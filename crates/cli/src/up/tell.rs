@@ -49,6 +49,11 @@ impl Teller {
         Self { start: Instant::now(), way }
     }
 
+    /// As JSON, for what began earlier.
+    pub(super) fn json_since(start: Instant) -> Self {
+        Self { start, way: Way::Json }
+    }
+
     /// How long it goes on.
     pub(super) fn elapsed(&self) -> Duration {
         self.start.elapsed()

@@ -62,6 +62,9 @@ pub(crate) fn upgrade(project: &Project, order: &Order<'_>, out: &mut dyn Write)
     };
     told::plan(&plan, order.json, out)?;
     if order.dry_run {
+        if plan.is_empty() && !order.json {
+            style::say("nothing is to be done: every node runs what the file says");
+        }
         return Ok(ExitCode::from(u8::from(!plan.is_empty())));
     }
     if plan.is_empty() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ichor_core::bringup::{Contact, Source, Stage};
 use ichor_core::machines::Drives;
 use ichor_core::verify::{Known, MachineTold};
 use tokio::task::spawn_blocking;
@@ -32,29 +33,48 @@ impl Providers {
         })
     }
 
-    /// What there is of a node's machine, and what is in its drives. Providers block.
-    pub(super) async fn ask(&self, node: &str) -> (Option<Known<MachineTold>>, Option<Known<Drives>>) {
+    /// What there is of a node's machine. Providers block.
+    pub(super) async fn ask(&self, node: &str) -> Told {
         let provider = match self.0.get(node) {
             Some(Ok(provider)) => provider.clone(),
-            Some(Err(why)) => return (Some(Err(why.clone())), None),
-            None => return (None, None),
+            Some(Err(why)) => return Told::only(Err(why.clone())),
+            None => return Told::default(),
         };
         let (name, place) = (node.to_owned(), provider.place());
-        match spawn_blocking(move || look(&*provider, &name)).await {
-            Ok((machine, drives)) => (Some(machine), drives),
-            Err(error) => (Some(Err(format!("{place}: {error}"))), None),
-        }
+        let looked = spawn_blocking(move || look(&*provider, &name)).await;
+        looked.unwrap_or_else(|error| Told::only(Err(format!("{place}: {error}"))))
     }
 }
 
-fn look(provider: &dyn Machines, node: &str) -> (Known<MachineTold>, Option<Known<Drives>>) {
+/// What a provider says of a machine.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Whether it is there and on.
+    pub machine: Option<Known<MachineTold>>,
+    /// What is in its drives.
+    pub drives: Option<Known<Drives>>,
+    /// Where it is.
+    pub addresses: Vec<Contact>,
+}
+
+impl Told {
+    fn only(machine: Known<MachineTold>) -> Self {
+        Self { machine: Some(machine), ..Self::default() }
+    }
+}
+
+fn look(provider: &dyn Machines, node: &str) -> Told {
     let why = |error: MachineError| format!("{}: {}", provider.place(), chain(&error));
-    let told = match provider.state(node) {
-        Ok(State::Absent) => return (Ok(MachineTold::Absent), None),
-        Ok(State::Foreign(whose)) => return (Ok(MachineTold::Foreign(whose)), None),
-        Err(error) => return (Err(why(error)), None),
-        Ok(State::Off) => MachineTold::Off,
-        Ok(State::On) => MachineTold::On,
+    let (machine, on) = match provider.state(node) {
+        Ok(State::Absent) => return Told::only(Ok(MachineTold::Absent)),
+        Ok(State::Foreign(whose)) => return Told::only(Ok(MachineTold::Foreign(whose))),
+        Err(error) => return Told::only(Err(why(error))),
+        Ok(State::Off) => (MachineTold::Off, false),
+        Ok(State::On) => (MachineTold::On, true),
     };
-    (Ok(told), provider.drives(node).map_err(why).transpose())
+    let found = if on && provider.powers().addresses { provider.addresses(node) } else { Ok(Vec::new()) };
+    let contact = |address| Contact { address, stage: Stage::Dhcp, source: Source::Hypervisor };
+    // Where it is nobody has to know: it may answer at an address of the file.
+    let addresses = found.unwrap_or_default().into_iter().map(contact).collect();
+    Told { machine: Some(Ok(machine)), drives: provider.drives(node).map_err(why).transpose(), addresses }
 }

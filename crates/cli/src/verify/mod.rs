@@ -33,6 +33,7 @@ use crate::up::endpoint::{self, Endpoint};
 use crate::{disk, sealed};
 
 pub(crate) use machine::Providers;
+use machine::Told;
 
 /// So many nodes are asked at once.
 const AT_ONCE: usize = 64;
@@ -89,11 +90,13 @@ impl Look<'_> {
         configuration: Option<&str>,
     ) -> (NodeSeen, Option<Known<EtcdMembers>>) {
         let name = plan.name.as_str();
-        let (Looked { report, members, node }, (machine, drives), loopbacks) = tokio::join!(
-            observe::node(self.reach, plan, configuration),
-            self.providers.ask(name),
-            loopbacks(plan)
-        );
+        // Before it is configured it may be where only its provider knows.
+        let asked = async {
+            let told = self.providers.ask(name).await;
+            (Box::pin(observe::node(self.reach, plan, configuration, &told.addresses)).await, told)
+        };
+        let ((Looked { report, members, node }, told), loopbacks) = tokio::join!(asked, loopbacks(plan));
+        let Told { machine, drives, .. } = told;
         let detail = match &node {
             Some(node) => Some(Box::new(detail::detail(node, plan, &report.answer).await)),
             None => None,

@@ -23,6 +23,20 @@ fn asked(nodes: &Simulated, words: &str) -> Run {
     ichor(&nodes.folder(), words)
 }
 
+/// What is answered within a time. A machine that is busy takes longer now and then; an address that is waited for, each time.
+fn asked_within(time: Duration, nodes: &Simulated, words: &str) -> Run {
+    let mut took = Vec::new();
+    while took.len() < 5 {
+        let start = Instant::now();
+        let run = asked(nodes, words);
+        took.push(start.elapsed());
+        if took[took.len() - 1] < time {
+            return run;
+        }
+    }
+    panic!("{words}: {took:?}")
+}
+
 /// The one with this value under this key.
 fn find<'v>(all: &'v Value, key: &str, value: &str) -> &'v Value {
     all.as_array().unwrap().iter().find(|it| it[key] == value).unwrap_or_else(|| panic!("no {value}: {all}"))
@@ -32,19 +46,9 @@ fn problems(report: &Value, node: &str) -> String {
     find(&report["nodes"], "name", node)["problems"].to_string()
 }
 
-/// Nodes that have booted, and wait for their configuration.
-fn waiting(count: usize) -> Simulated {
-    let nodes = Simulated::start(count, "");
-    let waits = |node: &Value| node["stage"] == "maintenance";
-    while !nodes.status()["nodes"].as_array().unwrap().iter().all(waits) {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    nodes
-}
-
 #[test]
 fn machines_that_wait_for_their_configuration_are_found_and_told() {
-    let nodes = waiting(3);
+    let nodes = Simulated::waiting(3, "");
 
     let found = asked(&nodes, "discover --json");
     let status = asked(&nodes, "status --json");
@@ -69,7 +73,7 @@ fn machines_that_wait_for_their_configuration_are_found_and_told() {
 
 #[test]
 fn machines_that_are_in_no_file_can_be_pasted_into_one() {
-    let nodes = waiting(1);
+    let nodes = Simulated::waiting(1, "");
     let address = nodes.file().split("dhcp: ").nth(1).unwrap().split('}').next().unwrap().to_owned();
     let desk = folder(&[]);
 
@@ -102,7 +106,8 @@ fn a_cluster_that_is_up_is_right_until_the_file_or_a_node_changes() {
         diff.stdout,
         "cp1: no difference\ncp2: no difference\ncp3: no difference\nworker1: no difference\n"
     );
-    assert!(unknown.stderr.contains("`ichor logs cp1` lists the services"), "{}", unknown.all());
+    assert!(unknown.stderr.starts_with("error: cp1 at 127."), "{}", unknown.all());
+    assert!(unknown.stderr.ends_with("; `ichor logs cp1` lists the services\n"), "{}", unknown.all());
 
     nodes.write(&nodes.file().replace("disk: /dev/sda", "disk: /dev/sdb"));
     let diff = asked(&nodes, "diff --only worker1");
@@ -120,7 +125,7 @@ fn a_cluster_that_is_up_is_right_until_the_file_or_a_node_changes() {
 
 #[test]
 fn a_stream_that_is_reset_a_slow_node_and_another_cluster_are_told_as_such() {
-    let nodes = Simulated::start(3, "--fault cp2:slow:300ms --fault cp3:other-ca");
+    let nodes = Simulated::waiting(3, "--fault cp2:slow:300ms --fault cp3:other-ca");
     asked(&nodes, "lab nodes fault cp1:reset-mid-stream:1 -o .");
 
     let broken = asked(&nodes, "logs cp1 machined");
@@ -155,7 +160,7 @@ fn dead(address: Ipv4Addr) -> Vec<Socket> {
 
 #[test]
 fn an_address_that_nobody_has_is_not_waited_for_once_the_node_was_found() {
-    let nodes = waiting(3);
+    let nodes = Simulated::waiting(3, "");
     let mut file = nodes.file();
     let id: u8 = file.split("dhcp: 127.").nth(1).unwrap().split('.').next().unwrap().parse().unwrap();
     let mut held = Vec::new();
@@ -166,19 +171,13 @@ fn an_address_that_nobody_has_is_not_waited_for_once_the_node_was_found() {
         held.extend(dead(at));
     }
     nodes.write(&file);
-    let timed = |words: &str| {
-        let start = Instant::now();
-        (asked(&nodes, words), start.elapsed())
-    };
 
-    let (waits, early) = timed("status --json");
+    let waits = asked_within(Duration::from_secs(4), &nodes, "status --json");
     nodes.up_well("");
-    let (runs, late) = timed("status --json");
+    let runs = asked_within(Duration::from_secs(4), &nodes, "status --json");
 
     assert_eq!((waits.code, runs.code), (1, 0), "{}{}", waits.all(), runs.all());
     assert_eq!(find(&waits.json()["nodes"], "name", "cp1")["answer"], "maintenance");
-    // One address that does not answer takes five seconds.
-    assert!(early < Duration::from_secs(4) && late < Duration::from_secs(4), "{early:?} {late:?}");
     drop(held);
 }
 

@@ -62,7 +62,14 @@ pub fn ichor(folder: &Path, words: &str) -> Run {
 
 /// Runs `ichor` with more in its environment.
 pub fn ichor_with(folder: &Path, words: &str, env: &[(&str, &str)]) -> Run {
-    let output = command(folder, words).envs(env.iter().copied()).output().unwrap();
+    let mut command = command(folder, words);
+    command.envs(env.iter().copied());
+    run_of(command)
+}
+
+/// Runs a command to its end.
+pub fn run_of(mut command: Command) -> Run {
+    let output = command.output().unwrap();
     Run {
         code: output.status.code().expect("not killed"),
         stdout: String::from_utf8(output.stdout).unwrap(),

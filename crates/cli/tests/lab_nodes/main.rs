@@ -183,6 +183,12 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
     let begun = Instant::now();
     client.call::<_, VersionResponse>(method::VERSION, Empty {}).await.unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(300));
+    let nothing = simulator.tell("heal cp1 slowly");
+    assert!(
+        nothing.code == 2 && nothing.stderr.contains("`slowly` is no fault; want one of slow, "),
+        "{}",
+        nothing.all()
+    );
     assert_eq!(simulator.tell("heal cp1 slow").code, 0);
 
     assert_eq!(simulator.tell("fault cp1:reset-mid-stream").code, 0);
@@ -211,10 +217,16 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
 
     assert_eq!(simulator.tell("fault cp3:late-reboot:400ms").code, 0);
     let mut third = simulator.reach(simulator.fixed(2), &admin).await;
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), simulator.stages("cp3").len());
     third.call::<_, ActionResponse>(method::REBOOT, RebootRequest::default()).await.unwrap();
-    simulator.wait_for(|status| status["nodes"][2]["stage"] == "unknown").await;
-    simulator.wait_for(|status| status["nodes"][2]["stage"] == "running").await;
+    // A machine that is busy may look away for as long as it is dark; the journal does not.
+    let back = || {
+        simulator.stages("cp3")[before..]
+            .iter()
+            .skip_while(|stage| *stage != "booting")
+            .any(|stage| stage == "running")
+    };
+    simulator.wait_for(|_| back()).await;
     assert!(begun.elapsed() >= Duration::from_millis(400));
 
     assert_eq!(simulator.tell("power cp1 off").code, 0);
@@ -242,10 +254,8 @@ async fn machines_of_others_and_clocks_that_are_wrong_are_seen_at_the_door() {
     simulator.wait_for(|status| status["nodes"][2]["stage"] == "booting").await;
 
     assert!(links.contains("permanentAddr: 02:ee:"), "{links}");
-    let other = Client::connect(simulator.leased(0), &simulator.admin()).await.err().unwrap();
-    assert!(other.contains("UnknownIssuer"), "{other}");
-    let early = Client::connect(simulator.fixed(2), &simulator.admin()).await.err().unwrap();
-    assert!(early.contains("NotValidYet"), "{early}");
+    simulator.turned_away(simulator.leased(0), "UnknownIssuer").await;
+    simulator.turned_away(simulator.fixed(2), "NotValidYet").await;
 }
 
 #[tokio::test]
@@ -346,7 +356,7 @@ fn only_pid(folder: &std::path::Path) -> i32 {
 fn is_gone_soon(pid: i32) -> bool {
     let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let gone = || stat().is_empty() || stat().contains(") Z ");
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + Duration::from_secs(20);
     while !gone() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -20,7 +20,7 @@ use super::client::{Client, Key};
 use super::common::{Run, ichor};
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(40);
 /// Delays by which a cluster is up in a moment.
 const QUICK: &str = "--install 20ms --boot 20ms --start 10ms";
 
@@ -69,6 +69,12 @@ impl Simulator {
     pub fn journal(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder().join("simulator/journal.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The stages that a node has come to.
+    pub fn stages(&self, node: &str) -> Vec<String> {
+        let own = self.journal().into_iter().filter(|line| line["node"] == node);
+        own.filter_map(|line| line["stage"].as_str().map(str::to_owned)).collect()
     }
 
     /// Where a node is before it is configured.
@@ -131,6 +137,19 @@ impl Simulator {
                 Ok(client) => return client,
                 Err(error) => assert!(Instant::now() < until, "{address}: {error}"),
             }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Connects as the administrator until somebody answers, whose certificate must be refused with these words.
+    pub async fn turned_away(&self, address: IpAddr, words: &str) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let error = Client::connect(address, &self.admin()).await.err().expect("it is refused");
+            if error.contains(words) {
+                return;
+            }
+            assert!(Instant::now() < until, "{address}: {error}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -2,16 +2,21 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod dhcp;
+#[path = "../machine/hosts.rs"]
+mod hosts;
 mod lab;
 mod live;
 #[allow(dead_code, reason = "each test uses its part")]
 mod simulated;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
-use std::time::Duration;
 
 use common::{GOOD, folder, ichor};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use simulated::{Simulated, events, is_private, steps};
 
 #[test]
@@ -282,6 +287,25 @@ fn two_runs_at_once_are_one_too_many() {
 }
 
 #[test]
+fn a_run_that_is_told_to_end_says_so_in_its_last_event() {
+    let nodes = Simulated::start(2, "--fault worker1:late-reboot:600s");
+    let mut up = nodes.command("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let bootstrapped = |line: &String| line.contains("\"bootstrap\"") && line.contains("\"done\"");
+    assert!(lines.any(|line| bootstrapped(&line)));
+
+    kill(Pid::from_raw(up.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let rest: Vec<String> = lines.collect();
+
+    assert_eq!(up.wait().unwrap().code(), Some(1));
+    let told = events(&rest.join("\n"));
+    let end = told.last().unwrap();
+    assert_eq!((&end["event"], &end["up"]), (&"end".into(), &false.into()), "{end}");
+    assert!(end["reason"].as_str().unwrap().contains("run `ichor up` again"), "{end}");
+    assert!(told.iter().all(|event| event["time"].is_string() && event["elapsed"].is_number()), "{told:?}");
+}
+
+#[test]
 fn a_machine_elsewhere_is_found_by_its_address() {
     let nodes = Simulated::start(1, "");
     let file = nodes.file();
@@ -319,17 +343,19 @@ fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
     let planned = nodes.up("--dry-run --leases dnsmasq.leases");
     let found = ichor(&nodes.folder(), "discover --json --leases dnsmasq.leases");
     let mut up = nodes.command("--json --leases dnsmasq.leases");
-    let up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("\"event\":\"plan\""));
     // Whoever boots later gets its lease later.
-    std::thread::sleep(Duration::from_millis(500));
     fs::write(&path, leases.concat()).unwrap();
-    let done = up.wait_with_output().unwrap();
+    let told: Vec<String> = lines.collect();
+    assert!(up.wait().unwrap().success());
 
     assert!(planned.stdout.contains("(dhcp, by its lease)"), "{}", planned.all());
     assert!(planned.stdout.contains("wait until its machine answers"), "{}", planned.all());
     assert!(planned.stderr.contains("dnsmasq.leases: line 3: "), "{}", planned.all());
     assert_eq!(found.json().as_array().unwrap().len(), 1, "{}", found.all());
-    let told = events(&String::from_utf8(done.stdout).unwrap());
+    let told = events(&told.join("\n"));
     let later = told.iter().find(|event| event["event"] == "found").unwrap();
     assert_eq!((&later["node"], &later["source"]), (&"worker1".into(), &"leases".into()), "{later}");
     nodes.assert_up();

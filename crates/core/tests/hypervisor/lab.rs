@@ -1,6 +1,7 @@
 //! A real libvirt takes every document, and understands what was meant.
 
 use ichor_core::cluster::section::{Addressing, Arch, BootDevice};
+use ichor_core::machines::libvirt::Store;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::hypervisor::guest::Guest;
 use roxmltree::{Document, Node};
@@ -211,4 +212,22 @@ fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
     let leases = || host.virsh("net-dhcp-leases pots0");
     let leased = || leases().contains("02:00:07:00:0b:00") && leases().contains(" 10.0.20.11/24 ");
     wait_for("the address of pot1", leased, || format!("{}{}", leases(), host.virsh("domstate pot1")));
+}
+
+#[test]
+fn libvirt_takes_the_pools_that_are_made_of_folders_and_volume_groups() {
+    let host = Host::new();
+    for (text, kind, source) in [("/srv/vm & more", "dir", ""), ("/dev/vg-talos", "logical", "vg-talos")] {
+        let store = Store::of(text);
+        host.0.write("/tmp/pool.xml", &store.document().unwrap());
+
+        host.0.ask("virt-xml-validate /tmp/pool.xml storagepool");
+        host.virsh("pool-define /tmp/pool.xml");
+
+        let understood = host.virsh(&format!("pool-dumpxml {}", store.pool()));
+        let document = Document::parse(&understood).unwrap();
+        let pool = document.root_element();
+        assert_eq!((pool.attribute("type"), said_in(pool, "path")), (Some(kind), text));
+        assert_eq!(said_in(inner(pool, "source").unwrap(), "name"), source);
+    }
 }

@@ -118,6 +118,9 @@ fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String
         }
         Wish::Heal { node, kind } => {
             let nth = find(fleet, node)?;
+            if let Some(kind) = kind.as_deref().filter(|kind| !Fault::KINDS.contains(kind)) {
+                return Err(format!("`{kind}` is no fault; want one of {}", Fault::KINDS.join(", ")));
+            }
             let healed = fleet.heal(nth, kind.as_deref(), now);
             Ok(json!({"healed": healed}))
         }

@@ -26,8 +26,8 @@ use super::{kubernetes, talos};
 const KUBERNETES: u16 = 6443;
 /// How long a guest may take for its greeting.
 const GREETING: Duration = Duration::from_secs(10);
-/// How long what is under way may take when a door closes.
-const FAREWELL: Duration = Duration::from_millis(20);
+/// How long answers that are under way may take when a door closes.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a guest who was not let in may take to go.
 const LEAVING: Duration = Duration::from_secs(1);
 /// Connections that wait to be taken.

@@ -53,7 +53,12 @@ pub(crate) struct Visit {
     from: SocketAddr,
     /// What cuts the connection.
     pub(super) cut: Arc<Notify>,
+    /// How many calls wait for their answer, or for its beginning.
+    under_way: Arc<watch::Sender<usize>>,
 }
+
+/// How long an answer may take to be on its way, when it is there.
+const FLUSH: Duration = Duration::from_millis(20);
 
 type Reply = Pin<Box<dyn Future<Output = HttpResponse<Body>> + Send>>;
 
@@ -81,7 +86,7 @@ pub(crate) async fn serve(
     mut closing: watch::Receiver<bool>,
     farewell: Duration,
 ) {
-    let cut = Arc::clone(&visit.cut);
+    let (cut, mut under_way) = (Arc::clone(&visit.cut), visit.under_way.subscribe());
     let service = service_fn(move |request| visit.clone().answered(request));
     let mut server = http2::Builder::new(TokioExecutor::new());
     server.timer(TokioTimer::new());
@@ -92,20 +97,48 @@ pub(crate) async fn serve(
         _ = closing.wait_for(|closed| *closed) => {}
     }
     connection.as_mut().graceful_shutdown();
-    let _ = time::timeout(farewell, connection).await;
+    // Whoever waits for an answer gets it, also on a machine that is busy; what goes on and on is cut.
+    let answered = async {
+        let _ = time::timeout(farewell, under_way.wait_for(|calls| *calls == 0)).await;
+        time::sleep(FLUSH).await;
+    };
+    tokio::select! {
+        biased;
+        _ = connection => {}
+        () = answered => {}
+    }
+}
+
+/// A call that waits for its answer, as long as this is there.
+struct UnderWay(Arc<watch::Sender<usize>>);
+
+impl UnderWay {
+    fn begin(calls: &Arc<watch::Sender<usize>>) -> Self {
+        calls.send_modify(|calls| *calls += 1);
+        Self(Arc::clone(calls))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.send_modify(|calls| *calls -= 1);
+    }
 }
 
 impl Visit {
     pub(crate) fn new(world: Arc<World>, nth: usize, certificate: Option<&[u8]>, from: SocketAddr) -> Self {
         let caller = certificate.map_or(Caller::Anyone, |der| Caller::Known(roles(der)));
-        Self { world, nth, caller, from, cut: Arc::new(Notify::new()) }
+        let under_way = Arc::new(watch::Sender::new(0));
+        Self { world, nth, caller, from, cut: Arc::new(Notify::new()), under_way }
     }
 
     fn answered(
         self,
         request: HttpRequest<Incoming>,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse<Body>, Infallible>> + Send>> {
+        let under_way = UnderWay::begin(&self.under_way);
         Box::pin(async move {
+            let _under_way = under_way;
             let path = request.uri().path().to_owned();
             let (admitted, slow) = self.world.look(|fleet| {
                 let machine = &fleet.machines[self.nth];

@@ -1,6 +1,7 @@
 //! The client and a server that fails in every way a node can.
 
 mod server;
+mod stranger;
 
 use std::time::Duration;
 
@@ -66,6 +67,11 @@ async fn a_machine_without_a_configuration_is_known_again_by_its_key() {
     assert_eq!(error.kind(), Kind::WrongCertificate);
     assert!(error.to_string().contains(&format!("its key is {pin}, and not ")), "{error}");
     assert_eq!(server.asked.lock().unwrap().len(), 2, "nothing is asked of another machine");
+
+    let imposter = Server::start(maintenance(), Say::one(&version())).await;
+    let node = Node::connect("cp1", imposter.address, &Trust::Maintenance { pin: Some(pin) }).await;
+    assert_eq!(node.err().unwrap().kind(), Kind::WrongCertificate);
+    assert!(imposter.asked.lock().unwrap().is_empty(), "another key is another machine");
 }
 
 #[tokio::test]

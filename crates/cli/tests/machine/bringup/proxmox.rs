@@ -149,6 +149,18 @@ fn whatever_is_in_the_way_is_told_before_anything_is_made() {
         assert!(run.stdout.contains(said), "{said}\n{}", run.all());
     }
     assert!(run.stderr.contains("nothing was done"), "{}", run.all());
+    let told = site.up("--json");
+    assert_eq!(told.code, 1, "{}", told.all());
+    let told = events(&told.stdout);
+    let refused = told.iter().find(|event| event["node"] == "cp1").unwrap();
+    assert_eq!(refused["event"], "refused");
+    assert!(refused["remedy"].as_str().unwrap().starts_with("write another `vm.id`"), "{refused}");
+    let end = &told[told.len() - 1];
+    assert_eq!(
+        (&end["event"], &end["up"], &end["refused"]),
+        (&"end".into(), &false.into(), &(told.len() - 1).into())
+    );
+    assert!(told.iter().all(|event| event["time"].is_string() && event["elapsed"].is_number()), "{told:?}");
     let state = site.pve.state();
     assert_eq!(state.calls.iter().filter(|call| !call.starts_with("GET ")).count(), 0);
     assert!(state.machines[&311].is_on);
@@ -220,13 +232,20 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
     site.ichor("lab nodes fault cp1:refuse-config -o .");
     assert_eq!(site.up("").code, 1);
     let at = site.pve.state().machines[&311].addresses[0].clone();
-    let early = format!("verify --json --node-address cp1={at}");
-    let read = site.ichor(&early);
+    let early = "verify --json";
+    let read = site.ichor(early);
+    let found = outcome(&read, "cp1", "talos-api")["evidence"].clone();
+    assert_eq!(
+        found,
+        format!("it answers at {at} (dhcp, by the hypervisor), without a configuration"),
+        "{}",
+        read.all()
+    );
     assert_eq!(outcome(&read, "cp1", "drives")["verdict"], "holds", "{}", read.all());
     assert_eq!(outcome(&read, "cp1", "medium")["evidence"], "its platform calls it cp1", "{}", read.all());
 
     site.ichor("lab nodes fault cp1:no-medium -o .");
-    let unread = site.ichor(&early);
+    let unread = site.ichor(early);
     let medium = outcome(&unread, "cp1", "medium");
     assert_eq!(medium["verdict"], "broken", "{}", unread.all());
     assert!(
@@ -235,7 +254,7 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
     );
 
     change("ide0", "none,media=cdrom");
-    let missing = site.ichor(&early);
+    let missing = site.ichor(early);
     let drives = outcome(&missing, "cp1", "drives");
     assert_eq!(
         drives["evidence"],

@@ -6,8 +6,9 @@ pub mod stand_in;
 
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use tempfile::TempDir;
 
 use crate::common::{Run, folder, ichor_with};
@@ -21,6 +22,8 @@ struct Site {
 }
 
 const LOGIN: &str = "token: {env: PVE_TOKEN}";
+const CONFIG: &str = "GET /nodes/{node}/qemu/{vmid}/config";
+const TICKET: &str = "POST /access/ticket";
 
 impl Site {
     fn new() -> Self {
@@ -125,6 +128,28 @@ fn machines_are_made_started_ejected_and_taken_away() {
     assert_eq!(site.run("stop --cut --only solwk01").stdout, "solwk01: off\n");
     assert_eq!(site.pve.state().machines.keys().copied().collect::<Vec<_>>(), [312, 321]);
     assert_eq!(site.run("ls --json --only solwk01").json()[0]["state"], "off");
+}
+
+#[test]
+fn a_machine_that_asks_a_server_has_the_way_there_in_its_serial_number() {
+    let site = Site::new();
+    let file = site.folder.path().join("ichor.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let text =
+        text.replace("image: {", "boot: {from: nocloud-net, server: 'https://boot.sol:8443/a,b/'}\nimage: {");
+    fs::write(&file, text).unwrap();
+
+    let made = site.run("make --only solcp01");
+
+    assert_eq!(made.stdout, "solcp01: made\n", "{}", made.all());
+    let setting = site.setting(311, "smbios1");
+    let parts: Vec<(&str, &str)> = setting.split(',').map(|part| part.split_once('=').unwrap()).collect();
+    assert_eq!(parts.iter().map(|(key, _)| *key).collect::<Vec<_>>(), ["base64", "serial", "uuid"]);
+    assert_eq!(parts[0].1, "1", "the comma in the serial number would end it");
+    let serial = String::from_utf8(STANDARD.decode(parts[1].1).unwrap()).unwrap();
+    assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol:8443/a,b/nocloud/solcp01/");
+    assert_eq!(site.setting(311, "ide0"), "", "there is no CD with a configuration");
+    assert_eq!(site.run("make --only solcp01").stdout, "solcp01: was there\n", "its UUID is read again");
 }
 
 #[test]
@@ -235,8 +260,9 @@ fn a_machine_that_an_earlier_run_has_begun_is_waited_for() {
     site.pve.state().machines.get_mut(&311).unwrap().settings = begun;
 
     let run = thread::scope(|scope| {
+        let asked = site.pve.state().count(CONFIG);
         let run = scope.spawn(|| site.run("make --only solcp01"));
-        thread::sleep(Duration::from_millis(700));
+        site.pve.until("a second look", |state| state.count(CONFIG) > asked + 1);
         site.pve.state().machines.insert(311, whole);
         run.join().unwrap()
     });
@@ -256,8 +282,9 @@ fn a_machine_without_a_number_that_an_earlier_run_has_begun_is_not_made_twice() 
     site.pve.state().machines.get_mut(&100).unwrap().settings = begun;
 
     let run = thread::scope(|scope| {
+        let asked = site.pve.state().count(CONFIG);
         let run = scope.spawn(|| site.run("make --only solcp01"));
-        thread::sleep(Duration::from_millis(700));
+        site.pve.until("a second look", |state| state.count(CONFIG) > asked + 1);
         site.pve.state().machines.insert(100, whole);
         run.join().unwrap()
     });
@@ -289,17 +316,19 @@ fn a_user_with_a_password_gets_a_ticket_and_another_when_it_is_no_longer_good() 
     let trust = format!("fingerprint: '{}'", pve.web.pin);
     let login = "user: root@pam, password: {env: PVE_PASSWORD}";
     let site = Site::with(pve, login, &trust, "first_id: 300");
-    site.pve.state().patience = 5;
+    site.pve.state().patience = u32::MAX;
 
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| site.run("make --only solcp01"));
-        thread::sleep(Duration::from_millis(600));
+        site.pve.until("a task", |state| state.count("GET /nodes/{node}/tasks/{upid}/status") > 0);
         site.pve.state().ticket += 1;
+        site.pve.until("another ticket", |state| state.count(TICKET) > 1);
+        site.pve.state().hurry();
         run.join().unwrap()
     });
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(site.pve.state().count("POST /access/ticket") >= 2);
+    assert_eq!(site.pve.state().count(TICKET), 2);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -88,6 +90,15 @@ impl StandIn {
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
+
+    /// Waits until something is so.
+    pub fn until(&self, what: &str, so: impl Fn(&State) -> bool) {
+        let end = Instant::now() + Duration::from_secs(40);
+        while !so(&self.state()) {
+            assert!(Instant::now() < end, "{what}: never seen; {:?}", self.state().calls);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl State {
@@ -122,6 +133,12 @@ impl State {
     /// How often a method was called.
     pub fn count(&self, name: &str) -> usize {
         self.calls.iter().filter(|call| *call == name).count()
+    }
+
+    /// Ends all tasks at the next question, those to come too.
+    pub fn hurry(&mut self) {
+        self.patience = 0;
+        self.tasks.values_mut().for_each(|task| task.left = 0);
     }
 
     fn task(&mut self, host: &str, kind: &str, effect: Effect) -> Value {

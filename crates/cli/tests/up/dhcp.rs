@@ -1,0 +1,207 @@
+//! Machines that got their addresses from a DHCP server: real ports, servers and clients, with simulated nodes behind them. Needs
+//! `scripts/tools dhcp`.
+
+use std::path::PathBuf;
+
+use crate::common::run_of;
+use crate::hosts::lab::{Machine, Root, wait_for};
+use crate::simulated::{Simulated, steps};
+
+/// What a client does with its lease.
+const TAKE: &str = r#"#!/bin/sh
+case $1 in
+bound | renew)
+    ip address replace "$ip/16" dev "$interface"
+    echo "$ip" >"/tmp/$interface"
+    echo "$1" >>"/tmp/$interface.log"
+    ;;
+esac
+"#;
+
+/// Two machines on a bridge, and whoever brings them up there.
+struct Hall {
+    desk: Machine,
+    nodes: Machine,
+}
+
+impl Hall {
+    /// The ports have the MAC addresses that `ichor lab nodes` gives, with this number in them. Every port answers for its own
+    /// addresses only, as machines of their own do.
+    fn new() -> Self {
+        let (desk, nodes) = (Machine::new(Root::Own), Machine::new(Root::Own));
+        desk.ask(
+            "ip link add hall type bridge && ip address add 10.9.0.1/16 dev hall && ip link set hall up",
+        );
+        nodes.ask("echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore");
+        for (port, mac) in [("cp1", "02:00:09:00:0b:00"), ("worker1", "02:00:09:00:0c:00")] {
+            let cable = format!("to-{port}");
+            nodes.cable_with([port, mac], &desk, [&cable, "02:00:09:ff:ff:01"]);
+            desk.ask(&format!("ip link set {cable} address $(printf 02:00:09:ff:ff:%02x $(cat /sys/class/net/{cable}/ifindex)) master hall"));
+        }
+        // What their configurations say.
+        nodes.ask("ip address add 10.9.0.11/16 dev cp1 && ip address add 10.9.127.1/16 dev cp1 && ip address add 10.9.0.12/16 dev worker1");
+        nodes.write("/tmp/take", TAKE);
+        nodes.ask("chmod +x /tmp/take");
+        Self { desk, nodes }
+    }
+
+    /// Two simulated machines with these addresses, of which the cluster file does not know.
+    fn simulate(&self, leased: [&str; 2], more: &str) -> Simulated {
+        let file = |text: &str| {
+            let id = text.split("id: ").nth(1).unwrap().split(',').next().unwrap();
+            let mac = format!("02:00:{:02x}:", id.parse::<u8>().unwrap());
+            let text = text.replace(&format!("127.{id}."), "10.9.").replace(&mac, "02:00:09:");
+            text.replace("dhcp: 10.9.128.11}", &format!("dhcp: {}}}", leased[0]))
+                .replace("dhcp: 10.9.128.12}", &format!("dhcp: {}}}", leased[1]))
+        };
+        let known = |text: &str| {
+            let without = leased.map(|address| format!(", address: {{dhcp: {address}}}"));
+            text.replace(&without[0], "").replace(&without[1], "")
+        };
+        let simulated = Simulated::apart(2, (self.nodes.pid(), self.desk.pid()), file, known, more);
+        assert!(!simulated.file().contains("dhcp: "), "{}", simulated.file());
+        simulated
+    }
+
+    /// Has a client ask for an address on a port, and keep it; the address.
+    fn lease(&self, port: &str) -> String {
+        self.nodes.ask(&format!(
+            "busybox udhcpc -f -i {port} -s /tmp/take -t 20 -T 1 >/tmp/{port}.client 2>&1 & echo $! >/tmp/{port}.pid"
+        ));
+        let has = || self.nodes.run(&format!("cat /tmp/{port}")).status.success();
+        wait_for("a lease", has, || self.nodes.ask(&format!("cat /tmp/{port}.client")));
+        self.nodes.ask(&format!("cat /tmp/{port}")).trim().to_owned()
+    }
+
+    /// Tells the client of a port: USR1 is to renew its lease, USR2 to give it back.
+    fn tell_client(&self, port: &str, signal: &str) {
+        self.nodes.ask(&format!("kill -{signal} $(cat /tmp/{port}.pid)"));
+    }
+
+    /// A file that a server here writes.
+    fn file(&self, path: &str) -> PathBuf {
+        self.desk.path(path)
+    }
+}
+
+#[test]
+fn machines_are_found_among_the_neighbours_and_have_to_be_the_nodes() {
+    let hall = Hall::new();
+    hall.nodes.ask("ip address add 10.9.128.77/16 dev cp1 && ip address add 10.9.128.99/16 dev worker1");
+    let nodes = hall.simulate(["10.9.128.77", "10.9.128.99"], "--fault worker1:other-identity");
+
+    let nowhere = nodes.up("--dry-run");
+    let elsewhere = nodes.up("--dry-run --neighbours 10.9.129.0/24");
+    let planned = nodes.up("--dry-run --neighbours 10.9.128.0/24");
+    let refused = nodes.up("--json --neighbours 10.9.128.0/24 --only worker1 --node-timeout 2s");
+
+    for run in [&nowhere, &elsewhere] {
+        assert!(!run.stdout.contains("10.9.128."), "{}", run.all());
+    }
+    assert!(planned.stdout.contains("10.9.128.77 (dhcp, by the neighbour table)"), "{}", planned.all());
+    // The port that answers for the address is the node's, and the machine behind it is not.
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stdout.contains("10.9.128.99"), "{}", refused.all());
+    assert!(nodes.asked("/ApplyConfiguration").is_empty());
+
+    nodes.heal("worker1");
+    let told = nodes.up_well("--neighbours 10.9.128.0/24");
+
+    assert!(steps(&told).contains(&("worker1", "apply")), "{told:?}");
+    nodes.assert_up();
+    let table = hall.desk.ask("ip neighbour show to 10.9.128.0/24");
+    assert!(table.contains("10.9.128.99 dev hall lladdr 02:00:09:00:0c:00"), "{table}");
+}
+
+#[test]
+fn a_machine_that_gets_its_address_later_is_found_among_the_neighbours() {
+    let hall = Hall::new();
+    hall.nodes.ask("ip address add 10.9.128.77/16 dev cp1 && ip address add 10.9.128.99/16 dev worker1");
+    let nodes = hall.simulate(["10.9.128.77", "10.9.128.99"], "");
+    hall.desk.ask("ip link set to-worker1 down");
+
+    let up = nodes.command("--json --neighbours 10.9.128.0/24").stdout(std::process::Stdio::piped()).spawn();
+    let up = up.unwrap();
+    wait_for("the first node", || nodes.calls("/Bootstrap") == ["cp1"], || nodes.status().to_string());
+    hall.desk.ask("ip link set to-worker1 up");
+    let done = up.wait_with_output().unwrap();
+
+    let told = crate::simulated::events(&String::from_utf8(done.stdout).unwrap());
+    let found = told.iter().find(|event| event["event"] == "found" && event["node"] == "worker1").unwrap();
+    assert_eq!(
+        (&found["source"], &found["address"]),
+        (&"neighbours".into(), &"10.9.128.99".into()),
+        "{found}"
+    );
+    nodes.assert_up();
+}
+
+#[test]
+fn machines_are_found_by_the_leases_that_dnsmasq_writes() {
+    let hall = Hall::new();
+    hall.desk.start(
+        "dnsmasq --no-daemon --conf-file=/dev/null --port=0 --interface=hall --bind-interfaces \
+         --dhcp-range=10.9.128.10,10.9.128.200,2m --dhcp-leasefile=/tmp/leases --dhcp-authoritative --no-ping --user=root",
+        "/tmp/leases",
+    );
+    let leased = ["cp1", "worker1"].map(|port| hall.lease(port));
+    let nodes = hall.simulate([&leased[0], &leased[1]], "");
+    let leases = hall.file("/tmp/leases");
+
+    let planned = nodes.up(&format!("--dry-run --leases {}", leases.display()));
+    let told = nodes.up_well(&format!("--leases {}", leases.display()));
+
+    assert!(planned.stdout.contains(&format!("{} (dhcp, by its lease)", leased[0])), "{}", planned.all());
+    assert_eq!(planned.stderr, "", "every line was understood");
+    assert_eq!(steps(&told).iter().filter(|(_, step)| *step == "apply").count(), 2);
+    nodes.assert_up();
+
+    // Who ends gives its lease back, and dnsmasq takes it out of the file.
+    hall.tell_client("worker1", "USR2");
+    let read = || std::fs::read_to_string(&leases).unwrap();
+    wait_for("the end of the lease", || !read().contains(&leased[1]), read);
+}
+
+/// What is different from the defaults of Kea: leases of seconds, of which nothing is written when they are over, and files where a
+/// test may write.
+const KEA: &str = r#"{"Dhcp4": {
+  "interfaces-config": {"interfaces": ["hall"], "dhcp-socket-type": "raw"},
+  "lease-database": {"type": "memfile", "persist": true, "name": "/tmp/kea-leases4.csv", "lfc-interval": 0},
+  "authoritative": true,
+  "valid-lifetime": 10,
+  "expired-leases-processing": {"reclaim-timer-wait-time": 0, "flush-reclaimed-timer-wait-time": 0},
+  "subnet4": [{"subnet": "10.9.0.0/16", "pools": [{"pool": "10.9.128.10-10.9.128.200"}]}]
+}}"#;
+
+#[test]
+fn machines_are_found_by_the_leases_that_kea_writes_also_by_renewed_ones_and_not_by_those_that_are_over() {
+    let hall = Hall::new();
+    hall.desk.write("/tmp/kea.json", KEA);
+    hall.desk.start(
+        "KEA_PIDFILE_DIR=/tmp KEA_LOCKFILE_DIR=/tmp KEA_LOGGER_DESTINATION=stdout kea-dhcp4 -c /tmp/kea.json",
+        "/tmp/kea-leases4.csv",
+    );
+    let leased = ["cp1", "worker1"].map(|port| hall.lease(port));
+    let nodes = hall.simulate([&leased[0], &leased[1]], "");
+    let leases = hall.file("/tmp/kea-leases4.csv");
+    let discover = |more| run_of(nodes.ichor(&format!("discover {more} --leases {}", leases.display())));
+    hall.tell_client("worker1", "USR1");
+    let read = || std::fs::read_to_string(&leases).unwrap();
+    wait_for("a line for the renewal", || read().matches(&leased[1]).count() > 1, read);
+
+    let found = discover("--json");
+    let told = nodes.up_well(&format!("--leases {}", leases.display()));
+
+    let names: Vec<_> =
+        found.json().as_array().unwrap().iter().map(|machine| machine["node"].clone()).collect();
+    assert_eq!(names, ["cp1", "worker1"], "{}", found.all());
+    assert_eq!(found.stderr, "", "every line was understood");
+    assert_eq!(steps(&told).iter().filter(|(_, step)| *step == "apply").count(), 2);
+    nodes.assert_up();
+
+    // One gives its lease back, the other one is cut off and has it until it is over. Nodes have moved away from both.
+    hall.tell_client("cp1", "USR2");
+    hall.tell_client("worker1", "KILL");
+    assert!(discover("").stderr.contains(&leased[1]), "{}", read());
+    wait_for("the end of all leases", || discover("").stderr.contains("no lease is in force"), read);
+}
