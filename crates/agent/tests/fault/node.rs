@@ -17,14 +17,15 @@ use crate::common::lab::{Machine, wait_for};
 const ADDRESS: &str = "10.0.0.1";
 
 /// All that an agent could leave behind, one line each. What is another with every link or process is left out: numbers, MAC
-/// addresses of made links, and link-local addresses that follow from them.
+/// addresses of made links, and link-local addresses that follow from them. So is what comes and goes by itself: a default route
+/// that the kernel has from an advertisement of the leaf, where it does not forward.
 const LOOK: &str = r#"
 links() {
     ip -o -d link | sed -E 's/^[0-9]+: //; s/@[^:]*:/:/; s/link\/ether [0-9a-f:]+//; s/link-netns(id)? [^ ]+//' |
         sed "s/^/$1 link /"
     ip -o address | sed -E 's/^[0-9]+: //; s/fe80::[0-9a-f:]+/fe80::/g' | sed "s/^/$1 address /"
     for family in -4 -6; do
-        ip $family route show table all | sed -E 's/nhid [0-9]+//; s/expires [0-9]+sec//; s/fe80::[0-9a-f:]+/fe80::/g' |
+        ip $family route show table all | grep -v 'proto ra' | sed -E 's/nhid [0-9]+//; s/fe80::[0-9a-f:]+/fe80::/g' |
             sed "s/^/$1 route /"
         ip $family rule | sed "s/^/$1 rule /"
     done

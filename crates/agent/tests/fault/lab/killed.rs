@@ -52,7 +52,7 @@ fn killed_a_hundred_times_the_node_is_as_if_it_had_never_been() {
 /// comes back.
 fn made(seen: &[String]) -> Vec<&String> {
     let stays = ["file ", "node switch "];
-    let of_others = ["proto bgp", "proto ra", "node route anycast"];
+    let of_others = ["proto bgp", "node route anycast"];
     let is_made = |line: &&String| {
         !stays.iter().any(|start| line.starts_with(start))
             && !of_others.iter().any(|word| line.contains(word))
