@@ -134,6 +134,62 @@ fn what_is_somebody_elses_is_never_touched() {
 }
 
 #[test]
+fn a_disk_of_somebody_else_in_a_folder_without_a_pool_was_taken_and_deleted() {
+    let site = Site::new();
+    site.0.0.ask("echo precious >/tmp/folder/pot2.img");
+
+    let made = site.run("make --only pot2");
+    let deleted = site.run("delete --yes --only pot2");
+
+    assert!(
+        made.code == 2 && made.stderr.contains("there is a disk pot2.img without its machine"),
+        "{}",
+        made.all()
+    );
+    assert_eq!(deleted.all(), "pot2: gone\n");
+    assert_eq!(site.0.virsh("list --all --name").trim(), "");
+    assert_eq!(site.0.0.ask("cat /tmp/folder/pot2.img"), "precious\n");
+}
+
+#[test]
+fn a_disk_that_a_pool_had_not_seen_yet_was_taken_for_none() {
+    let site = Site::new();
+    site.0.0.ask("echo precious >/tmp/default/pot1.img");
+
+    let check = site.run("check --only pot1");
+    let made = site.run("make --only pot1");
+
+    assert!(check.stdout.contains("there is a disk pot1.img without its machine"), "{}", check.all());
+    assert_eq!(made.code, 1, "{}", made.all());
+    assert_eq!(site.0.virsh("list --all --name").trim(), "");
+    assert_eq!(site.0.0.ask("cat /tmp/default/pot1.img"), "precious\n");
+}
+
+#[test]
+fn a_disk_that_was_made_by_hand_goes_with_its_machine() {
+    let site = Site::new();
+    assert_eq!(site.run("make --only pot1").code, 0);
+    site.0.virsh("vol-delete --pool default pot1.img");
+    site.0.0.ask("truncate -s 1G /tmp/default/pot1.img");
+
+    let deleted = site.run("delete --yes --only pot1");
+
+    assert_eq!(deleted.all(), "pot1: gone\n");
+    assert_eq!(site.0.0.ask("ls /tmp/default"), "");
+}
+
+#[test]
+fn a_machine_without_a_disk_was_left_where_its_folder_is_not_there() {
+    let site = Site::new();
+    site.0.0.ask("rmdir /tmp/folder");
+
+    let made = site.run("make --only pot2");
+
+    assert!(made.code == 2 && made.stderr.contains("/tmp/folder"), "{}", made.all());
+    assert_eq!(site.state("pot2"), "absent");
+}
+
+#[test]
 fn networks_on_a_bridge_and_on_open_vswitch_are_made_for_their_machines() {
     for (network, vlan, said) in [
         ("{bridge: br0}", "", "<bridge name='br0'/>"),

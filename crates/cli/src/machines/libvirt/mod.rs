@@ -3,6 +3,7 @@
 mod store;
 mod virsh;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -117,6 +118,10 @@ impl Libvirt {
         there.release = answer::release(&self.virsh.say(&["version", "--daemon"])?);
         there.pools = answer::names(&self.virsh.say(&["pool-list", "--name"])?);
         there.networks = answer::names(&self.virsh.say(&["net-list", "--all", "--name"])?);
+        let absent = wanted.iter().filter(|one| there.own(one).is_none());
+        for store in absent.map(|one| &one.store).collect::<BTreeSet<_>>() {
+            store::refresh(&self.virsh, store)?;
+        }
         for one in wanted {
             if !there.abilities.contains_key(one.architecture) {
                 let abilities = match self.virsh.say(&["domcapabilities", "--arch", one.architecture]) {
@@ -126,7 +131,7 @@ impl Libvirt {
                 };
                 there.abilities.insert(one.architecture, abilities);
             }
-            if there.own(one).is_none() && store::has_disk(&self.virsh, one)? {
+            if there.own(one).is_none() && store::shows_disk(&self.virsh, one)? {
                 there.disks.push(one.disk.clone());
             }
         }
@@ -136,10 +141,8 @@ impl Libvirt {
     fn create(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<Made, LibvirtError> {
         let made = match self.own(wanted) {
             Ok(_) => Made::Before,
-            Err(LibvirtError::Absent) if store::has_disk(&self.virsh, wanted)? => {
-                return Err(LibvirtError::Disk(wanted.disk.clone()));
-            }
             Err(LibvirtError::Absent) => {
+                self.find_room(wanted)?;
                 self.define(wanted, onlooker)?;
                 Made::Now
             }
@@ -150,6 +153,15 @@ impl Libvirt {
         self.connect(wanted)?;
         store::disk(&self.virsh, wanted)?;
         Ok(made)
+    }
+
+    /// Refuses a machine whose disk is there without it.
+    fn find_room(&self, wanted: &Wanted) -> Result<(), LibvirtError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if store::has_disk(&self.virsh, wanted)? {
+            return Err(LibvirtError::Disk(wanted.disk.clone()));
+        }
+        Ok(())
     }
 
     fn define(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<(), ProgramError> {

@@ -38,12 +38,34 @@ fn pool(virsh: &Virsh, store: &Store) -> Result<String, ProgramError> {
     Ok(store.pool())
 }
 
-/// Whether a machine's disk is there.
-pub(super) fn has_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ProgramError> {
+/// The pool of a store, made where there is none, which has seen what others brought there.
+fn fresh(virsh: &Virsh, store: &Store) -> Result<String, ProgramError> {
+    let pool = pool(virsh, store)?;
+    virsh.say(&["pool-refresh", &pool])?;
+    Ok(pool)
+}
+
+/// Lets the pool of a store, where it runs, see what others brought there.
+pub(super) fn refresh(virsh: &Virsh, store: &Store) -> Result<(), ProgramError> {
+    if let Some(pool) = running(virsh, store)? {
+        // Refused while somebody fills a volume there: then it tells what it knew before.
+        virsh.has(&["pool-refresh", &pool])?;
+    }
+    Ok(())
+}
+
+/// Whether a machine's disk is seen, without a change: a place without a pool shows nothing.
+pub(super) fn shows_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ProgramError> {
     match running(virsh, &wanted.store)? {
         Some(pool) => has(virsh, &pool, &wanted.disk),
         None => Ok(false),
     }
+}
+
+/// Whether a machine's disk is there. A place without a pool gets one.
+pub(super) fn has_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ProgramError> {
+    let pool = fresh(virsh, &wanted.store)?;
+    has(virsh, &pool, &wanted.disk)
 }
 
 fn has(virsh: &Virsh, pool: &str, volume: &str) -> Result<bool, ProgramError> {
@@ -52,7 +74,7 @@ fn has(virsh: &Virsh, pool: &str, volume: &str) -> Result<bool, ProgramError> {
 
 /// Makes a machine's disk, where it is not there.
 pub(super) fn disk(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
-    let pool = pool(virsh, &wanted.store)?;
+    let pool = fresh(virsh, &wanted.store)?;
     if !has(virsh, &pool, &wanted.disk)? {
         virsh.give(&["vol-create", &pool, "/dev/stdin"], &wanted.disk_document)?;
     }
@@ -67,8 +89,7 @@ pub(super) fn bring(
     shelf: &dyn Shelf,
     onlooker: &dyn Onlooker,
 ) -> Result<(), LibvirtError> {
-    let (pool, name) = (pool(virsh, &drive.store)?, drive.medium.name.as_str());
-    virsh.say(&["pool-refresh", &pool])?;
+    let (pool, name) = (fresh(virsh, &drive.store)?, drive.medium.name.as_str());
     let is_there = has(virsh, &pool, name)?;
     if is_there && !drive.medium.own {
         return Ok(());
@@ -136,8 +157,12 @@ pub(super) fn discard_own(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramE
     Ok(())
 }
 
-/// Takes away a machine's disk too.
+/// Takes away a machine's disk too, also one that was made by hand.
 pub(super) fn discard_all(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
     discard_own(virsh, wanted)?;
-    discard(virsh, &pool(virsh, &wanted.store)?, &wanted.disk)
+    let pool = pool(virsh, &wanted.store)?;
+    if !has(virsh, &pool, &wanted.disk)? {
+        virsh.say(&["pool-refresh", &pool])?;
+    }
+    discard(virsh, &pool, &wanted.disk)
 }
