@@ -1,5 +1,7 @@
 //! Machines on a real libvirt, with QEMU. Needs `scripts/tools libvirt`.
 
+mod bridge;
+
 use crate::common::Run;
 use crate::hosts::lab::wait_for;
 use crate::hosts::libvirt::Host;
@@ -22,9 +24,14 @@ struct Site(Host);
 
 impl Site {
     fn new() -> Self {
+        Self::with(FILE)
+    }
+
+    /// The same with another file of the cluster.
+    fn with(file: &str) -> Self {
         let host = Host::new();
         host.0.ask("mkdir -p /tmp/folder /tmp/site/build/pots/nodes/pot1 /tmp/site/build/pots/nodes/pot2 /tmp/cache/ichor/media");
-        host.0.write("/tmp/site/ichor.yaml", FILE);
+        host.0.write("/tmp/site/ichor.yaml", file);
         host.0.ask("cd /tmp/site/build/pots/nodes && for node in pot1 pot2; do head -c 131072 /dev/zero | tr '\\0' $node >$node/cidata.iso; done");
         Self(host)
     }
@@ -187,27 +194,4 @@ fn a_machine_without_a_disk_was_left_where_its_folder_is_not_there() {
 
     assert!(made.code == 2 && made.stderr.contains("/tmp/folder"), "{}", made.all());
     assert_eq!(site.state("pot2"), "absent");
-}
-
-#[test]
-fn networks_on_a_bridge_and_on_open_vswitch_are_made_for_their_machines() {
-    for (network, vlan, said) in [
-        ("{bridge: br0}", "", "<bridge name='br0'/>"),
-        ("{bridge: ovs0, ovs: true}", ", vlan: 101", "openvswitch"),
-    ] {
-        let site = Site::new();
-        let file = FILE.replace("{bridge: pots0, nat: 10.0.20.0/24}", network);
-        let file = file.replace("boot: [disk, net]", &format!("boot: [disk, net]{vlan}"));
-        site.0.0.write("/tmp/site/ichor.yaml", &file);
-
-        let made = site.run("make --only pot1");
-
-        assert_eq!(made.stdout, "pot1: made\n", "{}", made.all());
-        let name = network.split([' ', ',', '}']).nth(1).unwrap();
-        assert_eq!(site.0.virsh("net-list --name").trim(), name);
-        assert!(site.0.virsh(&format!("net-dumpxml {name}")).contains(said));
-        let machine = site.0.virsh("dumpxml pot1");
-        assert!(machine.contains(&format!("network='{name}'")), "{machine}");
-        assert_eq!(machine.contains("<tag id='101'/>"), !vlan.is_empty(), "{machine}");
-    }
 }
