@@ -31,7 +31,7 @@ simulator:
 		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
-	@scripts/tools cc nextest openssl frr frr-reload bird iso fat libvirt openvswitch disk dhcp busybox kmod oci squashfs tcpdump gobgp iproute unshare
+	@scripts/tools cc nextest openssl frr frr-reload bird iso fat libvirt openvswitch lvm disk dhcp busybox kmod oci squashfs tcpdump gobgp iproute unshare
 	@scripts/lab-root
 	@scripts/lab-vm
 	@scripts/lab-simulator

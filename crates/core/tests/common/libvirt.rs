@@ -14,6 +14,11 @@ impl Host {
                  [ -d $folder ] || { echo \"no $folder: run scripts/tools libvirt\" >&2; exit 1; }
                  mount -t tmpfs none $folder
              done
+             # LVM keeps a record of its changes, and nobody runs here who would make its devices.
+             if [ -d /etc/lvm ]; then
+                 mount -t tmpfs none /etc/lvm
+                 echo 'activation { udev_sync = 0 udev_rules = 0 }' >/etc/lvm/lvm.conf
+             fi
              # Emulated everywhere: where there is KVM, it may be one that cannot do all that the processor says. What can be written
              # to is taken for KVM, and looked at again with every call.
              if [ -e /dev/kvm ]; then

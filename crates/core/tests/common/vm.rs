@@ -1,4 +1,4 @@
-//! A kernel that has VRFs, dummy links and, if asked for, ports of hardware: what `scripts/lab-vm` makes, in qemu.
+//! A kernel that has VRFs, dummy links, volume groups and, if asked for, ports of hardware: what `scripts/lab-vm` makes, in qemu.
 //!
 //! It runs on the file system of this machine, and so it runs this very test: the program with the test is started a second
 //! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently. What can be

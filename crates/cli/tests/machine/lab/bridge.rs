@@ -11,7 +11,7 @@ fn site(network: &str, vlan: &str) -> Site {
 }
 
 /// Somebody on a link who gives the first machine its address, and nobody else any.
-fn lease(machine: &Machine, link: &str) {
+pub(super) fn lease(machine: &Machine, link: &str) {
     machine.ask(&format!(
         "ip address add 10.0.20.1/24 dev {link} && ip link set {link} up && \
          dnsmasq --conf-file=/dev/null --user=root --port=0 --interface={link} --bind-interfaces \
@@ -42,7 +42,7 @@ fn comes_up(site: &Site) {
 }
 
 /// Its firmware gets an address over the bridge. libvirt 9.0 cannot read the neighbours of a Linux as new as this machine's may be
-/// (`wrong nlmsg len`, seen with 6.18), so libvirt is not asked for it.
+/// (`wrong nlmsg len`, seen with 6.18), so its address is asked for in the virtual machine of [`super::lvm`].
 fn is_on_the_network(site: &Site) {
     let leases = || site.0.0.ask("cat /run/leases");
     wait_for(

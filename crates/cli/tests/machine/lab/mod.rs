@@ -1,6 +1,7 @@
 //! Machines on a real libvirt, with QEMU. Needs `scripts/tools libvirt`.
 
 mod bridge;
+mod lvm;
 
 use crate::common::Run;
 use crate::hosts::lab::wait_for;
