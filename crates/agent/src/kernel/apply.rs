@@ -12,7 +12,7 @@ use netlink_packet_route::route::{RouteMessage, RouteProtocol, RouteType};
 use nix::errno::Errno;
 use rtnetlink::{LinkDummy, LinkMessageBuilder, LinkUnspec, LinkVeth, LinkVrf};
 
-use super::{HINT, Kernel, error, link, namespace, routes, switch, unless};
+use super::{HINT, Kernel, error, namespace, routes, switch, unless};
 
 /// How far the steps went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +77,10 @@ impl Kernel {
                 unless(self.handle.route().add(route).execute().await, &[Errno::EEXIST])
             }
             Step::Namespace { name } => namespace::make(name).await,
-            Step::Pair { ours, theirs } => self.make_pair(ours, theirs).await,
+            Step::Pair { ours, theirs, mtu } => self.make_pair(ours, theirs, *mtu).await,
             Step::Move { link, namespace } => self.move_to(link, namespace).await,
             Step::Join { link, vrf } => {
-                let vrf = link::index(vrf)?;
+                let vrf = self.index(vrf).await?;
                 self.set(link, |link| link.controller(vrf)).await
             }
             Step::Leave { link } => self.set(link, LinkMessageBuilder::nocontroller).await,
@@ -96,22 +96,23 @@ impl Kernel {
     }
 
     /// Makes both ends, each where it belongs and marked as ours. To move one afterwards takes the kernel twenty times as long.
-    async fn make_pair(&self, ours: &At, theirs: &str) -> io::Result<()> {
+    async fn make_pair(&self, ours: &At, theirs: &str, mtu: u32) -> io::Result<()> {
         let namespace = ours.namespace.as_deref().map(namespace::open).transpose()?;
-        let mut end = LinkUnspec::new_with_name(&ours.link).link_group(GROUP);
+        let mut end = LinkUnspec::new_with_name(&ours.link).link_group(GROUP).mtu(mtu);
         if let Some(namespace) = &namespace {
             end = end.setns_by_fd(namespace.as_raw_fd());
         }
         let end = InfoData::Veth(InfoVeth::Peer(end.build()));
-        self.make(LinkVeth::new(theirs, &ours.link).set_info_data(end)).await
+        self.make(LinkVeth::new(theirs, &ours.link).mtu(mtu).set_info_data(end)).await
     }
 
-    async fn set(
+    /// Changes a link.
+    pub(super) async fn set(
         &self,
         link: &str,
         how: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
     ) -> io::Result<()> {
-        let message = how(LinkUnspec::new_with_index(link::index(link)?)).build();
+        let message = how(LinkUnspec::new_with_name(link)).build();
         self.handle.link().set(message).execute().await.map_err(error)
     }
 
@@ -122,7 +123,7 @@ impl Kernel {
 
     /// Gives an address that can be used at once: IPv6 would look for others who have it, for about a second.
     async fn give(&self, link: &str, net: IpNet) -> io::Result<()> {
-        let index = link::index(link)?;
+        let index = self.index(link).await?;
         let mut request = self.handle.address().add(index, net.addr(), net.prefix_len()).replace();
         let attributes = &mut request.message_mut().attributes;
         attributes.push(AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL)));
@@ -134,7 +135,7 @@ impl Kernel {
 
     /// Takes an address back; it may be gone.
     pub(super) async fn withdraw(&self, link: &str, net: IpNet) -> io::Result<()> {
-        let index = link::index(link)?;
+        let index = self.index(link).await?;
         // A request to add says the same about an address as one to remove it.
         let mut request = self.handle.address().add(index, net.addr(), net.prefix_len());
         let message = request.message_mut().clone();
@@ -144,9 +145,8 @@ impl Kernel {
 
 /// Steps in a namespace; not to get there is a failure of the first.
 async fn within(name: &str, steps: &[Step]) -> Result<(), ApplyError> {
-    let work = steps.to_vec();
-    let done = namespace::within(name, |kernel| async move { Ok(kernel.each(&work).await) }).await;
-    done.unwrap_or_else(|source| Err(ApplyError { step: steps[0].clone(), source }))
+    let kernel = namespace::kernel(name).map_err(|source| ApplyError { step: steps[0].clone(), source })?;
+    kernel.each(steps).await
 }
 
 /// The last route of a VRF's table.

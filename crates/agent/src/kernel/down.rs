@@ -6,7 +6,7 @@ use ichor_core::agent::Wiring;
 use ichor_core::agent::wiring::{Removal, Switches, removals};
 use nix::errno::Errno;
 
-use super::{HINT, Kernel, ObserveError, apply, link, namespace, switch, unless};
+use super::{HINT, Kernel, ObserveError, apply, namespace, switch, unless};
 
 /// What is still there, all of it.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Kernel {
     async fn remove(&self, removal: &Removal) -> io::Result<()> {
         match removal {
             Removal::Address { link, net } => self.withdraw(link, *net).await,
-            Removal::Link { name } => match link::index(name) {
+            Removal::Link { name } => match self.index(name).await {
                 Ok(index) => unless(self.handle.link().del(index).execute().await, &[Errno::ENODEV]),
                 Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => Ok(()),
                 Err(error) => Err(error),

@@ -3,20 +3,27 @@
 use std::io;
 use std::net::IpAddr;
 
+use futures_util::TryStreamExt;
 use ichor_core::agent::Link;
 use ichor_core::agent::wiring::{GROUP, PROTOCOL};
 use ichor_core::cluster::value::Mac;
 use ipnet::IpNet;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressProtocol};
-use netlink_packet_route::link::{InfoData, InfoVrf, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoVrf, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo, LinkMessage,
+};
+use nix::errno::Errno;
 
-use super::Kernel;
+use super::{Kernel, error};
 
 impl Kernel {
     /// Every link of the namespace with its addresses, in the kernel's order.
     pub async fn links(&self) -> io::Result<Vec<Link>> {
-        let links = self.list(RouteNetlinkMessage::GetLink(LinkMessage::default())).await?;
+        let mut all = LinkMessage::default();
+        // How much went over them is half of what the kernel would tell.
+        all.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+        let links = self.list(RouteNetlinkMessage::GetLink(all)).await?;
         let addresses = self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default())).await?;
         let mut links: Vec<Link> = links.into_iter().filter_map(link).collect();
         for message in addresses {
@@ -29,11 +36,13 @@ impl Kernel {
         }
         Ok(links)
     }
-}
 
-/// The number of a link of the namespace that the calling thread is in.
-pub(super) fn index(name: &str) -> io::Result<u32> {
-    nix::net::if_::if_nametoindex(name).map_err(io::Error::from)
+    /// The number of a link.
+    pub(super) async fn index(&self, name: &str) -> io::Result<u32> {
+        let mut answers = self.handle.link().get().match_name(name.to_owned()).execute();
+        let link = answers.try_next().await.map_err(error)?;
+        link.map(|link| link.header.index).ok_or_else(|| Errno::ENODEV.into())
+    }
 }
 
 fn link(message: RouteNetlinkMessage) -> Option<Link> {

@@ -1,24 +1,24 @@
 //! Named network namespaces, as iproute2 has them: a file below `/run/netns` on which the namespace is mounted.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::future::Future;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use ichor_core::agent::wiring::{GROUP, Inside};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;
 use nix::sys::statfs::{NSFS_MAGIC, fstatfs};
-use rtnetlink::LinkUnspec;
-use tokio::sync::oneshot;
 
-use super::{Kernel, link};
+use super::Kernel;
 
 /// Where namespaces have their names; zebra looks nowhere else.
 pub const FOLDER: &str = "/run/netns";
+
+/// The namespace that the calling thread is in.
+const OWN: &str = "/proc/thread-self/ns/net";
 
 fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
@@ -29,27 +29,36 @@ pub(super) fn open(name: &str) -> io::Result<File> {
     File::open(path(name))
 }
 
-/// Does some work on the kernel of a namespace. The thread that entered it ends with the work.
-pub(super) async fn within<W, F, T>(name: &str, work: W) -> io::Result<T>
-where
-    W: FnOnce(Kernel) -> F + Send + 'static,
-    F: Future<Output = io::Result<T>>,
-    T: Send + 'static,
-{
-    enter(name, || runtime()?.block_on(async { work(Kernel::open()?).await })).await
+/// The kernel of a namespace.
+pub(super) fn kernel(name: &str) -> io::Result<Kernel> {
+    visit(name, Kernel::open)
 }
 
-/// Does something on a thread that entered a namespace and ends with it.
-pub(super) async fn enter<T: Send + 'static>(
-    name: &str,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
+/// Opens something in a namespace: a socket stays in the one it was made in, whoever uses it.
+pub(super) fn visit<T>(name: &str, open_there: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let namespace = open(name)?;
-    on_thread(move || {
-        nix::sched::setns(namespace, CloneFlags::CLONE_NEWNET)?;
-        work()
-    })
-    .await
+    away(|| nix::sched::setns(namespace, CloneFlags::CLONE_NEWNET), open_there)
+}
+
+/// Takes this thread to another namespace for some work, and back. The work waits for nothing: whoever else ran on this thread
+/// meanwhile would be there, too.
+fn away<T>(leave: impl FnOnce() -> nix::Result<()>, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let home = File::open(OWN)?;
+    leave()?;
+    let _return = Return(home);
+    work()
+}
+
+/// The way back to the namespace that a thread came from.
+struct Return(File);
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        if nix::sched::setns(&self.0, CloneFlags::CLONE_NEWNET).is_err() {
+            // All that this thread did from now on, it would do in the wrong network.
+            std::process::abort();
+        }
+    }
 }
 
 /// The kernel's number of a namespace; none while no namespace has the name. One that is made anew has another.
@@ -69,7 +78,7 @@ pub(super) async fn inside(name: &str) -> io::Result<Inside> {
     if fstatfs(&file)?.filesystem_type() != NSFS_MAGIC {
         return Ok(Inside::Half);
     }
-    let links = within(name, |kernel| async move { kernel.links().await }).await?;
+    let links = kernel(name)?.links().await?;
     let made = links.iter().any(|link| link.loopback && link.made);
     Ok(Inside::There { made, links })
 }
@@ -79,19 +88,12 @@ pub(super) async fn make(name: &str) -> io::Result<()> {
     let path = path(name);
     DirBuilder::new().recursive(true).mode(0o755).create(FOLDER)?;
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o444).open(&path)?;
-    on_thread(move || {
-        nix::sched::unshare(CloneFlags::CLONE_NEWNET)?;
-        runtime()?.block_on(async {
-            let kernel = Kernel::open()?;
-            let index = link::index("lo")?;
-            let loopback = LinkUnspec::new_with_index(index).link_group(GROUP).up().build();
-            kernel.handle.link().set(loopback).execute().await.map_err(super::error)
-        })?;
-        let itself = Some("/proc/thread-self/ns/net");
-        nix::mount::mount(itself, &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
-        Ok(())
-    })
-    .await
+    let fresh = || nix::sched::unshare(CloneFlags::CLONE_NEWNET);
+    let (namespace, kernel) = away(fresh, || Ok((File::open(OWN)?, Kernel::open()?)))?;
+    kernel.set("lo", |lo| lo.link_group(GROUP).up()).await?;
+    let itself = format!("/proc/self/fd/{}", namespace.as_raw_fd());
+    nix::mount::mount(Some(itself.as_str()), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+    Ok(())
 }
 
 /// Takes a namespace's name away: with its last process and name it is gone. What was never mounted is an empty file.
@@ -107,20 +109,4 @@ pub(super) fn remove(name: &str) -> io::Result<()> {
         return Err(io::Error::other("it is no namespace and no empty file"));
     }
     fs::remove_file(&path)
-}
-
-fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build()
-}
-
-/// A thread of its own: the namespace it enters stays with it.
-async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let (tell, told) = oneshot::channel();
-    thread::Builder::new().name("namespace".to_owned()).spawn(move || {
-        // Whoever does not wait any more need not be told.
-        let _ = tell.send(work());
-    })?;
-    told.await.unwrap_or_else(|_| Err(io::Error::other("the work in the namespace was given up")))
 }

@@ -1,7 +1,8 @@
 //! Switches: files below `/proc/sys`. They are those of the namespace that the calling thread is in.
 
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use ichor_core::agent::wiring::Switches;
 
@@ -13,13 +14,20 @@ fn path(switch: &str) -> PathBuf {
 pub(super) fn read(paths: Vec<String>) -> io::Result<Switches> {
     let mut values = Switches::new();
     for switch in paths {
-        match fs::read_to_string(path(&switch)) {
-            Ok(value) => drop(values.insert(switch, value.trim().to_owned())),
+        match value(&switch) {
+            Ok(value) => drop(values.insert(switch, value)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Ok(values)
+}
+
+/// What a switch says: a number, which the kernel tells at once. Nobody asks how long the file is, for it does not know.
+fn value(switch: &str) -> io::Result<String> {
+    let mut bytes = [0; 32];
+    let length = File::open(path(switch))?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).trim().to_owned())
 }
 
 /// Turns a switch.

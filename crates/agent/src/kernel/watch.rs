@@ -8,7 +8,6 @@ use futures_util::{FutureExt, StreamExt};
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::MulticastGroup;
 use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
-use tokio::runtime::Handle;
 
 use super::namespace;
 
@@ -54,13 +53,8 @@ impl Watch {
     }
 
     /// The same for a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
-    pub async fn open_in(namespace: &str) -> io::Result<Self> {
-        let runtime = Handle::current();
-        namespace::enter(namespace, move || {
-            let _guard = runtime.enter();
-            Self::open()
-        })
-        .await
+    pub fn open_in(namespace: &str) -> io::Result<Self> {
+        namespace::visit(namespace, Self::open)
     }
 
     /// Waits for the next change, and takes all that came meanwhile: a thousand routes are one change. Everything when more

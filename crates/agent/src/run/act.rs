@@ -12,18 +12,14 @@ use ichor_core::agent::wiring::{Observed, Step, note, steps};
 use ichor_core::agent::{Link, Wiring};
 use ichor_core::render::routing::{Refusal, Service};
 use ipnet::IpNet;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::agent::{Agent, chain, now};
 use super::folder::SWITCHES;
 use super::refused::Refused;
-use crate::daemon::{Any, DaemonError, Home, replace};
+use crate::daemon::{Any, Home, replace};
 use crate::kernel::{ObserveError, Outcome};
 use crate::say;
-
-/// What the daemon's own parser is asked, and what it says.
-pub(super) type Ahead = JoinHandle<(Service, Result<(), DaemonError>)>;
 
 impl Agent {
     /// What can be done now, if it can be put into words.
@@ -117,25 +113,11 @@ impl Agent {
         }
     }
 
-    /// Has the daemon's own parser read what it will start with while links are made; nothing when it runs, or cannot be asked.
-    pub(super) async fn ask_ahead(&mut self, scene: &Scene) -> Option<Ahead> {
-        if self.daemon.is_some() {
-            return None;
-        }
-        let home = Home::find(self.duty.backend, &self.settings.run).await.ok()?;
-        self.version = home.version().await;
-        let service = self.render(scene).ok()?;
-        Some(tokio::spawn(async move {
-            let said = home.check(&service).await;
-            (service, said)
-        }))
-    }
-
     /// Makes the daemon run what a scene says.
-    pub(super) async fn drive(&mut self, scene: &Scene, ahead: Option<Ahead>) {
+    pub(super) async fn drive(&mut self, scene: &Scene) {
         let own = own(scene);
         let done = match self.daemon.take() {
-            None => self.start(scene, own, ahead).await,
+            None => self.start(scene, own).await,
             Some(mut daemon) => {
                 let done = self.change(&mut daemon, scene, own).await;
                 self.daemon = Some(daemon);
@@ -147,27 +129,11 @@ impl Agent {
         }
     }
 
-    async fn start(
-        &mut self,
-        scene: &Scene,
-        own: BTreeSet<IpNet>,
-        ahead: Option<Ahead>,
-    ) -> Result<(), String> {
-        // Waited for in any case: who is asked twice at once reads the wrong file.
-        let ahead = match ahead {
-            Some(ahead) => ahead.await.ok(),
-            None => None,
-        };
+    async fn start(&mut self, scene: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
         let home = Home::find(self.duty.backend, &self.settings.run).await.map_err(|error| chain(&error))?;
-        if ahead.is_none() {
-            self.version = home.version().await;
-        }
+        self.version = home.version().await;
         let service = self.render(scene)?;
-        let said = match ahead {
-            Some((asked, said)) if asked == service => said,
-            _ => home.check(&service).await,
-        };
-        said.map_err(|error| chain(&error))?;
+        home.check(&service).await.map_err(|error| chain(&error))?;
         self.write(&service)?;
         self.daemon = Some(home.start(&service, own).await.map_err(|error| chain(&error))?);
         self.service = Some(service);

@@ -318,9 +318,8 @@ impl Agent {
         self.open_door().await;
         if let Some(scene) = self.scene() {
             self.listen(&scene);
-            let ahead = self.ask_ahead(&scene).await;
             let scene = self.wire(scene).await;
-            self.drive(&scene, ahead).await;
+            self.drive(&scene).await;
             self.scene = Some(scene);
         }
         self.look().await;

@@ -169,7 +169,7 @@ impl Events {
         }
         self.inside = None;
         if let (Some(name), Some(number)) = (name, number) {
-            match Watch::open_in(name).await {
+            match Watch::open_in(name) {
                 Ok(watch) => self.inside = Some(Inside { number, watch }),
                 Err(error) => say::debug(format_args!("cannot listen in namespace {name}: {error}")),
             }

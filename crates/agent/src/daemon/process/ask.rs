@@ -5,24 +5,20 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use tokio::process::Command;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// How long a program may take to read a file or to say its release; on an emulated processor that is long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a program says, and how it ends. Who gives up waiting ends it.
-///
-/// Another thread starts it: until a program is loaded, whoever starts it stands still, and there are links to make meanwhile.
 pub(in crate::daemon) async fn ask(command: Command) -> io::Result<Output> {
     within(PATIENCE, command).await
 }
 
 async fn within(patience: Duration, mut command: Command) -> io::Result<Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let answer = async { spawn_blocking(move || command.spawn()).await??.wait_with_output().await };
+    command.stdin(Stdio::null()).kill_on_drop(true);
     let slow = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {patience:?}"));
-    timeout(patience, answer).await.unwrap_or_else(|_| Err(slow()))
+    timeout(patience, command.output()).await.unwrap_or_else(|_| Err(slow()))
 }
 
 #[cfg(test)]

@@ -65,6 +65,8 @@ pub enum Step {
         ours: At,
         /// The speaker's, in the node's own namespace.
         theirs: String,
+        /// The largest packet of both.
+        mtu: u32,
     },
     /// Moves a link from the node's own namespace to another: somebody made it there.
     Move {
@@ -140,7 +142,9 @@ impl fmt::Display for Step {
                 write!(f, "end table {table} with unreachable {}", family.everything())
             }
             Self::Namespace { name } => write!(f, "make namespace {name}"),
-            Self::Pair { ours, theirs } => write!(f, "make veth pair {ours} and {theirs}"),
+            Self::Pair { ours, theirs, mtu } => {
+                write!(f, "make veth pair {ours} and {theirs} with MTU {mtu}")
+            }
             Self::Move { link, namespace } => write!(f, "move {link} to namespace {namespace}"),
             Self::Join { link, vrf } => write!(f, "put {link} into VRF {vrf}"),
             Self::Leave { link } => write!(f, "take {link} out of what it is in"),

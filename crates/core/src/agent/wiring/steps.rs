@@ -104,9 +104,11 @@ impl<'o> Way<'o> {
         let waiting = self.observed.link(&pair.ours.0);
         let inside = self.observed.at(&ours);
         let speaker = self.observed.at(&theirs);
+        let is_made = waiting.is_none() && inside.is_none();
         match (&ours.namespace, waiting, inside) {
             (_, None, None) => {
-                self.steps.push(Step::Pair { ours: ours.clone(), theirs: pair.theirs.0.clone() });
+                let theirs = pair.theirs.0.clone();
+                self.steps.push(Step::Pair { ours: ours.clone(), theirs, mtu: pair.mtu });
             }
             (Some(namespace), Some(_), None) => {
                 self.steps.push(Step::Move { link: ours.link.clone(), namespace: namespace.clone() });
@@ -124,7 +126,7 @@ impl<'o> Way<'o> {
         ];
         // One end after the other: in a namespace somebody has to go there, and goes once. The link works when both are up.
         for End { at, found, net, moved } in ends {
-            if found.is_none_or(|link| link.mtu != pair.mtu) {
+            if found.map_or(!is_made, |link| link.mtu != pair.mtu) {
                 self.steps.push(Step::Mtu { at: at.clone(), mtu: pair.mtu });
             }
             self.ipv6(&at, found, &[net]);

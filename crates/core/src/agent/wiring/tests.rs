@@ -81,12 +81,10 @@ fn a_vrf_comes_about_in_the_order_that_never_flaps() {
         "end table 88 with unreachable 0.0.0.0/0",
         "end table 88 with unreachable ::/0",
         "switch metallb on",
-        "make veth pair ours and theirs",
+        "make veth pair ours and theirs with MTU 9000",
         "put ours into VRF metallb",
-        "set MTU 9000 on ours",
         "give fd00:1::/127 to ours",
         "switch ours on",
-        "set MTU 9000 on theirs",
         "give fd00:1::1/127 to theirs",
         "switch theirs on",
     ];
