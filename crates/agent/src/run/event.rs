@@ -153,7 +153,7 @@ impl Events {
 
     /// Listens to what is there only since something was done.
     pub(super) async fn follow(&mut self, agent: &mut Agent) {
-        self.enter(agent.namespace()).await;
+        self.enter(agent.namespace());
         if self.paths.is_none()
             && let Some(daemon) = agent.daemon()
         {
@@ -162,7 +162,7 @@ impl Events {
     }
 
     /// Listens to the kernel in a namespace. One that is gone is let go: it lasts as long as somebody listens.
-    async fn enter(&mut self, name: Option<&str>) {
+    fn enter(&mut self, name: Option<&str>) {
         let number = name.and_then(number);
         if self.inside.as_ref().map(|inside| inside.number) == number {
             return;
