@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt};
-use netlink_packet_route::RouteNetlinkMessage;
+use futures_util::FutureExt;
+use nix::errno::Errno;
+use nix::libc;
 use rtnetlink::MulticastGroup;
-use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
+use rtnetlink::sys::protocols::NETLINK_ROUTE;
+use rtnetlink::sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket};
 
 use super::namespace;
 
@@ -28,13 +29,9 @@ impl Change {
 }
 
 /// Changes of one network namespace: the one the calling thread is in when it is opened.
-pub struct Watch {
-    changes: BoxStream<'static, &'static [Change]>,
-    /// The connection ends with it.
-    _handle: rtnetlink::Handle,
-}
+pub struct Watch(TokioSocket);
 
-const GROUPS: &[MulticastGroup] = &[
+const GROUPS: [MulticastGroup; 6] = [
     MulticastGroup::Link,
     MulticastGroup::Ipv4Ifaddr,
     MulticastGroup::Ipv6Ifaddr,
@@ -43,13 +40,16 @@ const GROUPS: &[MulticastGroup] = &[
     MulticastGroup::Neigh,
 ];
 
+/// The octets of a message that are read: it tells its kind after its length.
+const HEADER: usize = 16;
+
 impl Watch {
     /// Begins to listen; needs a tokio runtime. Whoever asks the kernel after that misses nothing.
     pub fn open() -> io::Result<Self> {
-        let (connection, handle, messages) = rtnetlink::new_multicast_connection(GROUPS)?;
-        tokio::spawn(connection);
-        let changes = messages.map(|(message, _)| change(&message)).boxed();
-        Ok(Self { changes, _handle: handle })
+        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
+        let groups = GROUPS.into_iter().fold(0, |groups, group| groups | 1 << (group as u32 - 1));
+        socket.socket_mut().bind(&SocketAddr::new(0, groups))?;
+        Ok(Self(socket))
     }
 
     /// The same for a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
@@ -57,34 +57,35 @@ impl Watch {
         namespace::visit(namespace, Self::open)
     }
 
-    /// Waits for the next change, and takes all that came meanwhile: a thousand routes are one change. Everything when more
+    /// Waits for the next change, and takes all that came meanwhile: a thousand routes are a few changes. Everything when more
     /// happened at once than the kernel could tell. An error when nothing will be told any more.
     pub async fn next(&mut self) -> io::Result<BTreeSet<Change>> {
         let mut changed = BTreeSet::new();
         while changed.is_empty() {
-            let first = self.changes.next().await;
-            changed
-                .extend(first.ok_or_else(|| io::Error::other("the kernel does not tell changes any more"))?);
+            changed.extend(self.one().await?);
         }
-        while let Some(Some(more)) = self.changes.next().now_or_never() {
-            changed.extend(more);
+        while let Some(more) = self.one().now_or_never() {
+            changed.extend(more?);
         }
         Ok(changed)
     }
+
+    /// What one message says. The rest of it is never copied.
+    async fn one(&self) -> io::Result<&'static [Change]> {
+        let mut header = [0; HEADER];
+        match self.0.recv(&mut header.as_mut_slice()).await {
+            Ok(()) => Ok(change(u16::from_ne_bytes([header[4], header[5]]))),
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(&Change::ALL),
+            Err(error) => Err(error),
+        }
+    }
 }
 
-fn change(message: &NetlinkMessage<RouteNetlinkMessage>) -> &'static [Change] {
-    use RouteNetlinkMessage as Message;
-    match &message.payload {
-        NetlinkPayload::Overrun(_) => &Change::ALL,
-        NetlinkPayload::InnerMessage(message) => match message {
-            Message::NewLink(_) | Message::DelLink(_) | Message::NewAddress(_) | Message::DelAddress(_) => {
-                &[Change::Links]
-            }
-            Message::NewRoute(_) | Message::DelRoute(_) => &[Change::Routes],
-            Message::NewNeighbour(_) | Message::DelNeighbour(_) => &[Change::Neighbours],
-            _ => &[],
-        },
+fn change(kind: u16) -> &'static [Change] {
+    match kind {
+        libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_NEWADDR | libc::RTM_DELADDR => &[Change::Links],
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => &[Change::Routes],
+        libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => &[Change::Neighbours],
         _ => &[],
     }
 }
