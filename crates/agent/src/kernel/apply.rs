@@ -80,7 +80,7 @@ impl Kernel {
             Step::Pair { ours, theirs, mtu } => self.make_pair(ours, theirs, *mtu).await,
             Step::Move { link, namespace } => self.move_to(link, namespace).await,
             Step::Join { link, vrf } => {
-                let vrf = self.index(vrf).await?;
+                let vrf = self.index(vrf)?;
                 self.set(link, |link| link.controller(vrf)).await
             }
             Step::Leave { link } => self.set(link, LinkMessageBuilder::nocontroller).await,
@@ -123,7 +123,7 @@ impl Kernel {
 
     /// Gives an address that can be used at once: IPv6 would look for others who have it, for about a second.
     async fn give(&self, link: &str, net: IpNet) -> io::Result<()> {
-        let index = self.index(link).await?;
+        let index = self.index(link)?;
         let mut request = self.handle.address().add(index, net.addr(), net.prefix_len()).replace();
         let attributes = &mut request.message_mut().attributes;
         attributes.push(AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL)));
@@ -135,7 +135,7 @@ impl Kernel {
 
     /// Takes an address back; it may be gone.
     pub(super) async fn withdraw(&self, link: &str, net: IpNet) -> io::Result<()> {
-        let index = self.index(link).await?;
+        let index = self.index(link)?;
         // A request to add says the same about an address as one to remove it.
         let mut request = self.handle.address().add(index, net.addr(), net.prefix_len());
         let message = request.message_mut().clone();

@@ -64,7 +64,7 @@ impl Kernel {
     async fn remove(&self, removal: &Removal) -> io::Result<()> {
         match removal {
             Removal::Address { link, net } => self.withdraw(link, *net).await,
-            Removal::Link { name } => match self.index(name).await {
+            Removal::Link { name } => match self.index(name) {
                 Ok(index) => unless(self.handle.link().del(index).execute().await, &[Errno::ENODEV]),
                 Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => Ok(()),
                 Err(error) => Err(error),

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::IpAddr;
 
-use futures_util::TryStreamExt;
 use ichor_core::agent::Link;
 use ichor_core::agent::wiring::{GROUP, PROTOCOL};
 use ichor_core::cluster::value::Mac;
@@ -13,9 +12,9 @@ use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressPro
 use netlink_packet_route::link::{
     InfoData, InfoVrf, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo, LinkMessage,
 };
-use nix::errno::Errno;
+use rustix::net::netdevice::name_to_index;
 
-use super::{Kernel, error};
+use super::Kernel;
 
 impl Kernel {
     /// Every link of the namespace with its addresses, in the kernel's order.
@@ -37,11 +36,9 @@ impl Kernel {
         Ok(links)
     }
 
-    /// The number of a link.
-    pub(super) async fn index(&self, name: &str) -> io::Result<u32> {
-        let mut answers = self.handle.link().get().match_name(name.to_owned()).execute();
-        let link = answers.try_next().await.map_err(error)?;
-        link.map(|link| link.header.index).ok_or_else(|| Errno::ENODEV.into())
+    /// The number of a link. By netlink the kernel would tell everything about it.
+    pub(super) fn index(&self, name: &str) -> io::Result<u32> {
+        Ok(name_to_index(&self.numbers, name)?)
     }
 }
 

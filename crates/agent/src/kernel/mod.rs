@@ -17,6 +17,8 @@ mod switch;
 mod watch;
 
 use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use netlink_packet_route::RouteNetlinkMessage;
@@ -41,6 +43,8 @@ pub(crate) const HINT: &str =
 #[derive(Clone, Debug)]
 pub struct Kernel {
     handle: rtnetlink::Handle,
+    /// What is asked for the numbers of links; it is of the same namespace.
+    numbers: Arc<UnixDatagram>,
 }
 
 impl Kernel {
@@ -50,7 +54,7 @@ impl Kernel {
         // Lists are then filtered by the kernel.
         connection.socket_mut().socket_mut().set_netlink_get_strict_chk(true)?;
         tokio::spawn(connection);
-        Ok(Self { handle })
+        Ok(Self { handle, numbers: Arc::new(UnixDatagram::unbound()?) })
     }
 
     /// A whole list, as it was at one time.
