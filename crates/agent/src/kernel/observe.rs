@@ -27,24 +27,19 @@ impl ObserveError {
 }
 
 impl Kernel {
-    /// What is there of a wiring.
+    /// What is there of a wiring, and every fence: one may be of a wiring before.
     pub async fn observe(&self, wiring: &Wiring) -> Result<Observed, ObserveError> {
         let links = self.links().await.map_err(reading("links"))?;
-        self.observe_beside(links, wiring).await
+        let fences = self.fences().await.map_err(reading("routes"))?;
+        seen(links, fences, wiring).await
     }
 
-    /// What is there of a wiring beside links that were listed just now.
+    /// What is there of a wiring beside links that were listed just now. Fences only where it has some: for them the kernel looks
+    /// at every route.
     pub async fn observe_beside(&self, links: Vec<Link>, wiring: &Wiring) -> Result<Observed, ObserveError> {
-        let inside = match wiring.namespace() {
-            Some(name) => namespace::inside(name).await.map_err(reading(&format!("namespace {name}")))?,
-            None => Inside::Missing,
-        };
-        Ok(Observed {
-            links,
-            inside,
-            fences: self.fences().await.map_err(reading("routes"))?,
-            switches: switch::read(wiring.switches()).map_err(reading("switches below /proc/sys"))?,
-        })
+        let fences =
+            if wiring.is_fenced() { self.fences().await.map_err(reading("routes"))? } else { Vec::new() };
+        seen(links, fences, wiring).await
     }
 
     /// The last route of every table that has one.
@@ -58,6 +53,15 @@ impl Kernel {
         }
         Ok(fences)
     }
+}
+
+async fn seen(links: Vec<Link>, fences: Vec<Fence>, wiring: &Wiring) -> Result<Observed, ObserveError> {
+    let inside = match wiring.namespace() {
+        Some(name) => namespace::inside(name).await.map_err(reading(&format!("namespace {name}")))?,
+        None => Inside::Missing,
+    };
+    let switches = switch::read(wiring.switches()).map_err(reading("switches below /proc/sys"))?;
+    Ok(Observed { links, inside, fences, switches })
 }
 
 fn reading(what: &str) -> impl FnOnce(io::Error) -> ObserveError {

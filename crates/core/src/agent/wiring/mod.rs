@@ -81,6 +81,11 @@ impl Wiring {
         }
     }
 
+    /// Whether our end is in a VRF: its table is to have fences.
+    pub fn is_fenced(&self) -> bool {
+        self.pair.as_ref().is_some_and(|pair| matches!(pair.domain, Domain::Vrf { .. }))
+    }
+
     /// Every address, with the link it is on.
     fn addresses(&self) -> impl Iterator<Item = (At, IpNet)> {
         let carried = self
