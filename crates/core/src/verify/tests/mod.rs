@@ -1,0 +1,291 @@
+//! What is judged of clusters that are well, broken in one place, or not installed yet.
+
+mod breaks;
+mod early;
+
+use std::net::IpAddr;
+
+use super::*;
+use crate::agent::Session;
+use crate::agent::session::State;
+use crate::bringup::{Source, Stage};
+use crate::kubernetes::KubeNode;
+use crate::machines::Drives;
+use crate::machines::drives::{Inside, Kind};
+use crate::observe::{Answer, ExtensionTold, KubernetesTold, SessionTold, Told};
+use crate::plan::tests::planned_with;
+use crate::plan::{self, NodePlan};
+use crate::talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
+
+/// Three control planes that route and a worker in an overlay, with everything that a check looks at.
+const FILE: &str = "\
+cluster: {name: sol, id: 101, talos: v1.13.9}
+network: {api: {vip: 10.101.0.10}}
+fabric:
+  routers: [{name: leaf1, asn: 65101, reach: {ssh: root@leaf1}}, {name: leaf2, asn: 65102}]
+  cables: [[cp1:eth0, leaf1:swp1], [cp1:eth1, leaf2:swp1]]
+routing: {backend: frr, workload: {speaker: metallb}}
+defaults: {extensions: [siderolabs/qemu-guest-agent], ports: [eth0, eth1], links: [{name: eth0, mtu: 9000}]}
+nodes:
+  - {name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\", \"02:00:00:00:00:02\"]}
+  - {name: cp2, role: controlplane, index: 12, macs: [\"02:00:00:00:00:03\", \"02:00:00:00:00:04\"]}
+  - {name: cp3, role: controlplane, index: 13, macs: [\"02:00:00:00:00:05\", \"02:00:00:00:00:06\"]}
+  - {name: wk1, index: 21, macs: [\"02:00:00:00:00:07\", \"02:00:00:00:00:08\"], overlay: {tailscale: {key: {env: KEY}}}}
+";
+
+/// Machines that wait, with a medium for them; `cidata` stands for the one that differs.
+const EARLY: &str = "\
+cluster: {name: sol, id: 101, talos: v1.13.9}
+fabric: {routers: [{name: leaf1, asn: 65101}]}
+routing: {backend: frr}
+boot: {from: cidata}
+nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]}]
+";
+
+fn session(peer: &str) -> SessionTold {
+    let state = "Established".to_owned();
+    SessionTold {
+        peer: peer.into(),
+        state,
+        established: true,
+        received: 3,
+        sent: 1,
+        speaker: false,
+        trouble: None,
+    }
+}
+
+fn told(node: &NodePlan) -> Told {
+    let neighbors = node.routing.as_ref().map_or(0, |routing| routing.neighbors.len());
+    let fabric = (0..neighbors).map(|nth| session(&format!("eth{nth}")));
+    let speaker = SessionTold { speaker: true, ..session("the speaker") };
+    let has_speaker = node.routing.as_ref().is_some_and(|routing| routing.workload.is_some());
+    let names = node.boot.extensions.iter().map(|it| it.value.rsplit('/').next().unwrap_or_default());
+    Told {
+        stage: "running".into(),
+        ready: true,
+        talos: Some(node.talos.value.to_string()),
+        kubernetes: Some(KubernetesTold { ready: true, schedulable: true }),
+        extensions: Some(
+            names.map(|name| ExtensionTold { name: name.into(), version: "1".into() }).collect(),
+        ),
+        sessions: Some(fabric.chain(has_speaker.then_some(speaker)).collect()),
+        drift: Some(Vec::new()),
+        ..Told::default()
+    }
+}
+
+fn link(node: &NodePlan, nth: usize) -> (String, LinkStatus) {
+    let mac = node.ports[nth].mac.as_ref().unwrap().value.to_string();
+    let mtu = if nth == 0 { 9000 } else { 1500 };
+    let status = LinkStatus {
+        r#type: "ether".into(),
+        permanent_addr: mac,
+        mtu,
+        operational_state: "up".into(),
+        link_state: true,
+        ..LinkStatus::default()
+    };
+    (format!("eth{nth}"), status)
+}
+
+fn address(address: &(impl ToString + ?Sized), link: &str) -> AddressStatus {
+    let (address, link_name) = (address.to_string(), link.to_owned());
+    AddressStatus { address, link_name, scope: "global".into(), ..AddressStatus::default() }
+}
+
+fn detail(node: &NodePlan) -> Detail {
+    let links = node.links(plan::Stage::Final);
+    let on = |link: &plan::LinkPlan| {
+        let name = link.name.to_string();
+        link.addresses.iter().map(move |net| address(net, &name)).collect::<Vec<_>>()
+    };
+    let service = ServiceSeen { running: true, healthy: None };
+    Detail {
+        services: Ok([("ext-frr".to_owned(), service)].into()),
+        log: Ok(vec!["peer eth0 is up".into()]),
+        links: Ok((0..node.ports.len()).map(|nth| link(node, nth)).collect()),
+        addresses: Ok(links.iter().flat_map(on).chain([address("100.64.0.7/32", "tailscale0")]).collect()),
+        etcd: Some(Ok(EtcdSeen { leader: true, learner: false, errors: Vec::new() })),
+        ..Detail::default()
+    }
+}
+
+/// Drives with some of a machine's media in them, and others missing.
+fn drives(inside: &[Kind], missing: &[Kind]) -> Drives {
+    let one = |kind: &Kind| {
+        let what = match kind {
+            Kind::Boots => "talos.iso",
+            Kind::Carries => "sol_cp1-cidata.iso",
+            Kind::Foreign => "windows.iso",
+        };
+        Inside { drive: "ide0".into(), what: what.into(), kind: *kind }
+    };
+    let [inside, missing] = [inside, missing].map(|all| all.iter().map(one).collect());
+    Drives { inside, missing, boots_cd: false }
+}
+
+fn seen(node: &NodePlan) -> NodeSeen {
+    NodeSeen {
+        machine: Some(Ok(MachineTold::On)),
+        drives: Some(Ok(drives(&[], &[Kind::Boots, Kind::Carries]))),
+        at: Some(Contact {
+            address: IpAddr::from([10, 101, 0, 11]),
+            stage: Stage::Static,
+            source: Source::File,
+        }),
+        answer: Answer::Configured(Box::new(told(node))),
+        detail: Some(Box::new(detail(node))),
+        loopbacks: node.loopback.iter().map(|(net, _)| (net.addr(), Ok(()))).collect(),
+    }
+}
+
+/// A cluster with which all is well.
+fn well(plan: &Plan) -> Seen {
+    let names = || plan.nodes.iter().map(|node| node.name.to_string());
+    let planes = plan.control_planes().map(|node| node.name.to_string());
+    let at_leaf = |peer: &str| Session {
+        peer: peer.into(),
+        state: State::Established,
+        received: 2,
+        ..Session::default()
+    };
+    Seen {
+        nodes: plan.nodes.iter().map(|node| (node.name.to_string(), seen(node))).collect(),
+        routers: [("leaf1".to_owned(), Ok((1..=9).map(|port| at_leaf(&format!("swp{port}"))).collect()))]
+            .into(),
+        etcd: Some(Ok(EtcdMembers { told_by: "cp1".into(), names: planes.collect(), alarms: Vec::new() })),
+        doors: vec![Door { address: IpAddr::from([10, 101, 0, 10]), anycast: false, answers: Ok(()) }],
+        kubernetes_api: Some(Ok(())),
+        kubernetes: Some(Ok(names()
+            .map(|name| (name, KubeNode { ready: true, ..KubeNode::default() }))
+            .collect())),
+    }
+}
+
+fn judged(text: &'static str, change: impl FnOnce(&mut Seen)) -> Report {
+    let (cluster, plan) = planned_with(text);
+    let mut seen = well(&plan);
+    change(&mut seen);
+    judge(&cluster, &plan, &seen)
+}
+
+fn verdict<'r>(report: &'r Report, node: Option<&str>, check: &str) -> &'r Verdict {
+    let checks = match node {
+        Some(name) => &report.nodes.iter().find(|node| node.name == name).unwrap().checks,
+        None => &report.checks,
+    };
+    let found = checks.iter().find(|outcome| outcome.check == check);
+    &found.unwrap_or_else(|| panic!("{check} does not concern {node:?}: {checks:?}")).verdict
+}
+
+fn node<'s>(seen: &'s mut Seen, name: &str) -> &'s mut NodeSeen {
+    seen.nodes.get_mut(name).unwrap()
+}
+
+fn of<'s>(seen: &'s mut Seen, name: &str) -> &'s mut Told {
+    match &mut node(seen, name).answer {
+        Answer::Configured(told) | Answer::Maintenance { told, .. } => told,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn more<'s>(seen: &'s mut Seen, name: &str) -> &'s mut Detail {
+    node(seen, name).detail.as_mut().unwrap()
+}
+
+fn silence(seen: &mut Seen, name: &str) {
+    let node = node(seen, name);
+    node.answer = Answer::Silent { reasons: vec!["10.101.0.11 (static): nothing listens there".into()] };
+    node.detail = None;
+}
+
+/// Checks of machines that wait, which have cases of their own.
+const EARLY_ALONE: [&str; 2] = ["medium", "first-configuration"];
+
+const CP1: Option<&str> = Some("cp1");
+const WK1: Option<&str> = Some("wk1");
+
+#[test]
+fn a_cluster_that_is_as_its_file_means_it_holds_in_every_check() {
+    let report = judged(FILE, |_| {});
+
+    let all: Vec<_> = report.nodes.iter().flat_map(|node| &node.checks).chain(&report.checks).collect();
+    let other: Vec<_> =
+        all.iter().filter(|outcome| !matches!(outcome.verdict, Verdict::Holds { .. })).collect();
+    assert_eq!(other, Vec::<&&Outcome>::new());
+    assert!(report.is_right());
+    for check in CHECKS.iter().filter(|check| !EARLY_ALONE.contains(&check.id)) {
+        assert!(all.iter().any(|outcome| outcome.check == check.id), "{} concerns nobody", check.id);
+    }
+}
+
+#[test]
+fn one_silent_control_plane_does_not_hide_what_two_others_tell_and_two_do() {
+    let one = judged(FILE, |seen| silence(seen, "cp2"));
+    let two = judged(FILE, |seen| {
+        silence(seen, "cp2");
+        silence(seen, "cp3");
+        seen.kubernetes_api = Some(Err("nobody".into()));
+    });
+
+    assert!(matches!(verdict(&one, None, "etcd"), Verdict::Holds { .. }));
+    let because = Cause { check: "talos-api", node: Some("cp2".into()) };
+    assert_eq!(*verdict(&two, None, "etcd"), Verdict::NotLookedAt { because: because.clone() });
+    assert_eq!(*verdict(&two, None, "kubernetes-api"), Verdict::NotLookedAt { because: because.clone() });
+    assert_eq!(*verdict(&two, WK1, "kubernetes-node"), Verdict::NotLookedAt { because });
+}
+
+#[test]
+fn routers_that_cannot_be_asked_and_networks_without_a_way_are_not_broken() {
+    let report = judged(FILE, |seen| {
+        seen.routers.insert("leaf1".into(), Err("no answer".into()));
+        node(seen, "cp1").loopbacks[0].1 = Err("network is unreachable".into());
+    });
+
+    let why = |check| match verdict(&report, CP1, check) {
+        Verdict::Unknown { why } => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why("routers"), "leaf1 cannot be asked: no answer");
+    assert!(why("loopback").starts_with("this machine has no route to "));
+    assert!(report.is_right());
+}
+
+#[test]
+fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
+    let report = judged(FILE, |seen| {
+        silence(seen, "cp2");
+        of(seen, "wk1").talos = None;
+    });
+    let installed =
+        "cp2: drives is not known: its drives are empty: right if it is installed; if not, it lacks ";
+
+    let text = report.text();
+
+    let row = text.lines().find(|line| line.starts_with("cp2")).unwrap();
+    assert!(row.trim_end().ends_with("talos-api"), "{row}");
+    assert!(text.contains(
+        "\n\ncp2: talos-api\n  seen: 10.101.0.11 (static): nothing listens there\n  remedy: look at its console"
+    ));
+    assert!(
+        text.contains("\n  not looked at for it: identity, release, configuration, extensions, service, "),
+        "{text}"
+    );
+    assert!(text.contains(&format!("\n\n{installed}")), "{text}");
+    assert!(text.ends_with("\nwk1: release is not known: it does not tell its release"), "{text}");
+}
+
+#[test]
+fn json_has_every_check_with_its_verdict() {
+    let report = judged(FILE, |seen| silence(seen, "cp2"));
+
+    let json = serde_json::to_value(&report).unwrap();
+
+    let checks = json["nodes"][1]["checks"].as_array().unwrap();
+    assert_eq!(checks[0]["verdict"], "holds");
+    assert_eq!((&checks[2]["check"], &checks[2]["verdict"]), (&"talos-api".into(), &"broken".into()));
+    assert_eq!(checks[3]["because"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
+    assert_eq!(json["checks"][0]["check"], "etcd");
+    assert_eq!(json["nodes"][1]["role"], "controlplane");
+}

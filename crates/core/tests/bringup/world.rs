@@ -1,0 +1,330 @@
+//! Machines that behave as Talos' do, and a run that can be killed at any point.
+
+use ichor_core::bringup::{
+    Applied, Begun, ClusterStep, ConfigSeen, Contact, Decision, Etcd, Facts, Identity, Look, MachineSeen,
+    Next, NodeSeen, NodeStep, Ours, Record, Seen, Source, Stage, Wanted, WantedNode, decide,
+};
+use ichor_core::cluster::section::Role;
+use ichor_core::cluster::value::Mac;
+use ichor_core::moment::Moment;
+use ichor_core::talos::api::machine::Stage as MachineStage;
+
+/// What a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Absent,
+    Off,
+    Maintenance,
+    Installing(u8),
+    Booted,
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    pub state: State,
+    /// Whether it is the node's.
+    pub right: bool,
+    /// Whether it tells who it is.
+    pub tells: bool,
+    /// Whether etcd has data.
+    pub data: bool,
+    /// Whether its etcd is about to start.
+    pub starting: bool,
+    /// Whether a hypervisor makes it.
+    pub made_by_us: bool,
+}
+
+pub struct World {
+    pub machines: Vec<Machine>,
+    pub control_planes: usize,
+    pub bootstraps: usize,
+    pub applied: Vec<usize>,
+}
+
+impl World {
+    pub fn tick(&mut self, nth: usize) {
+        let exists = self.machines[..self.control_planes].iter().any(|one| one.data);
+        let machine = &mut self.machines[nth];
+        match machine.state {
+            State::Absent => {}
+            State::Off if machine.made_by_us => {}
+            State::Off => machine.state = State::Maintenance,
+            State::Installing(0) => {
+                machine.state = State::Booted;
+                machine.starting = machine.data;
+            }
+            State::Installing(left) => machine.state = State::Installing(left - 1),
+            State::Booted if nth < self.control_planes && exists => {
+                (machine.data, machine.starting) = (true, false);
+            }
+            State::Maintenance | State::Booted => {}
+        }
+    }
+
+    pub fn look(&self, nth: usize) -> Look {
+        let machine = self.machines[nth];
+        let exists = self.machines[..self.control_planes].iter().any(|one| one.data);
+        match machine.state {
+            State::Absent | State::Off | State::Installing(_) => Look::Silent,
+            State::Maintenance => Look::Maintenance(facts(nth, machine)),
+            State::Booted => {
+                let etcd = match (nth < self.control_planes, machine.data && !machine.starting) {
+                    (false, _) => Etcd::Unknown,
+                    (true, true) => Etcd::Runs,
+                    (true, false) => Etcd::Waiting,
+                };
+                let runs = exists && etcd != Etcd::Waiting;
+                Look::Ours(Ours {
+                    facts: facts(nth, machine),
+                    stage: if runs { MachineStage::Running } else { MachineStage::Booting },
+                    unmet: Vec::new(),
+                    config: ConfigSeen::Same,
+                    etcd,
+                })
+            }
+        }
+    }
+}
+
+pub fn mac(nth: usize) -> Mac {
+    Mac([2, 0, 0, 0, 0, u8::try_from(nth).unwrap()])
+}
+
+pub fn facts(nth: usize, machine: Machine) -> Facts {
+    let macs = if machine.right { vec![mac(nth)] } else { vec![mac(nth + 100)] };
+    Facts { macs: if machine.tells { macs } else { Vec::new() }, ..Facts::default() }
+}
+
+pub fn at(nth: usize) -> Contact {
+    let address = format!("10.0.0.{}", nth + 1).parse().unwrap();
+    Contact { address, stage: Stage::Static, source: Source::File }
+}
+
+pub fn now() -> Moment {
+    Moment::parse("2026-01-01T00:00:00Z").unwrap()
+}
+
+/// When a run is killed while it does something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Killed {
+    Never,
+    BeforeItIsWritten,
+    BeforeItIsDone,
+    BeforeItIsKnown,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    Tick(usize),
+    Look(usize),
+    Act(usize, Killed),
+    Kill,
+    /// Somebody reboots a machine.
+    Reboot(usize),
+}
+
+pub struct Run {
+    pub wanted: Wanted,
+    pub world: World,
+    pub seen: Seen,
+    pub record: Record,
+}
+
+impl Run {
+    pub fn new(machines: Vec<Machine>, control_planes: usize, at_once: usize) -> Self {
+        let node = |nth: usize| WantedNode {
+            name: format!("n{nth}"),
+            role: if nth < control_planes { Role::Controlplane } else { Role::Worker },
+            identity: Identity { macs: vec![mac(nth)], ..Identity::default() },
+            chosen: true,
+            config: "sum".to_owned(),
+        };
+        let wanted = Wanted { nodes: (0..machines.len()).map(node).collect(), bootstrap: 0, at_once };
+        let world = World { machines, control_planes, bootstraps: 0, applied: Vec::new() };
+        let mut run = Self { wanted, world, seen: Seen::default(), record: Record::default() };
+        run.kill();
+        run
+    }
+
+    pub fn kill(&mut self) {
+        self.seen = Seen::default();
+        self.seen.nodes = self.world.machines.iter().map(|_| NodeSeen::default()).collect();
+    }
+
+    pub fn look(&mut self, nth: usize) {
+        let (machine, look) = (self.world.machines[nth], self.world.look(nth));
+        let seen = &mut self.seen.nodes[nth];
+        seen.machine = machine.made_by_us.then(|| MachineSeen {
+            made: machine.state != State::Absent,
+            takes_media: true,
+            on: !matches!(machine.state, State::Absent | State::Off),
+        });
+        if let Look::Ours(ours) = &look
+            && ours.etcd == Etcd::Runs
+            && let Some(begun) = &mut self.record.bootstrap
+        {
+            begun.done = Some(now());
+        }
+        seen.left |= seen.applied > 0 && !matches!(look, Look::Maintenance(_));
+        (seen.at, seen.look) = (Some(at(nth)), Some(look));
+    }
+
+    pub fn decide(&self) -> Decision {
+        decide(&self.wanted, &self.seen, &self.record)
+    }
+
+    /// Does the step that is decided for a node, or for the cluster behind the last of them.
+    pub fn act(&mut self, nth: usize, killed: Killed) {
+        let decision = self.decide();
+        let alive = match decision.nodes.get(nth) {
+            Some(Next::Do(step)) => self.node_step(nth, *step, killed),
+            None => match decision.cluster {
+                Next::Do(step) => self.cluster_step(step, killed),
+                _ => true,
+            },
+            Some(_) => true,
+        };
+        if !alive {
+            self.kill();
+        }
+    }
+
+    pub fn node_step(&mut self, nth: usize, step: NodeStep, killed: Killed) -> bool {
+        let name = self.wanted.nodes[nth].name.clone();
+        if killed == Killed::BeforeItIsWritten {
+            return false;
+        }
+        match step {
+            NodeStep::Apply => {
+                let Some(Look::Maintenance(facts)) = self.seen.nodes[nth].look.clone() else {
+                    panic!("applied to what is not waiting for it")
+                };
+                let applied = Applied { config: "sum".to_owned(), machine: facts, at: now() };
+                self.record.nodes.entry(name).or_default().applied = Some(applied);
+            }
+            NodeStep::Attach => self.record.nodes.entry(name).or_default().media = true,
+            _ => {}
+        }
+        if killed == Killed::BeforeItIsDone {
+            return false;
+        }
+        let machine = &mut self.world.machines[nth];
+        match step {
+            NodeStep::Make => {
+                assert_eq!(machine.state, State::Absent);
+                machine.state = State::Off;
+            }
+            NodeStep::Start if machine.state == State::Off => machine.state = State::Maintenance,
+            NodeStep::Apply => {
+                assert!(machine.right && machine.tells, "a configuration for another machine");
+                if machine.state == State::Maintenance {
+                    machine.state = State::Installing(1);
+                    self.world.applied.push(nth);
+                }
+            }
+            _ => {}
+        }
+        if killed == Killed::BeforeItIsKnown {
+            return false;
+        }
+        let seen = &mut self.seen.nodes[nth];
+        match step {
+            NodeStep::Make => {
+                seen.machine = seen.machine.map(|machine| MachineSeen { made: true, ..machine });
+            }
+            NodeStep::Attach => seen.attached = true,
+            NodeStep::Start => seen.machine = seen.machine.map(|machine| MachineSeen { on: true, ..machine }),
+            NodeStep::Apply => {
+                seen.applied += 1;
+                seen.left = false;
+            }
+            NodeStep::Reconfigure => seen.reconfigured = true,
+            NodeStep::Eject => self.record.nodes.get_mut(&self.wanted.nodes[nth].name).unwrap().media = false,
+        }
+        true
+    }
+
+    pub fn cluster_step(&mut self, step: ClusterStep, killed: Killed) -> bool {
+        if killed == Killed::BeforeItIsWritten {
+            return false;
+        }
+        if let ClusterStep::Bootstrap(nth) = step {
+            let node = self.wanted.nodes[nth].name.clone();
+            let begun =
+                self.record.bootstrap.get_or_insert(Begun { node: node.clone(), begun: now(), done: None });
+            assert_eq!(begun.node, node, "begun on one node, done on another");
+            if killed == Killed::BeforeItIsDone {
+                return false;
+            }
+            let answered = self.bootstrap(nth);
+            if killed == Killed::BeforeItIsKnown {
+                return false;
+            }
+            if answered {
+                self.record.bootstrap.as_mut().unwrap().done = Some(now());
+            } else {
+                self.record.bootstrap = None;
+            }
+            return true;
+        }
+        match step {
+            ClusterStep::Bootstrap(_) => {}
+            ClusterStep::Endpoint => self.seen.cluster.endpoint = true,
+            ClusterStep::Health(_) => self.seen.cluster.healthy = true,
+            ClusterStep::Kubeconfig(_) => self.seen.cluster.kubeconfig = true,
+        }
+        killed == Killed::Never
+    }
+
+    /// What Talos does: nothing over data. False where nobody answers.
+    pub fn bootstrap(&mut self, nth: usize) -> bool {
+        let others =
+            self.world.machines.iter().enumerate().any(|(other, machine)| other != nth && machine.data);
+        let machine = &mut self.world.machines[nth];
+        if machine.state == State::Booted && !machine.data {
+            assert!(!others, "a second cluster");
+            machine.data = true;
+            self.world.bootstraps += 1;
+            assert_eq!(self.world.bootstraps, 1, "bootstrapped twice");
+        }
+        machine.state == State::Booted
+    }
+
+    pub fn event(&mut self, event: Event) {
+        let count = self.world.machines.len();
+        match event {
+            Event::Tick(nth) => self.world.tick(nth % count),
+            Event::Look(nth) => self.look(nth % count),
+            // One more than there are nodes: the cluster.
+            Event::Act(nth, killed) => self.act(nth % (count + 1), killed),
+            Event::Kill => self.kill(),
+            Event::Reboot(nth) => {
+                let machine = &mut self.world.machines[nth % count];
+                if machine.state == State::Booted {
+                    machine.state = State::Installing(0);
+                }
+            }
+        }
+    }
+
+    /// A run that nobody kills, on machines that do what they shall.
+    pub fn finish(&mut self) -> Decision {
+        for _ in 0..40 * self.world.machines.len() {
+            for nth in 0..self.world.machines.len() {
+                self.world.tick(nth);
+                self.look(nth);
+            }
+            for nth in 0..=self.world.machines.len() {
+                self.act(nth, Killed::Never);
+            }
+            let installing = self.seen.nodes.iter().filter(|seen| seen.applied > 0 && !seen.left).count();
+            assert!(installing <= self.wanted.at_once, "{installing} at once");
+            let decision = self.decide();
+            if decision.is_over() {
+                return decision;
+            }
+        }
+        panic!("it does not end: {:?}", self.decide());
+    }
+}
