@@ -30,24 +30,28 @@ impl Kernel {
     /// What is there of a wiring, and every fence: one may be of a wiring before.
     pub async fn observe(&self, wiring: &Wiring) -> Result<Observed, ObserveError> {
         let links = self.links().await.map_err(reading("links"))?;
-        let fences = self.fences().await.map_err(reading("routes"))?;
+        let fences = self.fences(None).await.map_err(reading("routes"))?;
         seen(links, fences, wiring).await
     }
 
-    /// What is there of a wiring beside links that were listed just now. Fences only where it has some: for them the kernel looks
-    /// at every route.
+    /// What is there of a wiring alone, beside links that were listed just now.
     pub async fn observe_beside(&self, links: Vec<Link>, wiring: &Wiring) -> Result<Observed, ObserveError> {
-        let fences =
-            if wiring.is_fenced() { self.fences().await.map_err(reading("routes"))? } else { Vec::new() };
+        let fences = match wiring.table() {
+            Some(table) => self.fences(Some(table)).await.map_err(reading("routes"))?,
+            None => Vec::new(),
+        };
         seen(links, fences, wiring).await
     }
 
-    /// The last route of every table that has one.
-    async fn fences(&self) -> io::Result<Vec<Fence>> {
+    /// The last route of every table that has one, or of one table: for all of them the kernel looks at every route.
+    async fn fences(&self, table: Option<u32>) -> io::Result<Vec<Fence>> {
         let mut fences = Vec::new();
         for family in Family::ALL {
             let mut request = routes::request(family);
             request.header.kind = RouteType::Unreachable;
+            if let Some(table) = table {
+                routes::set_table(&mut request, table);
+            }
             let found = self.dump_routes(request).await?;
             fences.extend(found.iter().filter_map(|message| fence(message, family)));
         }

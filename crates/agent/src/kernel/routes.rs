@@ -156,7 +156,8 @@ pub(super) fn message(table: u32, prefix: IpNet, metric: u32) -> RouteMessage {
     message
 }
 
-fn set_table(message: &mut RouteMessage, table: u32) {
+/// Puts a route into a table, or asks for those of one.
+pub(super) fn set_table(message: &mut RouteMessage, table: u32) {
     message.header.table = u8::try_from(table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
     message.attributes.push(RouteAttribute::Table(table));
 }

@@ -60,9 +60,10 @@ pub fn wiring(domain: Domain) -> Wiring {
     }
 }
 
-/// The steps that are still to be done.
+/// The steps that are still to be done, as an agent that runs looks for them.
 pub async fn missing(kernel: &Kernel, wiring: &Wiring) -> Vec<Step> {
-    steps(wiring, &kernel.observe(wiring).await.unwrap()).unwrap()
+    let links = kernel.links().await.unwrap();
+    steps(wiring, &kernel.observe_beside(links, wiring).await.unwrap()).unwrap()
 }
 
 /// Does what is to be done, and looks that nothing is left.

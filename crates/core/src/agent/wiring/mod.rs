@@ -81,9 +81,12 @@ impl Wiring {
         }
     }
 
-    /// Whether our end is in a VRF: its table is to have fences.
-    pub fn is_fenced(&self) -> bool {
-        self.pair.as_ref().is_some_and(|pair| matches!(pair.domain, Domain::Vrf { .. }))
+    /// The table of the VRF that our end is in, where it is in one.
+    pub fn table(&self) -> Option<u32> {
+        match self.pair.as_ref()?.domain {
+            Domain::Vrf { table, .. } => Some(table),
+            Domain::Namespace { .. } | Domain::Shared => None,
+        }
     }
 
     /// Every address, with the link it is on.
