@@ -163,6 +163,15 @@ fn a_misspelt_variable_is_noticed() {
 }
 
 #[test]
+fn a_variable_that_is_missing_is_told_with_how_it_was_misspelt() {
+    let problems = read(&[("NODE_IP", "10.0.0.1"), ("ASN_LOKAL", "65001")]).unwrap_err();
+
+    let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(told[0].starts_with("ASN_LOCAL: not set; it is "), "{told:?}");
+    assert!(told[0].ends_with("; ASN_LOKAL is set, which is no variable of the agent"), "{told:?}");
+}
+
+#[test]
 fn ports_have_the_kernels_names_in_the_order_of_the_duty() {
     let duty = read(VRF).unwrap();
     let links = [

@@ -147,6 +147,14 @@ impl<'v> Reader<'v> {
         self.problems.push(Problem { variable: variable.to_owned(), reason: reason.into() });
     }
 
+    /// Notes that a variable is not there, and one that was probably meant to be it.
+    fn missing(&mut self, name: &str, what: &str) {
+        let written = misspelt(self.variables).into_iter().find(|(_, meant)| *meant == name);
+        let hint =
+            written.map(|(written, _)| format!("; {written} is set, which is no variable of the agent"));
+        self.problem(name, format!("not set; it is {what}{}", hint.unwrap_or_default()));
+    }
+
     /// The text of a variable; one that is empty is not there.
     fn text(&self, name: &str) -> Option<&'v str> {
         self.variables.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
@@ -166,7 +174,7 @@ impl<'v> Reader<'v> {
 
     fn required<T: Scalar>(&mut self, name: &str, what: &str) -> Option<T> {
         if self.text(name).is_none() {
-            self.problem(name, format!("not set; it is {what}"));
+            self.missing(name, what);
         }
         self.value(name)
     }
@@ -310,7 +318,10 @@ impl<'v> Reader<'v> {
         }
         if variant == Variant::Vrf {
             if self.text("FE_MACS").is_none() {
-                self.problem("FE_MACS", "not set; it is the MAC addresses of the ports toward the fabric, with commas between them");
+                self.missing(
+                    "FE_MACS",
+                    "the MAC addresses of the ports toward the fabric, with commas between them",
+                );
             }
             return (Vec::new(), None);
         }
