@@ -31,14 +31,10 @@ impl Change {
 /// Changes of one network namespace: the one the calling thread is in when it is opened.
 pub struct Watch(TokioSocket);
 
-const GROUPS: [MulticastGroup; 6] = [
-    MulticastGroup::Link,
-    MulticastGroup::Ipv4Ifaddr,
-    MulticastGroup::Ipv6Ifaddr,
-    MulticastGroup::Ipv4Route,
-    MulticastGroup::Ipv6Route,
-    MulticastGroup::Neigh,
-];
+const LINKS: [MulticastGroup; 3] =
+    [MulticastGroup::Link, MulticastGroup::Ipv4Ifaddr, MulticastGroup::Ipv6Ifaddr];
+const OTHERS: [MulticastGroup; 3] =
+    [MulticastGroup::Ipv4Route, MulticastGroup::Ipv6Route, MulticastGroup::Neigh];
 
 /// The octets of a message that are read: it tells its kind after its length.
 const HEADER: usize = 16;
@@ -46,15 +42,19 @@ const HEADER: usize = 16;
 impl Watch {
     /// Begins to listen; needs a tokio runtime. Whoever asks the kernel after that misses nothing.
     pub fn open() -> io::Result<Self> {
-        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
-        let groups = GROUPS.into_iter().fold(0, |groups, group| groups | 1 << (group as u32 - 1));
-        socket.socket_mut().bind(&SocketAddr::new(0, groups))?;
-        Ok(Self(socket))
+        Self::of(LINKS.into_iter().chain(OTHERS))
     }
 
-    /// The same for a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
-    pub fn open_in(namespace: &str) -> io::Result<Self> {
-        namespace::visit(namespace, Self::open)
+    /// The same for the links of a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
+    pub fn links_in(namespace: &str) -> io::Result<Self> {
+        namespace::visit(namespace, || Self::of(LINKS))
+    }
+
+    fn of(groups: impl IntoIterator<Item = MulticastGroup>) -> io::Result<Self> {
+        let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
+        let bits = groups.into_iter().fold(0, |bits, group| bits | 1 << (group as u32 - 1));
+        socket.socket_mut().bind(&SocketAddr::new(0, bits))?;
+        Ok(Self(socket))
     }
 
     /// Waits for the next change, and takes all that came meanwhile: a thousand routes are a few changes. Everything when more

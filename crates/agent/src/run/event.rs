@@ -61,15 +61,8 @@ pub(super) struct Events {
 struct Inside {
     /// The kernel's number of it.
     number: u64,
+    /// Of its links: routes and neighbours there are the daemon's.
     watch: Watch,
-}
-
-impl Inside {
-    /// Waits until a link changes there. Its routes and neighbours are the daemon's.
-    async fn changes(&mut self) -> std::io::Result<()> {
-        while !self.watch.next().await?.contains(&Change::Links) {}
-        Ok(())
-    }
 }
 
 impl Events {
@@ -109,7 +102,7 @@ impl Events {
         };
         let inside = async {
             match &mut self.inside {
-                Some(inside) => inside.changes().await,
+                Some(inside) => inside.watch.next().await,
                 None => std::future::pending().await,
             }
         };
@@ -169,7 +162,7 @@ impl Events {
         }
         self.inside = None;
         if let (Some(name), Some(number)) = (name, number) {
-            match Watch::open_in(name) {
+            match Watch::links_in(name) {
                 Ok(watch) => self.inside = Some(Inside { number, watch }),
                 Err(error) => say::debug(format_args!("cannot listen in namespace {name}: {error}")),
             }
