@@ -1,7 +1,7 @@
 //! Any bytes are a router's message or malformed, and what was read is read again the same.
 #![no_main]
 
-use ichor_core::agent::advertisement::Message;
+use ichor_bgp::agent::advertisement::Message;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(message) = Message::parse(bytes) {

@@ -1,7 +1,7 @@
 //! Any bytes on BIRD's control socket are an answer, half of one, or none; never a panic.
 #![no_main]
 
-use ichor_core::agent::bird::{Reply, sessions};
+use ichor_bgp::agent::bird::{Reply, sessions};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some((reply, taken)) = Reply::read(bytes) {

@@ -4,10 +4,10 @@
 //! and its table of nodes. A file that is understood is printed, and read from there is the same file.
 #![no_main]
 
-use ichor_core::cluster::read::Read;
+use ichor_values::read::Read;
 use ichor_core::cluster::{Files, load};
 use ichor_core::render::topology;
-use ichor_core::rules::attachment::Attachments;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::rules::{self, Context};
 use ichor_core::{model, plan};
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use ichor_core::agent::Link;
-use ichor_core::agent::duty::Duty;
-use ichor_core::agent::scene::{Conditions, Scene};
+use ichor_bgp::agent::Link;
+use ichor_bgp::agent::duty::Duty;
+use ichor_bgp::agent::scene::{Conditions, Scene};
 
 /// A link with an address.
 fn link(index: u32, name: &str, net: &str) -> Link {

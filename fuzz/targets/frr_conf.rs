@@ -1,7 +1,7 @@
 //! Any two texts are configurations of FRR: the one can be made of the other, and nothing has to change where nothing differs.
 #![no_main]
 
-use ichor_core::reload::{Configuration, compare, difference};
+use ichor_bgp::reload::{Configuration, compare, difference};
 
 libfuzzer_sys::fuzz_target!(|texts: (&str, &str)| {
     let (one, other) = (Configuration::parse(texts.0), Configuration::parse(texts.1));

@@ -4,11 +4,11 @@
 
 use std::io::{self, Read};
 
-use ichor_core::image::initramfs::{Base, files};
-use ichor_core::media::Content;
-use ichor_core::media::cpio::Reader;
-use ichor_core::media::squashfs::Squashfs;
-use ichor_core::talos::extension::Layer;
+use ichor_image::build::initramfs::{Base, files};
+use ichor_image::media::Content;
+use ichor_image::media::cpio::Reader;
+use ichor_image::media::squashfs::Squashfs;
+use ichor_talos::extension::Layer;
 
 /// As much of a file is read.
 const LONGEST: u64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! Any bytes are a unified kernel image that is taken apart and put together again, or an error, never a panic.
 #![no_main]
 
-use ichor_core::media::Content;
-use ichor_core::media::uki::{Section, Uki, write};
+use ichor_image::media::Content;
+use ichor_image::media::uki::{Section, Uki, write};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let content = Content::from(bytes);

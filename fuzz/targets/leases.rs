@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ichor_core::bringup::leases::read;
-use ichor_core::moment::Moment;
+use ichor_values::Moment;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let now = Moment::from_unix(1_769_860_800).expect("in 2026");

@@ -1,8 +1,9 @@
 //! Any text is either META values or an error, never a panic; values come back as they were encoded. The same for a partition.
 #![no_main]
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::{adv, digest, meta, platform_network};
+use ichor_values::TalosVersion;
+use ichor_talos::{meta_partition as adv, meta, platform_network};
+use ichor_values::digest;
 
 /// A META partition with these records, whose sum is right.
 fn partition(records: &[u8]) -> Vec<u8> {

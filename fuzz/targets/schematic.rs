@@ -1,7 +1,7 @@
 //! Any text is either a schematic or an error, never a panic; the same text has the same id.
 #![no_main]
 
-use ichor_core::talos::schematic::Schematic;
+use ichor_talos::schematic::Schematic;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(schematic) = Schematic::read(text) else { return };

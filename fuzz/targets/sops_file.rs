@@ -1,7 +1,7 @@
 //! Any text is either a SOPS file or an error, never a panic; opened twice, it gives the same.
 #![no_main]
 
-use ichor_core::sops::{Ring, Sealed};
+use ichor_talos::sops::{Ring, Sealed};
 
 /// Opens everything to one key: the seeds were sealed with it.
 struct Any;

@@ -1,7 +1,7 @@
 //! Any text is either a stream of Talos' documents or an error, never a panic; what is found in them does not matter.
 #![no_main]
 
-use ichor_core::talos::{document, kind, link};
+use ichor_talos::{document, kind, link};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(documents) = document::read(text) else { return };

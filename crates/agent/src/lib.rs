@@ -1,4 +1,4 @@
-//! The node side of ichor: does what [`ichor_core::agent`] decides.
+//! The node side of ichor: does what [`ichor_bgp::agent`] decides.
 //!
 //! `kernel` is links, addresses and routes by netlink; `daemon` is the routing daemon and how it is asked; `machined` is what
 //! Talos tells; `health` is the check behind anycast addresses; `serve` is the state for others; `say` is the log. `told` is where

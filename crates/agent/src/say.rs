@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use ichor_core::cluster::section::LogLevel;
+use ichor_bgp::setting::LogLevel;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
 

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, fs, io};
 
-use ichor_core::agent::duty::{Duty, DutyError, Hidden, Ready, Speech};
-use ichor_core::agent::environment::{self, Problem};
-use ichor_core::cluster::section::{Backend, LogLevel};
-use ichor_core::cluster::value::NodeName;
+use ichor_bgp::agent::duty::{Duty, DutyError, Hidden, Ready, Speech};
+use ichor_bgp::agent::environment;
+use ichor_bgp::agent::environment::Problem;
+use ichor_bgp::setting::LogLevel;
+use ichor_values::Backend;
+use ichor_values::NodeName;
 
 use crate::daemon;
 

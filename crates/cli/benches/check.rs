@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use ichor_core::cluster::{Files, load};
-use ichor_core::rules::attachment::Attachments;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::rules::{self, Context};
 use ichor_core::{model, plan};
 use mimalloc::MiMalloc;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::section::Arch;
+use ichor_values::Arch;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 

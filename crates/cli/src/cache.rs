@@ -7,9 +7,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use ichor_core::talos::asset::Asset;
-use ichor_core::talos::digest;
-use ichor_core::talos::magic::{self, MagicError};
+use ichor_talos::asset::Asset;
+use ichor_talos::signature as magic;
+use ichor_talos::signature::MagicError;
+use ichor_values::digest;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use ichor_core::cluster::load::beside;
-use ichor_core::render::chart::{Lock, Order, judge, lock_name};
+use ichor_core::plan::attachment::lock_name;
+use ichor_core::render::chart::{Lock, Order, judge};
 
 use crate::disk::{self, WriteError};
 use crate::helm::{self, HelmError};

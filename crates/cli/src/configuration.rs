@@ -9,8 +9,8 @@ use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Contents;
 use ichor_core::render::carrier;
 use ichor_core::render::machine::{Ground, RenderError, Renderer};
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
+use ichor_values::go_yaml::emit::emit_all;
 
 use crate::progress::Progress;
 use crate::project::Project;

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::render::routing::{File, Service};
+use ichor_bgp::render::{File, Service};
+use ichor_values::Backend;
 use tempfile::NamedTempFile;
 
 /// What a daemon says of a file.

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use ichor_core::observe::seam::{REMEMBERED, Seam};
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::api::common::Data;
+use ichor_talos::api::common::Data;
 use tokio::time::{self, Instant};
 
 use crate::crew::boot_id;
-use crate::node::machine::LogTail;
-use crate::node::{Node, NodeError, Stream};
 use crate::reach::{Reach, Reached};
 use crate::style;
+use ichor_client::talos::machine::LogTail;
+use ichor_client::talos::{Node, NodeError, Stream};
 
 /// How long to wait before a node is looked for again, at first and at most.
 const AGAIN: Duration = Duration::from_millis(500);

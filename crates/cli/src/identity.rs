@@ -8,7 +8,7 @@ use age::armor::ArmoredReader;
 use age::x25519;
 use age::{Decryptor, Identity};
 use ichor_core::cluster::Files as _;
-use ichor_core::sops::Ring;
+use ichor_talos::sops::Ring;
 
 use crate::disk::Disk;
 

@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use futures_util::{StreamExt as _, stream};
-use ichor_core::agent::status::{self, Status};
+use ichor_bgp::agent::status;
+use ichor_bgp::agent::status::Status;
 use ichor_core::bringup::configured::compare;
 use ichor_core::bringup::{ConfigSeen, Contact};
 use ichor_core::cluster::section::Role;
@@ -11,14 +12,14 @@ use ichor_core::observe::{
     Answer, EtcdTold, Expected, ExtensionTold, KubernetesTold, Members, NodeReport, Report, SessionTold, Told,
 };
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::api::machine::ServiceInfo;
-use ichor_core::talos::resource::{BgpPeerStatus, Diagnostic, ExtensionStatus, MachineStatus, NodeStatus};
+use ichor_talos::api::machine::ServiceInfo;
+use ichor_talos::resource::{BgpPeerStatus, Diagnostic, ExtensionStatus, MachineStatus, NodeStatus};
 
-use crate::node::machine::LogTail;
-use crate::node::{Kind, Node, NodeError};
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::reach::{Reach, Reached};
+use ichor_client::talos::machine::LogTail;
+use ichor_client::talos::{Kind, Node, NodeError};
 
 /// So many nodes are asked at once: those that do not answer keep others waiting.
 const AT_ONCE: usize = 512;

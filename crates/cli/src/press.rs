@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use ichor_core::media::squashfs::Presser;
+use ichor_image::media::squashfs::Presser;
 
 /// Makes blocks shorter, in their order. Whoever is done with one takes the next: some take longer than others.
 pub(crate) fn on_all_processors(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
@@ -33,7 +33,7 @@ pub(crate) fn on_all_processors(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> 
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::media::squashfs::one_by_one;
+    use ichor_image::media::squashfs::one_by_one;
 
     use super::*;
 

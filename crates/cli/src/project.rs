@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use ichor_core::cluster::{Problem, Sources, load};
+use ichor_core::cluster::load;
 use ichor_core::model::{self, Cluster};
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, NodePlan, Plan};
-use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding};
+use ichor_values::Problem;
+use ichor_values::source::Sources;
 
 use crate::cilium::Rendered;
 use crate::disk::{Disk, Regular};

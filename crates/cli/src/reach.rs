@@ -12,14 +12,15 @@ use ichor_core::bringup::contact::contacts;
 use ichor_core::bringup::identity::Verdict;
 use ichor_core::bringup::{Contact, Facts, Identity, Source, Stage};
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::api::PORT;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::api::PORT;
+use ichor_talos::secrets::Bundle;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::time::{self, Instant};
 
-use crate::node::{Credentials, Met, Node, NodeError};
+use crate::facts::facts;
 use crate::project::Project;
 use crate::{style, vault};
+use ichor_client::talos::{Credentials, Met, Node, NodeError};
 
 /// How long others may take to answer, once a machine was found that waits for its configuration: the node may be elsewhere as well.
 pub(crate) const GRACE: Duration = Duration::from_millis(200);
@@ -130,7 +131,7 @@ impl Reach {
             Err(error) => Look::Silent(at, error),
             Ok(Met::Other { reason, .. }) => Look::Other(at, reason),
             Ok(Met::Configured(node) | Met::Maintenance(node)) => {
-                let facts = match node.facts().await {
+                let facts = match facts(&node).await {
                     Ok(facts) => facts,
                     Err(error) => return Look::Silent(at, error),
                 };

@@ -6,8 +6,8 @@ use std::str::FromStr as _;
 
 use age::x25519;
 use ichor_core::cluster::Files as _;
-use ichor_core::sops::Envelope;
-use ichor_core::talos::document;
+use ichor_talos::document;
+use ichor_talos::sops::Envelope;
 use rand_core::{OsRng, RngCore as _};
 use regex::Regex;
 use serde_json::Value;

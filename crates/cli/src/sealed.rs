@@ -1,12 +1,11 @@
 //! Files that hold secrets, on disk: opened, and written so that nobody else can read them.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ichor_core::cluster::Files as _;
-use ichor_core::moment::Moment;
-use ichor_core::sops::{self, Sealed, SopsError};
-use ichor_core::talos::document;
+use ichor_talos::document;
+use ichor_talos::sops;
+use ichor_talos::sops::{Sealed, SopsError};
 use rand_core::OsRng;
 use serde_json::Value;
 
@@ -106,11 +105,5 @@ fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Valu
 pub(crate) fn seal(text: &str, recipients: &Recipients) -> Result<String, SopsError> {
     let documents = document::read(text)?;
     let map = documents.first().and_then(Value::as_object).expect("what is sealed was written as a map");
-    sops::seal(map, &recipients.envelope(), &mut OsRng, now())
-}
-
-/// What time it is.
-pub(crate) fn now() -> Moment {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Moment::from_unix(seconds).expect("the clock of a machine does not pass the year 9999")
+    sops::seal(map, &recipients.envelope(), &mut OsRng, ichor_client::now())
 }

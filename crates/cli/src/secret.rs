@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::value::Secret;
+use ichor_values::Secret;
 use serde_json::Value;
 
 use crate::disk::reason;

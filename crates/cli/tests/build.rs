@@ -12,8 +12,8 @@ use std::time::Duration;
 use common::{Run, folder, ichor, ichor_with};
 use tempfile::TempDir;
 
-const OTHER_SECRETS: &str = include_str!("../../core/tests/talos/clusters/ha-v1.12/secrets.yaml");
-const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+const OTHER_SECRETS: &str = include_str!("../../talos/tests/data/clusters/ha-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = "
 cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use common::{Run, folder, ichor, ichor_with};
 use tempfile::TempDir;
 
-const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 /// Stands for helm: refuses words that it was not to be asked with, and shows the values it was given. Each time it is asked
 /// it leaves a line in `asked`.

@@ -19,7 +19,7 @@ metadata:
 const SERVICE: &str = "name: frr\ncontainer: {entrypoint: /x}\nrestart: always\n";
 
 fn cases(kind: &str) -> Vec<Value> {
-    let path = root().join("crates/core/tests/talos").join(kind).join("cases.json");
+    let path = root().join("crates/talos/tests/data").join(kind).join("cases.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 

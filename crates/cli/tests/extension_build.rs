@@ -1,8 +1,7 @@
 //! `ichor extension build` and `push`, as a user runs them.
 
 mod common;
-#[path = "../../core/tests/common/elf.rs"]
-mod elf;
+use ichor_testbed::elf;
 #[path = "extension_build/registry.rs"]
 mod registry;
 
@@ -14,9 +13,9 @@ use std::process::Command;
 
 use common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
-use ichor_core::cluster::section::Arch;
-use ichor_core::moment::Moment;
-use ichor_core::oci::{Archive, Entry, Image, Kind, Layer, Layout, Memory, Packed, Root, layer};
+use ichor_image::oci::{Archive, Entry, Image, Kind, Layer, Layout, Memory, Packed, Root, layer};
+use ichor_values::Arch;
+use ichor_values::Moment;
 use registry::Registry;
 use tempfile::TempDir;
 

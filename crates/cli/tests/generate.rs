@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use common::{folder, ichor, ichor_with, root};
-use ichor_core::talos::document;
+use ichor_talos::document;
 use serde_json::Value;
 
 fn cases() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("crates/core/tests/talos/clusters")).unwrap();
+    let entries = fs::read_dir(root().join("crates/talos/tests/data/clusters")).unwrap();
     let mut cases: Vec<_> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     cases.sort();
     cases
@@ -41,7 +41,7 @@ fn words(case: &Path) -> String {
 
 /// A case, and the command line up to the secrets.
 fn solo() -> (PathBuf, String) {
-    let case = root().join("crates/core/tests/talos/clusters/single-v1.12");
+    let case = root().join("crates/talos/tests/data/clusters/single-v1.12");
     let words = words(&case);
     (case, words)
 }

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{Run, command, folder, ichor};
-use ichor_core::cluster::section::Arch;
+use ichor_values::Arch;
 use registry::Registry;
 use tempfile::TempDir;
 

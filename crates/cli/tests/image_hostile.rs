@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Run, ichor};
-use ichor_core::cluster::section::Arch;
-use ichor_core::oci::Digest;
+use ichor_image::oci::Digest;
+use ichor_values::Arch;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{folder, ichor, root};
-use ichor_core::media::{Volume, iso9660};
-use ichor_core::talos::document;
+use ichor_image::media::{Volume, iso9660};
+use ichor_talos::document;
 use serde_json::Value;
 
-const CONFIG: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/worker.yaml");
+const CONFIG: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/worker.yaml");
 
 fn cases(kind: &str) -> Vec<PathBuf> {
-    let folder = root().join("crates/core/tests/talos").join(kind);
+    let folder = root().join("crates/talos/tests/data").join(kind);
     let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|case| case.unwrap().path()).collect();
     cases.sort();
     assert!(cases.len() > 10);

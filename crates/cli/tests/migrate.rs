@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use common::{folder, ichor};
 use tempfile::TempDir;
 
-const SECRETS: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 const EXAMPLE: &str = include_str!("../../../examples/native/ichor.yaml");
 
 /// The example with secrets that are not encrypted, and a place for images with an extension.

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{GOOD, Run, folder, ichor_with};
-use ichor_core::talos::secrets::{Bundle, read_admin};
+use ichor_talos::secrets::{Bundle, read_admin};
 
 const IDENTITY: &str = "AGE-SECRET-KEY-12Z3AY3W4TVEEY6PM3AMVS97NLN7PPML7U24VRKDN3AVQ4YUD877SY6TYF8";
 const RECIPIENT: &str = "age1rgvu05uhv88ehtl7qvhlat5q6ca5l6zjfkcd5r5g3rydp25cxdgszefe82";
 const OTHER_IDENTITY: &str = "AGE-SECRET-KEY-1VRWNRJWWNTGXTR68UK8KYDTQCRRGLMHMVA79248S52YA3NPMXK6QV6AC4H";
-const BUNDLE: &str = include_str!("../../core/tests/talos/secrets-check/001-ok.yaml");
-const CONFIG: &str = include_str!("../../core/tests/talos/secrets-import/v1.14/controlplane.yaml");
-const CONFIG_BUNDLE: &str = include_str!("../../core/tests/talos/secrets-import/v1.14/secrets.yaml");
+const BUNDLE: &str = include_str!("../../talos/tests/data/secrets-check/001-ok.yaml");
+const CONFIG: &str = include_str!("../../talos/tests/data/secrets-import/v1.14/controlplane.yaml");
+const CONFIG_BUNDLE: &str = include_str!("../../talos/tests/data/secrets-import/v1.14/secrets.yaml");
 const VALUES: &str = include_str!("secrets/values.sops.yaml");
 
 /// Runs `ichor` as somebody with this identity and nothing else in their settings.
@@ -290,7 +290,7 @@ fn the_administrator_of_another_cluster_is_told() {
 
 #[test]
 fn the_verdict_of_talos_is_the_exit_status() {
-    let cases = common::root().join("crates/core/tests/talos/secrets-check");
+    let cases = common::root().join("crates/talos/tests/data/secrets-check");
     let verdicts = fs::read_to_string(cases.join("verdicts.json")).unwrap();
     let verdicts: Vec<serde_json::Value> = serde_json::from_str(&verdicts).unwrap();
     let folder = folder(&[]);

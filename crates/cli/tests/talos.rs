@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{folder, ichor};
 
-const BASE: &str = include_str!("../../core/tests/talos/clusters/single-v1.12/controlplane.yaml");
+const BASE: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/controlplane.yaml");
 
 #[test]
 fn a_patched_configuration_is_printed_or_written() {

@@ -1,23 +1,23 @@
 //! Pod networks, addresses of the API, overlays and manifests: from the cluster file into configurations, on every release.
 
-mod common;
+use ichor_testbed as common;
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::value::Secret;
 use ichor_core::cluster::{Files, load};
 use ichor_core::plan::NodePlan;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::chart::Order;
 use ichor_core::render::machine::{Ground, PatchTexts, Renderer};
-use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context};
-use ichor_core::talos::document;
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::document;
+use ichor_talos::secrets::Bundle;
+use ichor_values::Secret;
+use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
-const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 /// Files by their names.
 struct Beside(BTreeMap<&'static str, String>);

@@ -1,6 +1,6 @@
 //! Both ends of the wire on real FRR. Needs root, `scripts/tools frr` and `scripts/lab-root`.
 
-mod common;
+use ichor_testbed as common;
 
 mod lab {
     use std::collections::BTreeMap;

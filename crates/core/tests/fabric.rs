@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test fabric` rewrites `golden-fabric/`; the diff is reviewed.
 
-mod common;
+use ichor_testbed as common;
 
 use common::fabric::{cases, files, files_of};
 use ichor_core::render::artifact::Artifact;

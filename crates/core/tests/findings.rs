@@ -3,7 +3,7 @@
 //! `UPDATE_GOLDEN=1 cargo nextest run --test findings` rewrites `findings.txt`; the diff is reviewed. What one rule says
 //! of a few lines is in `said.rs`.
 
-mod common;
+use ichor_testbed as common;
 
 use ichor_core::rules::Finding;
 

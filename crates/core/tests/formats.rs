@@ -4,16 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::value::TalosVersion;
 use ichor_core::cluster::{Files, load};
 use ichor_core::render::{platform_network as network_text, schematic as node_schematic};
-use ichor_core::talos::schematic::Schematic;
-use ichor_core::talos::{document, emit, meta, platform_network};
 use ichor_core::{model, plan};
+use ichor_talos::schematic::Schematic;
+use ichor_talos::{document, meta, platform_network};
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit;
 use serde_json::{Value, json};
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/talos").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../talos/tests/data").join(name)
 }
 
 fn json_file(path: &Path) -> Value {

@@ -2,14 +2,14 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test golden` rewrites `plan.txt`; the diff is reviewed.
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write;
 use std::path::Path;
 
-use ichor_core::cluster::read::Read;
 use ichor_core::plan::Origin;
 use ichor_core::plan::why::{Row, cluster_rows, node_rows};
+use ichor_values::read::Read;
 
 /// Every decided value of a case, with where it came from.
 fn decided(case: &Path) -> String {

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test machine` rewrites `golden-machine/`; the diff is reviewed.
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use ichor_core::cluster::load;
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
-use ichor_core::rules::attachment::Attachments;
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
+use ichor_values::go_yaml::emit::emit_all;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
-const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 fn cases() -> Vec<PathBuf> {
     ["../../../examples", "machine", "network"].into_iter().flat_map(common::cases).collect()

@@ -1,11 +1,12 @@
 //! Moving from one routing backend to another: which documents go and come, and in which order.
 
-mod common;
+use ichor_testbed as common;
 
-use ichor_core::cluster::section::{Backend, Role};
+use ichor_core::cluster::section::Role;
 use ichor_core::migrate::{DocumentId, Side, Sides, Step, When, losses, sides};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
+use ichor_values::Backend;
 use serde_json::{Value, json};
 
 const EXAMPLE: &str = include_str!("../../../examples/native/ichor.yaml");

@@ -1,19 +1,20 @@
 //! BGP by Talos itself: that Talos takes the documents, and that they mean what the model does.
 
-mod common;
+use ichor_testbed as common;
 
 use common::random::holds_for;
 use common::routing::{cases, documents, model, routed};
-use ichor_core::cluster::section::{Backend, Role};
-use ichor_core::cluster::value::TalosVersion;
+use ichor_bgp::model::{Family, Filter, Term};
+use ichor_core::cluster::section::Role;
 use ichor_core::model::Cluster;
 use ichor_core::plan::backend::{Ask, lacks};
 use ichor_core::plan::{NodePlan, Plan, Stage};
-use ichor_core::render::routing::native;
-use ichor_core::render::routing::native::selectors::selectors;
-use ichor_core::routing::{Family, Filter, Term};
-use ichor_core::talos::load;
-use ichor_core::talos::validate::{Mode, Setting, validate};
+use ichor_core::render::native;
+use ichor_core::render::native::selectors::selectors;
+use ichor_talos::load;
+use ichor_talos::validate::{Mode, Setting, validate};
+use ichor_values::Backend;
+use ichor_values::TalosVersion;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proptest::prelude::*;
 use serde_json::{Value, json};

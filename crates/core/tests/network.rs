@@ -3,18 +3,19 @@
 //! `UPDATE_GOLDEN=1 cargo nextest run --test network` rewrites `golden-network/`; the diff is reviewed.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::load;
-use ichor_core::cluster::value::TalosVersion;
 use ichor_core::plan::{NodePlan, Plan, Stage};
 use ichor_core::render::machine::network::{documents, machine, network_config};
-use ichor_core::talos::validate::{Mode, Setting, validate};
-use ichor_core::talos::{document, emit, kind, load as talos, release};
+use ichor_talos::validate::{Mode, Setting, validate};
+use ichor_talos::{document, kind, load as talos, release};
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit;
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];

@@ -1,11 +1,11 @@
 //! What holds for any file: it is understood or has problems, never both, never a panic; and printed, it reads the same.
 
-mod common;
+use ichor_testbed as common;
 
-use ichor_core::cluster::read::Read;
-use ichor_core::cluster::schema::{FieldShape, Shape};
 use ichor_core::cluster::{File, Files};
 use ichor_core::{model, plan};
+use ichor_values::read::Read;
+use ichor_values::schema::{FieldShape, Shape};
 use proptest::prelude::*;
 
 /// Goes through everything a command would do with a text.

@@ -1,12 +1,12 @@
 //! The schema and the reference say what the types say.
 
-mod common;
+use ichor_testbed as common;
 
-use ichor_core::cluster::read::Read;
-use ichor_core::cluster::schema::{json_schema, records, reference};
 use ichor_core::cluster::{File, Files};
 use ichor_core::render::topology;
 use ichor_core::{rules, verify};
+use ichor_values::read::Read;
+use ichor_values::schema::{json_schema, records, reference};
 
 /// Replaces what stands between two marks of a document, or compares it.
 fn assert_section(document: &str, section: &str, want: &str) {
@@ -37,9 +37,9 @@ fn the_picture_in_the_readme_is_of_the_metallb_example() {
 #[test]
 fn the_rules_are_all_explained() {
     let mut want = String::new();
-    for (group, rules) in rules::GROUPS.into_iter().flatten() {
+    for (group, rules) in rules::explanations() {
         want += &format!("\n## {group}\n");
-        for rule in *rules {
+        for rule in rules {
             want += &format!(
                 "\n### {}\n\n*{}*: {}.\n\n{}\n\n**Fix:** {}.\n",
                 rule.id, rule.severity, rule.summary, rule.story, rule.fix
@@ -92,7 +92,7 @@ fn the_schema_accepts_every_example_and_refuses_an_unknown_key() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for case in common::cases("../../../examples") {
         let text = String::from_utf8(common::Below(case.clone()).read("ichor.yaml").unwrap()).unwrap();
-        let mut value: serde_json::Value = ichor_core::talos::document::read(&text).unwrap().remove(0);
+        let mut value: serde_json::Value = ichor_talos::document::read(&text).unwrap().remove(0);
         let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", case.display());
 

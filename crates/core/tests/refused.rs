@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test refused` rewrites `problems.txt`; the diff is reviewed.
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write;
 

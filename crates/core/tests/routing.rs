@@ -2,13 +2,13 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test routing` rewrites `golden-routing/`; the diff is reviewed.
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write;
 
 use common::routing::{cases, documents, model, routed, service_of, service_with, services};
-use ichor_core::routing::{Family, Model};
-use ichor_core::talos::emit::emit_all;
+use ichor_bgp::model::{Family, Model};
+use ichor_values::go_yaml::emit::emit_all;
 use ipnet::IpNet;
 
 /// The model of the only node of a text.

@@ -2,7 +2,7 @@
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`. Those of boot media are in
 //! `inspect/rules.rs`.
 
-mod common;
+use ichor_testbed as common;
 
 use std::path::Path;
 

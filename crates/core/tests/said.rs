@@ -1,6 +1,6 @@
 //! What one rule says of a cluster that is easier told in a few lines than kept as files, and where it says so.
 
-mod common;
+use ichor_testbed as common;
 
 use ichor_core::rules::{self, Finding, clash};
 

@@ -1,18 +1,18 @@
 //! Scenes: what is built of a cluster file on one machine, compared with `golden-scene/`.
 
-mod common;
+use ichor_testbed as common;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use common::{Below, assert_same, cases, folder, planned_case};
-use ichor_core::agent::duty::{Duty, Speech};
-use ichor_core::cluster::value::SoftwareVersion;
+use ichor_bgp::agent::duty::{Duty, Speech};
 use ichor_core::lab::scene::{Guest, Machine, Part};
 use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
-use ichor_core::rules::attachment::Attachments;
+use ichor_values::SoftwareVersion;
 
 /// A Debian 13 whose kernel has everything.
 fn trixie() -> Here {

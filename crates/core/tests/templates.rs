@@ -1,14 +1,15 @@
 //! Templates of one's own: the document lists every variable, and its example holds.
 #![expect(clippy::disallowed_methods, reason = "the document is a file")]
 
-mod common;
+use ichor_testbed as common;
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use common::routing::{PASSWORD, cases, model, routed, service_with_template};
-use ichor_core::render::routing::Template;
-use ichor_core::render::routing::template::variables::{self, Daemon};
+use ichor_bgp::render::Template;
+use ichor_bgp::render::template::variables;
+use ichor_bgp::render::template::variables::Daemon;
 use serde_json::Value;
 
 fn document() -> String {

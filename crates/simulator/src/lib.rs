@@ -1,19 +1,12 @@
-//! A simulator of Talos, for tests: no image of Talos is at hand there.
+//! A simulator of Talos.
 //!
-//! The program `ichor-simulator` is what Talos has in the place of [`init`] in its initramfs, and of [`machined`] in its root file
-//! system. Around it, tests put images together of Debian's kernel, laid out as those of Talos. A [`Payload`] is what the first of
-//! them carries with it, and a [`Service`] is how an extension's service runs, on any [`Node`].
+//! * [`fleet`] is what machines do between power on and a healthy cluster, as their API shows it: pure, time comes in as an
+//!   argument. [`serve`] puts it on sockets. Tests use both, and so does `ichor lab nodes`.
+//! * [`boot`] is a bootable stand-in: the program `ichor-simulator` takes the place of Talos' init in an initramfs and of machined
+//!   in the root file system, up to an extension service that runs.
 //!
-//! It does what Talos does from the first process of a machine to an extension service that runs. Nothing installs itself, nobody
-//! answers, and there is no Kubernetes. What goes wrong ends it, with a word on the console.
+//! Neither is Talos: nothing installs itself, and no container runs. Both are compared with the real thing.
 
-mod console;
-pub mod init;
-pub mod machined;
-mod node;
-mod payload;
-mod service;
-
-pub use node::Node;
-pub use payload::Payload;
-pub use service::{Service, listen};
+pub mod boot;
+pub mod fleet;
+pub mod serve;

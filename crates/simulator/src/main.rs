@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{fs, panic, process, thread, time::Duration};
 
-use ichor_simulator::{init, machined};
+use ichor_simulator::boot::{init, machined};
 
 fn main() {
     assert_eq!(process::id(), 1, "this is the first process of a machine");

@@ -8,10 +8,10 @@ use anyhow::{Context, bail};
 use ichor_agent::kernel::{Kernel, rival};
 use ichor_agent::run::folder::{Folder, SWITCHES};
 use ichor_agent::told::Teller;
-use ichor_core::agent::route::{Difference, MAIN, left};
-use ichor_core::agent::scene::{Conditions, Scene};
-use ichor_core::agent::wiring::Switches;
-use ichor_core::cluster::section::Backend;
+use ichor_bgp::agent::route::{Difference, MAIN, left};
+use ichor_bgp::agent::scene::{Conditions, Scene};
+use ichor_bgp::agent::wiring::Switches;
+use ichor_values::Backend;
 
 use super::{Duty, RUN};
 

@@ -10,11 +10,11 @@ use anyhow::{Context, bail};
 use ichor_agent::daemon::Home;
 use ichor_agent::kernel::Kernel;
 use ichor_agent::told::Teller;
-use ichor_core::agent::duty;
-use ichor_core::agent::scene::{Conditions, Scene};
-use ichor_core::agent::{Link, link};
-use ichor_core::cluster::value::SoftwareVersion;
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::duty;
+use ichor_bgp::agent::scene::{Conditions, Scene};
+use ichor_bgp::agent::{Link, link};
+use ichor_bgp::render::Service;
+use ichor_values::SoftwareVersion;
 
 use super::{Duty, RUN};
 

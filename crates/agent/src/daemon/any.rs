@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ichor_core::agent::Session;
-use ichor_core::cluster::section::Backend;
-use ichor_core::cluster::value::SoftwareVersion;
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::Session;
+use ichor_bgp::render::Service;
+use ichor_values::Backend;
+use ichor_values::SoftwareVersion;
 use ipnet::IpNet;
 
 use super::Stop;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ichor_core::render::routing::Service;
+use ichor_bgp::render::Service;
 use tokio::process::Command;
 
 use crate::daemon::process::ask;
@@ -158,7 +158,7 @@ pub fn open_way(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::render::routing;
+    use ichor_bgp::render as routing;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::{fs, io};
 
-use ichor_core::agent::frr::version;
-use ichor_core::extension::RELEASE;
+use ichor_bgp::agent::frr::version;
+use ichor_values::DAEMON_RELEASE as RELEASE;
 use tokio::process::Command;
 
 use crate::daemon::process::ask;

@@ -3,7 +3,7 @@
 //! [`ask`] puts one question and says in plain words what is wrong; [`watch`] asks for ever and tells where the gate is. One
 //! question is under way at a time, each ends with its time, and no more is read of an answer than is needed.
 //!
-//! Not here: when the gate moves, which is [`ichor_core::agent::gate`].
+//! Not here: when the gate moves, which is [`ichor_bgp::agent::gate`].
 
 mod command;
 mod request;
@@ -11,10 +11,10 @@ mod request;
 use std::io;
 use std::time::Duration;
 
-use ichor_core::agent::Gate;
-use ichor_core::agent::duty::{Health, Probe};
-use ichor_core::agent::gate::Position;
-use ichor_core::agent::status::Anycast;
+use ichor_bgp::agent::Gate;
+use ichor_bgp::agent::duty::{Health, Probe};
+use ichor_bgp::agent::gate::Position;
+use ichor_bgp::agent::status::Anycast;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Sender;
 use tokio::time::{self, MissedTickBehavior};

@@ -4,9 +4,9 @@ use std::io::{self, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 
-use ichor_core::agent::Link;
-use ichor_core::agent::advertisement::{Advertisement, HOP_LIMIT, Message};
-use ichor_core::cluster::value::Mac;
+use ichor_bgp::agent::Link;
+use ichor_bgp::agent::advertisement::{Advertisement, HOP_LIMIT, Message};
+use ichor_values::Mac;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use ichor_core::agent::wiring::{At, FENCE_METRIC, GROUP, PROTOCOL, Step};
-use ichor_core::routing::Family;
+use ichor_bgp::agent::wiring::{At, FENCE_METRIC, GROUP, PROTOCOL, Step};
+use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressProtocol};
 use netlink_packet_route::link::{InfoData, InfoVeth};

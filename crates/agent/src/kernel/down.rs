@@ -2,8 +2,8 @@
 
 use std::{fmt, io};
 
-use ichor_core::agent::Wiring;
-use ichor_core::agent::wiring::{Removal, Switches, removals};
+use ichor_bgp::agent::Wiring;
+use ichor_bgp::agent::wiring::{Removal, Switches, removals};
 use nix::errno::Errno;
 
 use super::{HINT, Kernel, ObserveError, apply, namespace, switch, unless};

@@ -3,9 +3,9 @@
 use std::io;
 use std::net::IpAddr;
 
-use ichor_core::agent::Link;
-use ichor_core::agent::wiring::{GROUP, PROTOCOL};
-use ichor_core::cluster::value::Mac;
+use ichor_bgp::agent::Link;
+use ichor_bgp::agent::wiring::{GROUP, PROTOCOL};
+use ichor_values::Mac;
 use ipnet::IpNet;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressProtocol};

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ichor_core::agent::wiring::{GROUP, Inside};
+use ichor_bgp::agent::wiring::{GROUP, Inside};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;

@@ -5,7 +5,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
-use ichor_core::cluster::value::Mac;
+use ichor_values::Mac;
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };

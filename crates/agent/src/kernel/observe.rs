@@ -2,9 +2,9 @@
 
 use std::io;
 
-use ichor_core::agent::wiring::{FENCE_METRIC, Fence, Inside, Observed, PROTOCOL};
-use ichor_core::agent::{Link, Wiring};
-use ichor_core::routing::Family;
+use ichor_bgp::agent::wiring::{FENCE_METRIC, Fence, Inside, Observed, PROTOCOL};
+use ichor_bgp::agent::{Link, Wiring};
+use ichor_bgp::model::Family;
 use netlink_packet_route::route::{RouteMessage, RouteProtocol, RouteType};
 
 use super::{HINT, Kernel, namespace, routes, switch};

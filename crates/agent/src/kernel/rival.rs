@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use ichor_core::agent::rival;
-use ichor_core::cluster::section::Backend;
+use ichor_bgp::agent::rival;
+use ichor_values::Backend;
 
 /// The sockets of the network that the calling thread is in, whoever holds them.
 const SOCKETS: &str = "/proc/net/unix";

@@ -4,8 +4,8 @@ use std::io;
 use std::net::IpAddr;
 
 use futures_util::StreamExt;
-use ichor_core::agent::route::{Difference, Hop, Protocol, Route};
-use ichor_core::routing::Family;
+use ichor_bgp::agent::route::{Difference, Hop, Protocol, Route};
+use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol, RouteScope,

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use ichor_core::agent::wiring::Switches;
+use ichor_bgp::agent::wiring::Switches;
 
 fn path(switch: &str) -> PathBuf {
     Path::new("/proc/sys").join(switch)

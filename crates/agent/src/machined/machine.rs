@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use ichor_core::talos::api::common::Any;
-use ichor_core::talos::api::machine::{MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
+use ichor_talos::api::common::Any;
+use ichor_talos::api::machine::{MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 use prost::Message;
 
 /// Why a node leaves.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hyper::http::uri::PathAndQuery;
-use ichor_core::talos::api::machine::{Event, EventsRequest};
-use ichor_core::talos::api::method;
+use ichor_talos::api::machine::{Event, EventsRequest};
+use ichor_talos::api::method;
 use tokio::sync::watch::Sender;
 use tokio::time;
 use tonic::client::Grpc;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use ichor_core::agent::duty::Speech;
-use ichor_core::agent::gate::Position;
-use ichor_core::agent::scene::{Conditions, Scene, Waiting};
-use ichor_core::agent::status::Reload;
-use ichor_core::agent::wiring::{Observed, Step, note, steps};
-use ichor_core::agent::{Link, Wiring};
-use ichor_core::render::routing::{Refusal, Service};
+use ichor_bgp::agent::duty::Speech;
+use ichor_bgp::agent::gate::Position;
+use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
+use ichor_bgp::agent::status::Reload;
+use ichor_bgp::agent::wiring::{Observed, Step, note, steps};
+use ichor_bgp::agent::{Link, Wiring};
+use ichor_bgp::render::{Refusal, Service};
 use ipnet::IpNet;
 use tokio::time::Instant;
 

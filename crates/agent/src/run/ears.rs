@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use ichor_core::agent::Link;
-use ichor_core::agent::advertisement::Message;
-use ichor_core::cluster::value::Mac;
+use ichor_bgp::agent::Link;
+use ichor_bgp::agent::advertisement::Message;
+use ichor_values::Mac;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

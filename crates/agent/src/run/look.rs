@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ichor_core::agent::Session;
-use ichor_core::agent::status::{Stage, Status, Told, changes};
-use ichor_core::cluster::section::LogLevel;
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::status::{Stage, Status, Told, changes};
+use ichor_bgp::setting::LogLevel;
 
 use super::agent::{Agent, chain, nothing, now};
 use super::folder::ROUTERS;

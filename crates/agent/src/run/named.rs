@@ -5,9 +5,9 @@
 //! remembered, and the BIRD of the next start is told their names. While one runs, a range stays a range: to change it would
 //! reset the session.
 
-use ichor_core::agent::status::Told;
-use ichor_core::cluster::section::Backend;
-use ichor_core::render::routing::Routers;
+use ichor_bgp::agent::status::Told;
+use ichor_bgp::render::Routers;
+use ichor_values::Backend;
 
 use super::ears::Heard;
 
@@ -58,9 +58,9 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::agent::Session;
-    use ichor_core::agent::session::State;
-    use ichor_core::agent::status::With;
+    use ichor_bgp::agent::Session;
+    use ichor_bgp::agent::session::State;
+    use ichor_bgp::agent::status::With;
 
     use super::*;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ichor_core::agent::scene::Scene;
-use ichor_core::agent::status::{Daemon, Status, Told, With};
-use ichor_core::agent::stood::Stood;
-use ichor_core::agent::trouble::{Known, judge};
-use ichor_core::agent::{Link, Session};
-use ichor_core::moment::Moment;
-use ichor_core::routing::fabric::{Found, Neighbor};
-use ichor_core::routing::{Model, Workload};
+use ichor_bgp::agent::scene::Scene;
+use ichor_bgp::agent::status::{Daemon, Status, Told, With};
+use ichor_bgp::agent::stood::Stood;
+use ichor_bgp::agent::trouble::{Known, judge};
+use ichor_bgp::agent::{Link, Session};
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::{Model, Workload};
+use ichor_values::Moment;
 use tokio::time::Instant;
 
 /// Processes of the daemon, and how it was with them.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ichor_core::render::routing::Service;
+use ichor_bgp::render::Service;
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_secs(1);

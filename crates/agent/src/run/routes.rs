@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use ichor_core::agent::gobgp;
-use ichor_core::agent::route::{self, Difference, MAIN, Route};
-use ichor_core::agent::status::With;
-use ichor_core::routing::Domain;
+use ichor_bgp::agent::gobgp;
+use ichor_bgp::agent::route;
+use ichor_bgp::agent::route::{Difference, MAIN, Route};
+use ichor_bgp::agent::status::With;
+use ichor_bgp::model::Domain;
 use ipnet::IpNet;
 use tokio::time::{Instant, sleep};
 

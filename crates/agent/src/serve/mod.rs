@@ -14,7 +14,7 @@ pub mod tls;
 
 use std::time::Duration;
 
-use ichor_core::agent::Status;
+use ichor_bgp::agent::Status;
 use tokio::sync::watch::Receiver;
 
 /// Where the state comes from.

@@ -9,7 +9,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use ichor_core::agent::Status;
+use ichor_bgp::agent::Status;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Source, VISIT};

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::agent::Status;
-use ichor_core::agent::status::NotStatus;
+use ichor_bgp::agent::Status;
+use ichor_bgp::agent::status::NotStatus;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time;

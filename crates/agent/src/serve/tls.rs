@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ichor_core::agent::duty;
-use ichor_core::talos::secrets::Pem;
+use ichor_bgp::agent::duty;
+use ichor_talos::secrets::Pem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -6,9 +6,9 @@ use ichor_agent::daemon::Stop;
 use ichor_agent::daemon::bird::control::Control;
 use ichor_agent::daemon::bird::{Bird, BirdError, check};
 use ichor_agent::daemon::place::{CheckError, Place};
-use ichor_core::agent::Session;
-use ichor_core::agent::bird::Reply;
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::bird::Reply;
+use ichor_bgp::render::Service;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ichor_agent::daemon::Stop;
 use ichor_agent::daemon::frr::{Install, Place, Suite, check};
-use ichor_core::render::routing::{File, Service};
+use ichor_bgp::render::{File, Service};
 use tokio::io::AsyncBufReadExt as _;
 
 use crate::common::lab::Machine;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ichor_agent::kernel::Kernel;
 use ichor_agent::kernel::advertisement::Port;
-use ichor_core::agent::Link;
-use ichor_core::agent::advertisement::{Advertisement, Message};
+use ichor_bgp::agent::Link;
+use ichor_bgp::agent::advertisement::{Advertisement, Message};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::time::timeout;
 

@@ -1,7 +1,7 @@
 //! Taking away.
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::routing::Domain;
+use ichor_bgp::model::Domain;
 
 use super::alone::alone;
 use super::host::*;

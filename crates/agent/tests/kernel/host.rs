@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ichor_agent::kernel::{Kernel, Outcome};
-use ichor_core::agent::wiring::{Carried, Inside, Observed, Pair, Step, Switches, steps};
-use ichor_core::agent::{Link, Wiring};
-use ichor_core::routing::Domain;
+use ichor_bgp::agent::wiring::{Carried, Inside, Observed, Pair, Step, Switches, steps};
+use ichor_bgp::agent::{Link, Wiring};
+use ichor_bgp::model::Domain;
 use ipnet::IpNet;
 
 /// What `ip` says; it must succeed.

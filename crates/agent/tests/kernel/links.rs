@@ -1,8 +1,8 @@
 //! Links as the kernel tells them.
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::agent::{Link, link};
-use ichor_core::cluster::value::Mac;
+use ichor_bgp::agent::{Link, link};
+use ichor_values::Mac;
 
 use super::alone::alone;
 use super::host::*;

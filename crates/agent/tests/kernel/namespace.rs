@@ -3,8 +3,8 @@
 use std::fs;
 
 use ichor_agent::kernel::{FOLDER, Kernel};
-use ichor_core::agent::wiring::{GROUP, Switches};
-use ichor_core::routing::Domain;
+use ichor_bgp::agent::wiring::{GROUP, Switches};
+use ichor_bgp::model::Domain;
 
 use super::alone::alone;
 use super::host::*;

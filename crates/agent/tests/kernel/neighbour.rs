@@ -1,7 +1,7 @@
 //! The neighbour that a daemon looks for.
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::cluster::value::Mac;
+use ichor_values::Mac;
 
 use super::alone::alone;
 use super::host::*;

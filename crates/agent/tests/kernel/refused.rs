@@ -1,8 +1,8 @@
 //! What is there and not ours is named and left alone.
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::agent::wiring::steps;
-use ichor_core::routing::Domain;
+use ichor_bgp::agent::wiring::steps;
+use ichor_bgp::model::Domain;
 
 use super::alone::alone;
 use super::host::*;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::agent::route::{Difference, Hop, MAIN, Route, difference, swept};
+use ichor_bgp::agent::route::{Difference, Hop, MAIN, Route, difference, swept};
 
 use super::alone::alone;
 use super::host::*;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use ichor_agent::kernel::{Kernel, Outcome};
-use ichor_core::routing::Domain;
+use ichor_bgp::model::Domain;
 
 use super::alone::{alone, powerless};
 use super::host::*;
@@ -80,7 +80,7 @@ fn without_vrfs_everything_else_is_done() {
 fn without_the_right_to_it_the_step_and_the_way_out_are_named() {
     powerless(|| async {
         let kernel = Kernel::open().unwrap();
-        let step = ichor_core::agent::wiring::Step::Dummy { name: "dummy7".to_owned() };
+        let step = ichor_bgp::agent::wiring::Step::Dummy { name: "dummy7".to_owned() };
 
         let error = kernel.apply(&[step]).await.unwrap_err();
 

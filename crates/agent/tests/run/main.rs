@@ -1,9 +1,7 @@
 //! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
 
 mod command;
-#[path = "../../../core/tests/common/mod.rs"]
-#[allow(unfulfilled_lint_expectations, reason = "core's tests may touch less")]
-mod common;
+use ichor_testbed as common;
 mod lab;
 
 /// The program.

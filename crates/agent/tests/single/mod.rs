@@ -5,8 +5,7 @@
     reason = "core's tests may touch less, and each test uses its part"
 )]
 
-#[path = "../../../core/tests/common/mod.rs"]
-pub mod common;
+pub use ichor_testbed as common;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::frr::Frr;
 use common::lab::{Machine, Root, made, said};
 use ichor_agent::daemon::place::Place;
-use ichor_core::agent::session::{Session, State};
+use ichor_bgp::agent::session::{Session, State};
 use nix::sched::{CloneFlags, setns};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::moment::Moment;
-use ichor_core::talos::secrets::{Bundle, Pair, agent_certificate, client_certificate};
+use ichor_talos::secrets::{Bundle, Pair, agent_certificate, client_certificate};
+use ichor_values::Moment;
+use ichor_values::TalosVersion;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use rustls::crypto::ring;

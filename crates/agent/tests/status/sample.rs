@@ -1,10 +1,10 @@
 //! A state to tell.
 
-use ichor_core::agent::gate::Position;
-use ichor_core::agent::session::{Session, State};
-use ichor_core::agent::status::{Anycast, Daemon, Stage, Status, Told, With};
-use ichor_core::cluster::section::Backend;
-use ichor_core::moment::Moment;
+use ichor_bgp::agent::gate::Position;
+use ichor_bgp::agent::session::{Session, State};
+use ichor_bgp::agent::status::{Anycast, Daemon, Stage, Status, Told, With};
+use ichor_values::Backend;
+use ichor_values::Moment;
 
 pub fn status() -> Status {
     let time = Moment::parse("2026-01-01T00:01:00Z").unwrap();

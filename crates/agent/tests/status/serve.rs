@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use ichor_agent::serve::tls::{Door, Invitation, TlsError};
 use ichor_agent::serve::{local, socket};
-use ichor_core::agent::Status;
-use ichor_core::agent::duty::{self, Hidden};
-use ichor_core::agent::session::State;
+use ichor_bgp::agent::Status;
+use ichor_bgp::agent::duty;
+use ichor_bgp::agent::duty::Hidden;
+use ichor_bgp::agent::session::State;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, SupportedProtocolVersion};

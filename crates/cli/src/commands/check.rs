@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_core::cluster::value::Secret;
-use ichor_core::cluster::{Place, Problem, Sources};
-use ichor_core::render::routing::password;
+use ichor_bgp::render::password;
 use ichor_core::rules::{self, Finding, Severity, clash};
+use ichor_values::Problem;
+use ichor_values::Secret;
+use ichor_values::{Place, Sources};
 use serde_json::json;
 
 use crate::project::{self, Project, Refused};

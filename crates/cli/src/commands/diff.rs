@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use futures_util::{StreamExt as _, stream};
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::difference::{Difference, between, documents};
-use ichor_core::talos::document::one_line;
+use ichor_talos::difference::{Difference, between, documents};
+use ichor_talos::document::one_line;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -11,18 +11,18 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, stream};
 use ichor_core::observe::found::{Found, FoundState, HEADING, paste};
-use ichor_core::talos::api::PORT;
-use ichor_core::talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
+use ichor_talos::api::PORT;
+use ichor_talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
 use ipnet::IpNet;
 use tokio::net::TcpStream;
 use tokio::time;
 
-use crate::node::{Credentials, Kind, Met, Node};
 use crate::progress::Progress;
 use crate::project::{self, Project};
 use crate::reach;
 use crate::up::{leases, neighbours};
 use crate::{style, table, vault};
+use ichor_client::talos::{Credentials, Kind, Met, Node};
 
 /// The most addresses of a prefix that are tried one by one.
 const MOST: u32 = 1 << 16;

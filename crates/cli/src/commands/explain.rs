@@ -4,8 +4,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use ichor_core::cluster::nearest::nearest;
-use ichor_core::rules::{self, Rule};
+use ichor_core::rules;
+use ichor_values::Explanation;
+use ichor_values::nearest;
 use serde_json::json;
 
 use crate::{style, table};
@@ -23,8 +24,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.rule {
         Some(id) => {
-            let Some(rule) = rules::find(id) else {
-                let near = nearest(id, rules::all().map(|rule| rule.id));
+            let all = all();
+            let Some(rule) = all.iter().find(|rule| rule.id == id) else {
+                let near = nearest(id, all.iter().map(|rule| rule.id));
                 bail!(
                     "no rule `{id}`{}",
                     near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
@@ -37,7 +39,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn explain(rule: &Rule, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+fn all() -> Vec<Explanation> {
+    rules::explanations().into_iter().flat_map(|(_, rules)| rules).collect()
+}
+
+fn explain(rule: &Explanation, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
         writeln!(out, "{:#}", object(rule))?;
         return Ok(());
@@ -49,7 +55,7 @@ fn explain(rule: &Rule, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()
     Ok(())
 }
 
-fn object(rule: &Rule) -> serde_json::Value {
+fn object(rule: &Explanation) -> serde_json::Value {
     json!({
         "rule": rule.id,
         "severity": rule.severity.to_string(),
@@ -61,11 +67,12 @@ fn object(rule: &Rule) -> serde_json::Value {
 
 fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
-        let all: Vec<_> = rules::all().map(object).collect();
+        let all: Vec<_> = all().iter().map(object).collect();
         writeln!(out, "{:#}", serde_json::Value::Array(all))?;
         return Ok(());
     }
-    let rows: Vec<_> = rules::all()
+    let rows: Vec<_> = all()
+        .iter()
         .map(|rule| vec![rule.id.to_owned(), rule.severity.to_string(), rule.summary.to_owned()])
         .collect();
     Ok(table::print(out, &["RULE", "SEVERITY", "WHAT IT FINDS"], &rows)?)

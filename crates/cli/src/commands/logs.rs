@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use ichor_core::talos::api::common::Data;
-use ichor_core::talos::api::machine::ServiceInfo;
+use ichor_talos::api::common::Data;
+use ichor_talos::api::machine::ServiceInfo;
 use serde_json::json;
 
 use crate::follow::{Log, follow};
-use crate::node::machine::LogTail;
-use crate::node::{Kind, Node, NodeError, Stream};
 use crate::project;
 use crate::reach::{self, Reach, Reached, Way};
 use crate::{style, table};
+use ichor_client::talos::machine::LogTail;
+use ichor_client::talos::{Kind, Node, NodeError, Stream};
 
 /// Show what a node's services and its kernel write, or which services there are
 ///

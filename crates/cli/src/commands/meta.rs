@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use ichor_core::talos::meta::{self, Value};
+use ichor_talos::meta;
+use ichor_talos::meta::Value;
 use serde_json::json;
 
 use crate::style;

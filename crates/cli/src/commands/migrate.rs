@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use ichor_core::cluster::section::{Backend, Role};
-use ichor_core::cluster::value::Secret;
+use ichor_core::cluster::section::Role;
 use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, StepError, When};
 use ichor_core::model::Cluster;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
-use ichor_core::rules::attachment::Attachments;
 use ichor_core::rules::{self, Context, Finding, Severity};
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
+use ichor_values::Backend;
+use ichor_values::Secret;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;

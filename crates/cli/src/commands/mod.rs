@@ -33,7 +33,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ichor_core::cluster::value;
+use ichor_values as value;
 
 /// What `ichor` can do.
 #[derive(Debug, clap::Subcommand)]

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use ichor_core::cluster::File;
-use ichor_core::cluster::read::Read;
-use ichor_core::cluster::schema::json_schema;
+use ichor_values::read::Read;
+use ichor_values::schema::json_schema;
 
 /// Print the JSON Schema of the cluster file, for completion in editors
 #[derive(Debug, clap::Args)]

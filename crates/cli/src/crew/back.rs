@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::resource::MachineStatus;
+use ichor_talos::resource::MachineStatus;
+use ichor_values::TalosVersion;
 use tokio::time::{self, Instant};
 
 use super::Crew;
 use super::running::{release, unready};
-use crate::node::{Node, NodeError};
+use ichor_client::talos::{Node, NodeError};
 
 /// Another text after every start of the kernel.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";

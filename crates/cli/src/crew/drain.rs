@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ichor_core::kubernetes::Pod;
+use ichor_talos::kubernetes::Pod;
 use tokio::time::{self, Instant};
 
 use super::Crew;
-use crate::kubernetes::{Evicted, KubernetesError};
+use ichor_client::kubernetes::{Evicted, KubernetesError};
 
 /// How long between two looks.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use ichor_core::etcd::{Alarm, Etcd, Member, Said};
-use ichor_core::talos::api::machine::{EtcdAlarm, EtcdMember, EtcdMemberStatus};
+use ichor_talos::api::machine::{EtcdAlarm, EtcdMember, EtcdMemberStatus};
 
 use super::Crew;
-use crate::node::{Node, NodeError};
+use ichor_client::talos::{Node, NodeError};
 
 /// What one control plane says.
 struct Told {

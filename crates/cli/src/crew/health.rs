@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ichor_core::cluster::section::Role;
-use ichor_core::talos::api::cluster::ClusterInfo;
+use ichor_talos::api::cluster::ClusterInfo;
 
 use super::{Crew, addresses};
-use crate::node::Node;
+use ichor_client::talos::Node;
 
 impl Crew<'_> {
     /// Lets a control plane look at all nodes until they are well; `told` hears what it waits for, and not what was well at once.

@@ -15,13 +15,13 @@ use ichor_core::bringup::contact::contacts;
 use ichor_core::bringup::{Contact, Stage};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
 
-use crate::kubernetes::{self, Kubernetes, Place};
-use crate::node::Node;
 use crate::project::Project;
 use crate::reach::{Reach, Reached, Way};
-use crate::sealed;
+use ichor_client::kubernetes;
+use ichor_client::kubernetes::{Kubernetes, Place};
+use ichor_client::talos::Node;
 
 pub(crate) use back::boot_id;
 pub(crate) use drain::Drained;
@@ -59,7 +59,7 @@ impl<'p> Crew<'p> {
         if let Some((host, port)) = endpoint.and_then(|it| Some((it.host()?.to_owned(), it.port()))) {
             places.push(Place { host, port });
         }
-        let kubernetes = Kubernetes::new(&bundle, places, sealed::now())?;
+        let kubernetes = Kubernetes::new(&bundle, places, ichor_client::now())?;
         Ok((Self { project, reach, kubernetes }, bundle))
     }
 

@@ -1,12 +1,12 @@
 //! What a node runs.
 
-use ichor_core::cluster::value::TalosVersion;
 use ichor_core::observe::ExtensionTold;
-use ichor_core::talos::resource::{ExtensionStatus, MachineStatus};
 use ichor_core::upgrade::Running;
+use ichor_talos::resource::{ExtensionStatus, MachineStatus};
+use ichor_values::TalosVersion;
 
 use super::Crew;
-use crate::node::{Node, NodeError};
+use ichor_client::talos::{Node, NodeError};
 
 impl Crew<'_> {
     /// What a node runs, as far as it tells itself.

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use ichor_core::image::disk::{BOOT_LABEL, BOOT_LENGTH, Bios, CORE_SECTOR, boot_tree};
-use ichor_core::image::{Parts, Profile};
+use ichor_image::build::disk::{BOOT_LABEL, BOOT_LENGTH, Bios, CORE_SECTOR, boot_tree};
+use ichor_image::build::{Parts, Profile};
 
 use super::grub::{Grub, GrubError};
 use super::program::{Absent, ProgramError};

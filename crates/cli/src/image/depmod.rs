@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use ichor_core::image::extension::Extension;
-use ichor_core::image::modules::{Item, Modules};
-use ichor_core::media::Content;
+use ichor_image::build::extension::Extension;
+use ichor_image::build::modules::{Item, Modules};
+use ichor_image::media::Content;
 
 use super::program::{self, Absent};
 use super::scratch::Scratch;

@@ -9,8 +9,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use ichor_core::media::{Content, Image as _};
-use ichor_core::oci::Layout;
+use ichor_image::media::{Content, Image as _};
+use ichor_image::oci::Layout;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::linkat;
 use tempfile::TempPath;
@@ -207,9 +207,9 @@ fn pour(content: &Content, file: &File, progress: &Progress) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
-    use ichor_core::cluster::section::Arch;
-    use ichor_core::moment::Moment;
-    use ichor_core::oci::{Entry, Memory, Packed, Root, layer};
+    use ichor_image::oci::{Entry, Memory, Packed, Root, layer};
+    use ichor_values::Arch;
+    use ichor_values::Moment;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use ichor_core::media::{Content, Image};
-use ichor_core::oci::{Entry, Kind, Root};
+use ichor_image::media::{Content, Image};
+use ichor_image::oci::{Entry, Kind, Root};
 
 /// More than any extension has.
 const MOST_ENTRIES: usize = 250_000;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::image::grub::{Loader, LoaderError, MODULES, PREFIX};
+use ichor_image::build::grub::{Loader, LoaderError, MODULES, PREFIX};
 
 use super::program::{self, ProgramError};
 

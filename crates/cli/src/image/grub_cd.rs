@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use ichor_core::image;
-use ichor_core::oci::Root;
+use ichor_image::build as image;
+use ichor_image::oci::Root;
 
 use super::grub::Grub;
 use super::program::{self, Absent, ProgramError};

@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::Context as _;
-use ichor_core::cluster::section::Arch;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::conflict::conflicts;
-use ichor_core::image::extension::Extension;
-use ichor_core::image::initramfs::{Addition, Base, ROOT};
-use ichor_core::image::modules::Modules;
-use ichor_core::image::{Parts, fit};
-use ichor_core::media::Content;
-use ichor_core::media::squashfs;
-use ichor_core::oci::Spool as _;
-use ichor_core::talos::extension::Metadata;
+use ichor_image::build::conflict::conflicts;
+use ichor_image::build::extension::Extension;
+use ichor_image::build::initramfs::{Addition, Base, ROOT};
+use ichor_image::build::modules::Modules;
+use ichor_image::build::{Parts, fit};
+use ichor_image::media::Content;
+use ichor_image::media::squashfs;
+use ichor_image::oci::Spool as _;
+use ichor_talos::extension::Metadata;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
 
 use super::{Opened, depmod};
 use crate::oci::{Disk, full};

@@ -8,14 +8,14 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::section::Arch;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::{Heap, packed_disk};
-use ichor_core::media::Content;
-use ichor_core::oci::{Image, LAYOUT, Source};
-use ichor_core::talos::asset::{Asset, Factory, Order};
-use ichor_core::talos::digest::sha256;
-use ichor_core::talos::schematic::Schematic;
+use ichor_image::build::{Heap, packed_disk};
+use ichor_image::media::Content;
+use ichor_image::oci::{Image, LAYOUT, Source};
+use ichor_talos::asset::{Asset, Factory, Order};
+use ichor_talos::schematic::Schematic;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
+use ichor_values::digest::sha256;
 
 use super::Opened;
 use crate::cache::Fetch;

@@ -5,7 +5,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use ichor_core::media::{Content, Image};
+use ichor_image::media::{Content, Image};
 use nix::unistd::{Whence, lseek};
 
 /// A file, or a disk of this machine.

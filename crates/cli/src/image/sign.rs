@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::media::Content;
+use ichor_image::media::Content;
 
 use super::program::{self, Absent, ProgramError};
 use super::scratch::Scratch;

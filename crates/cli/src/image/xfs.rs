@@ -6,8 +6,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use ichor_core::media::{Content, Guid};
-use ichor_core::oci::{Entry, Kind, Root};
+use ichor_image::media::{Content, Guid};
+use ichor_image::oci::{Entry, Kind, Root};
 
 use super::Opened;
 use super::program::{self, ProgramError};

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use ichor_core::talos::secrets::self_signed;
+use ichor_talos::secrets::self_signed;
 use rand_core::OsRng;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
-
-use crate::sealed;
 
 /// How long a caller may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,7 +63,7 @@ fn say_yes(stream: &mut (impl Read + Write)) -> io::Result<()> {
 }
 
 fn tls() -> io::Result<ServerConfig> {
-    let pair = self_signed("ichor lab", &mut OsRng, sealed::now()).map_err(io::Error::other)?;
+    let pair = self_signed("ichor lab", &mut OsRng, ichor_client::now()).map_err(io::Error::other)?;
     let certificate = CertificateDer::from_pem_slice(pair.crt.text().as_bytes()).map_err(io::Error::other)?;
     let key = PrivateKeyDer::from_pem_slice(pair.key.text().as_bytes()).map_err(io::Error::other)?;
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));

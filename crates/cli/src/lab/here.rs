@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::lab::Here;
 use ichor_core::plan::Plan;
 use ichor_core::routing::Network;
+use ichor_values::Backend;
+use ichor_values::SoftwareVersion;
 
 use super::accelerator::QEMU;
 use super::guest::OVMF;

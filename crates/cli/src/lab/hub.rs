@@ -7,9 +7,9 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use ichor_core::cluster::nearest::nearest;
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::{Cable, Machine, Part, Plug};
+use ichor_values::nearest;
 
 use super::{Lab, LabError, guest};
 

@@ -7,7 +7,6 @@
 //! A node that boots Talos itself is a [`guest`], a virtual machine on the same cables; [`accelerator`] is what runs its code, and [`monitor`]
 //! the way to it.
 //! Where the kernel cannot do what a lab needs, the same happens in a virtual machine ([`vm`]).
-//! [`nodes`] are something else: machines simulated by their API alone.
 //!
 //! A lab is put to the test by a [`trial`]: a [`fault`] is something that fails, a [`probe`] sends packets all the while, and
 //! [`observed`] is what is to be seen.
@@ -25,7 +24,6 @@ pub(crate) mod hub;
 pub(crate) mod machine;
 pub(crate) mod monitor;
 pub(crate) mod mounts;
-pub(crate) mod nodes;
 pub(crate) mod observed;
 pub(crate) mod place;
 pub(crate) mod probe;
@@ -38,8 +36,8 @@ pub(crate) mod vm;
 
 use std::process::Command;
 
-use ichor_core::cluster::nearest::nearest;
 use ichor_core::lab::Scene;
+use ichor_values::nearest;
 
 pub(crate) use place::{LabError, Place, Taken};
 pub(crate) use record::Record;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::cluster::nearest::nearest;
+use ichor_values::nearest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::agent::frr;
-use ichor_core::cluster::section::Backend;
+use ichor_bgp::agent::frr;
 use ichor_core::lab::Here;
 use ichor_core::lab::scene::{Machine, Part, Speaker};
+use ichor_values::Backend;
 
 use super::machine::PATH;
 use super::record::Record;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::section::{Power, Proxmox as Section};
-use ichor_core::cluster::value::{FilePath, Fingerprint, Secret};
 use ichor_core::machines::proxmox::Wanted;
 use ichor_core::machines::{Obstacle, libvirt};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::render::hypervisor::guest::Guest;
 use ichor_core::render::hypervisor::medium;
-use ichor_core::talos::secrets::Hidden;
+use ichor_talos::secrets::Hidden;
+use ichor_values::{FilePath, Fingerprint, Secret};
 
 use super::Machines;
 use super::ipmi::Ipmi;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
-use ichor_core::talos::secrets::Hidden;
+use ichor_talos::secrets::Hidden;
 
 use super::program::{Program, ProgramError};
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};

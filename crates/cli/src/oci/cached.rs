@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ichor_core::oci::{Descriptor, Failure, Source};
-use ichor_core::talos::digest::hex;
+use ichor_image::oci::{Descriptor, Failure, Source};
+use ichor_values::digest::hex;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ichor_core::oci::Reference;
+use ichor_image::oci::Reference;
 use serde_json::Value;
 
 use super::helper::Helper;

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ichor_core::oci::{Descriptor, Failure, LARGEST_DOCUMENT, LAYOUT, LIST, Source};
+use ichor_image::oci::{Descriptor, Failure, LARGEST_DOCUMENT, LAYOUT, LIST, Source};
 
 use super::{open, read};
 

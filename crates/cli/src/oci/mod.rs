@@ -1,7 +1,7 @@
 //! Container images on disk and in registries.
 //!
 //! [`Place::parse`] tells a folder, a file and a registry apart, and [`Place::open`] gives the source of blobs that
-//! `ichor_core::oci` reads from. [`write()`] puts a layout on disk, in one step.
+//! `ichor_image::oci` reads from. [`write()`] puts a layout on disk, in one step.
 
 mod cached;
 mod challenge;
@@ -17,7 +17,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use ichor_core::oci::{Archive, Reference, Source};
+use ichor_image::oci::{Archive, Reference, Source};
 
 pub(crate) use cached::Cached;
 pub(crate) use folder::Folder;
@@ -71,7 +71,7 @@ impl Place {
     }
 
     /// What it is called towards those who look for sources. Paths of this machine mean nothing to them.
-    pub(crate) fn origin(&self, digest: &ichor_core::oci::Digest) -> String {
+    pub(crate) fn origin(&self, digest: &ichor_image::oci::Digest) -> String {
         match self {
             Self::Registry(reference) => {
                 format!("{}/{}@{digest}", reference.host, reference.repository)

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use ichor_core::oci::{LAYOUT, LIST, Layout};
+use ichor_image::oci::{LAYOUT, LIST, Layout};
 
 use crate::disk;
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::io::Read;
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_core::oci::{
+use ichor_image::oci::{
     ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, Reference, Shipment, Source, blob,
 };
 use serde_json::Value;

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use ichor_core::media::{Content, Image};
-use ichor_core::oci::{Fill, Spool};
+use ichor_image::media::{Content, Image};
+use ichor_image::oci::{Fill, Spool};
 
 /// How much is written at once.
 const BUFFER: usize = 256 << 10;

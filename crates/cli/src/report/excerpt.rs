@@ -1,6 +1,6 @@
 //! A line of the file with a place marked in it, and nothing secret.
 
-use ichor_core::cluster::{Place, Sources};
+use ichor_values::{Place, Sources};
 use unicode_width::UnicodeWidthStr;
 
 /// Characters shown around the marked place of a very long line.
@@ -108,7 +108,7 @@ fn passwords_in_urls(line: &[char]) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::cluster::Source;
+    use ichor_values::source::Source;
 
     use super::*;
 

@@ -1,7 +1,8 @@
 //! Problems and findings for programs.
 
-use ichor_core::cluster::{Place, Problem, Sources};
 use ichor_core::rules::Finding;
+use ichor_values::Problem;
+use ichor_values::{Place, Sources};
 use serde_json::{Map, Value, json};
 
 fn place(sources: &Sources, place: Place) -> Map<String, Value> {

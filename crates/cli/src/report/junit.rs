@@ -1,7 +1,7 @@
 //! Findings for CI servers: one suite a cluster file, one case a rule.
 
-use ichor_core::cluster::Sources;
 use ichor_core::rules::{self, Finding};
+use ichor_values::source::Sources;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use ichor_core::cluster::{Place, Problem, Sources};
 use ichor_core::render::machine::RenderError;
 use ichor_core::rules::Finding;
+use ichor_values::Problem;
+use ichor_values::{Place, Sources};
 
 use super::excerpt::excerpt;
 use crate::style;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use ichor_core::cluster::section::Role;
 use ichor_core::etcd::Departure;
 use ichor_core::reset::{Seen, Step, Subject, Wipe, consider};
-use ichor_core::talos::api::machine::{PartitionToWipe, ResetRequest, WipeMode};
+use ichor_talos::api::machine::{PartitionToWipe, ResetRequest, WipeMode};
 use tokio::time::{self, Instant};
 
 use super::Order;
 use crate::crew::{Answers, Crew, is_found_unconfigured};
-use crate::node::{Kind, Node, NodeError};
 use crate::up::{State, Teller};
+use ichor_client::talos::{Kind, Node, NodeError};
 
 /// What Talos keeps on its disk besides what boots.
 const KEPT: [&str; 2] = ["STATE", "EPHEMERAL"];

@@ -16,8 +16,8 @@ use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::hypervisor::medium::Source;
 use ichor_core::reset::Wipe;
-use ichor_core::talos::secrets::Pem;
 use ichor_core::teardown::{Fate, Machine, ends};
+use ichor_talos::secrets::Pem;
 
 use crate::consent::consents;
 use crate::crew::{Answers, Crew};

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
 use ichor_core::render::artifact::Artifact;
-use ichor_core::talos::digest::sha256;
+use ichor_values::digest::sha256;
 use serde::{Deserialize, Serialize};
 
 /// The name of the list.

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use ichor_core::bringup::identity::Verdict;
 use ichor_core::bringup::{Contact, Etcd, Facts, Refusal};
-use ichor_core::talos::api::cluster::ClusterInfo;
-use ichor_core::talos::api::machine::ApplyConfiguration;
-use ichor_core::talos::peer::Pin;
+use ichor_talos::api::cluster::ClusterInfo;
+use ichor_talos::api::machine::ApplyConfiguration;
+use ichor_talos::peer::Pin;
 
 use super::look::{Subject, etcd, socket};
-use crate::node::{Kind, Node, NodeError, Trust};
+use crate::facts::facts;
+use ichor_client::talos::{Kind, Node, NodeError, Trust};
 
 /// How a step ended that was not done.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub(super) async fn apply(subject: &Subject, at: Contact, seen: &Facts) -> Resul
     let trust = Trust::Maintenance { pin };
     let wrong = |error: NodeError| Ended::of(&error, at, remedy);
     let node = Node::connect(&subject.name, socket(at), &trust).await.map_err(wrong)?;
-    let facts = node.facts().await.map_err(wrong)?;
+    let facts = facts(&node).await.map_err(wrong)?;
     if subject.identity.judge(&facts) != Verdict::Same {
         return Err(Ended::Later("another machine answers now".to_owned()));
     }
@@ -71,7 +72,7 @@ async fn known(subject: &Subject, at: Contact) -> Result<Node, Ended> {
         Ended::of(&error, at, "see that the secrets beside the cluster file are those of the cluster")
     };
     let node = subject.connect(at).await.map_err(wrong)?;
-    let facts = Facts { fingerprint: None, ..node.facts().await.map_err(wrong)? };
+    let facts = Facts { fingerprint: None, ..facts(&node).await.map_err(wrong)? };
     match subject.identity.judge_ours(&facts, &subject.name) {
         Verdict::Same => Ok(node),
         Verdict::Other(reason) | Verdict::Unknown(reason) => Err(Ended::Later(reason)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ichor_core::bringup::Refusal;
 use ichor_core::plan::Plan;
-use ichor_core::talos::secrets::Pem;
+use ichor_talos::secrets::Pem;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

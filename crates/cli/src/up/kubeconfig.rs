@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use ichor_core::bringup::kubeconfig::{leads_to, merge, remove};
-use ichor_core::talos::secrets::Pem;
+use ichor_talos::secrets::Pem;
 
 use crate::disk;
-use crate::sealed;
 
 /// The file that kubectl reads: the first of `KUBECONFIG`, or `~/.kube/config`.
 pub(crate) fn usual() -> anyhow::Result<PathBuf> {
@@ -28,7 +27,7 @@ pub(crate) fn usual() -> anyhow::Result<PathBuf> {
 
 /// Whether the file leads to the cluster behind `server`.
 pub(super) fn is_there(path: &Path, server: &str, authority: &Pem) -> anyhow::Result<bool> {
-    Ok(leads_to(&read(path)?, server, authority, sealed::now()))
+    Ok(leads_to(&read(path)?, server, authority, ichor_client::now()))
 }
 
 /// Puts a cluster's kubeconfig into the file, in one step and for its owner alone.

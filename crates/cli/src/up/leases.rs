@@ -14,7 +14,7 @@ use tokio::time;
 
 use super::engine::Told;
 use super::look::Subject;
-use crate::{sealed, style};
+use crate::style;
 
 /// How often files are read again.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -36,7 +36,8 @@ pub(crate) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Lease>> {
 fn of(path: &Path) -> anyhow::Result<leases::Leases> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     // Names of machines are in whatever letters they like.
-    leases::read(&String::from_utf8_lossy(&bytes), sealed::now()).with_context(|| path.display().to_string())
+    leases::read(&String::from_utf8_lossy(&bytes), ichor_client::now())
+        .with_context(|| path.display().to_string())
 }
 
 /// Where a machine is by its leases.

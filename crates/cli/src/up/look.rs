@@ -8,14 +8,15 @@ use std::time::Duration;
 use ichor_core::bringup::configured::compare;
 use ichor_core::bringup::identity::Verdict;
 use ichor_core::bringup::{ConfigSeen, Contact, Etcd, Facts, Identity, Look, Ours, prefer};
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::api::machine::Stage as MachineStage;
-use ichor_core::talos::resource::{Kind as _, MachineStatus};
+use ichor_talos::api::machine::Stage as MachineStage;
+use ichor_talos::resource::{Kind as _, MachineStatus};
+use ichor_values::TalosVersion;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::node::{Change, Credentials, Kind, Met, Node, NodeError, Trust, Watch};
+use crate::facts::facts;
 use crate::reach::GRACE;
+use ichor_client::talos::{Change, Credentials, Kind, Met, Node, NodeError, Trust, Watch};
 
 /// The port of Talos' API.
 pub(super) const PORT: u16 = 50000;
@@ -178,7 +179,7 @@ async fn look_at(subject: &Subject, at: Contact) -> (Contact, Look, Option<Line>
         Err(error) => Err(error),
         Ok(Met::Other { reason, may_pass: true, .. }) => Ok(Look::Unclear(reason)),
         Ok(Met::Other { reason, .. }) => Ok(Look::Foreign(reason)),
-        Ok(Met::Maintenance(node)) => node.facts().await.map(Look::Maintenance),
+        Ok(Met::Maintenance(node)) => facts(&node).await.map(Look::Maintenance),
         Ok(Met::Configured(node)) => match open(subject, at, node).await {
             Ok((ours, line)) => return (at, Look::Ours(ours), Some(line)),
             Err(error) => Err(error),
@@ -196,7 +197,7 @@ fn failed(error: &NodeError) -> Look {
 }
 
 async fn open(subject: &Subject, at: Contact, node: Node) -> Result<(Ours, Line), NodeError> {
-    let mut facts = node.facts().await?;
+    let mut facts = facts(&node).await?;
     // Whoever has a certificate of the cluster is known by that.
     facts.fingerprint = None;
     let watch = node.watch(MachineStatus::NAMESPACE, MachineStatus::TYPE);
@@ -208,7 +209,7 @@ async fn open(subject: &Subject, at: Contact, node: Node) -> Result<(Ours, Line)
 async fn ours(subject: &Subject, line: &mut Line) -> Result<Ours, NodeError> {
     // A machine without a name has not read its configuration yet.
     if line.facts.hostname.is_none() {
-        line.facts = Facts { fingerprint: None, ..line.node.facts().await? };
+        line.facts = Facts { fingerprint: None, ..facts(&line.node).await? };
     }
     let config = if line.same {
         ConfigSeen::Same

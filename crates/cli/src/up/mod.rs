@@ -33,9 +33,9 @@ use ichor_core::cluster::section::Role;
 use ichor_core::machines::Obstacle;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::machine::RenderError;
-use ichor_core::talos::digest::sha256;
-use ichor_core::talos::document;
-use ichor_core::talos::secrets::{Bundle, Pair};
+use ichor_talos::document;
+use ichor_talos::secrets::{Bundle, Pair};
+use ichor_values::digest::sha256;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -51,9 +51,9 @@ use self::shelf::Media;
 
 use crate::configuration::{carriers, configurations};
 use crate::machines::{Fleet, Folders};
-use crate::node::Credentials;
 use crate::project::Project;
-use crate::{reach, report, sealed, style, table};
+use crate::{reach, report, style, table};
+use ichor_client::talos::Credentials;
 
 pub(crate) use self::sources::{SourceArgs, prefix};
 pub(crate) use self::tell::{State, Teller};
@@ -460,7 +460,7 @@ fn end(
     };
     let up = refused == 0 && cluster.is_none();
     if order.json {
-        let end = json!({"time": sealed::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
+        let end = json!({"time": ichor_client::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
             "reason": cluster.map(|refusal| refusal.told())});
         writeln!(out, "{end}")?;
         return Ok(ExitCode::from(u8::from(!up)));

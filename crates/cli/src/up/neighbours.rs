@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ichor_core::bringup::{Contact, Identity, Source, Stage};
-use ichor_core::cluster::value::Mac;
+use ichor_values::Mac;
 use ipnet::IpNet;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::neighbour::{

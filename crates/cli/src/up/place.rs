@@ -85,7 +85,7 @@ pub(crate) fn folder(file: &Path, cluster: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use ichor_core::bringup::Begun;
-    use ichor_core::moment::Moment;
+    use ichor_values::Moment;
 
     use super::*;
 

@@ -10,7 +10,7 @@ use ichor_core::bringup::contact::contacts;
 use ichor_core::bringup::leases::Lease;
 use ichor_core::bringup::{Contact, Identity, Source, Stage, terraform};
 use ichor_core::plan::{NodePlan, Plan};
-use ichor_core::talos::peer::Pin;
+use ichor_talos::peer::Pin;
 use ipnet::IpNet;
 
 use super::leases;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::view::View;
-use crate::{sealed, style};
+use crate::style;
 
 /// How a step is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,7 +65,7 @@ impl Teller {
         match &self.way {
             Way::Json => {
                 let mut event = Map::new();
-                event.insert("time".to_owned(), json!(sealed::now()));
+                event.insert("time".to_owned(), json!(ichor_client::now()));
                 event.insert("elapsed".to_owned(), json!((elapsed * 1000.0).round() / 1000.0));
                 event.insert("event".to_owned(), json!(name));
                 if let Value::Object(more) = more {

@@ -1,7 +1,7 @@
 //! What is seen and done, in words.
 
 use ichor_core::bringup::{ClusterStep, Look, NodeStep};
-use ichor_core::talos::api::machine::Stage;
+use ichor_talos::api::machine::Stage;
 
 /// What was seen, in a word, and what is going on there.
 pub(super) fn words(look: &Look) -> (&'static str, Option<String>) {

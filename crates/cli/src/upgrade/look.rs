@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use ichor_core::cluster::value::KubernetesVersion;
 use ichor_core::etcd::Etcd;
-use ichor_core::kubernetes::KubeNode;
 use ichor_core::observe::Image;
 use ichor_core::plan::NodePlan;
 use ichor_core::upgrade::Candidate;
 use ichor_core::upgrade::installer::installer;
+use ichor_talos::kubernetes::KubeNode;
+use ichor_values::KubernetesVersion;
 
 use crate::crew::Crew;
 

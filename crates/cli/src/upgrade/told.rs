@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use ichor_core::etcd::Absence;
 use ichor_core::machines::Obstacle;
-use ichor_core::table;
 use ichor_core::upgrade::{Plan, Step, Way};
+use ichor_values::table;
 use serde_json::{Value, json};
 
 use super::walk::Stopped;

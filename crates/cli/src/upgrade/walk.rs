@@ -1,17 +1,17 @@
 //! From node to node, until one is not well.
 
 use ichor_core::cluster::section::Role;
-use ichor_core::talos::api::image::Pulled;
-use ichor_core::talos::api::lifecycle::Said;
-use ichor_core::talos::api::machine::{RebootMode, UpgradeRequest};
 use ichor_core::upgrade::{Plan, Step, Way, absence, judge};
+use ichor_talos::api::image::Pulled;
+use ichor_talos::api::lifecycle::Said;
+use ichor_talos::api::machine::{RebootMode, UpgradeRequest};
 use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::Order;
 use crate::crew::{Crew, Drained, boot_id};
-use crate::node::{Kind, Node, NodeError};
 use crate::up::{State, Teller};
+use ichor_client::talos::{Kind, Node, NodeError};
 
 /// How long between two looks at etcd.
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);

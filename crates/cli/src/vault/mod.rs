@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, bail};
+use ichor_bgp::render::template::hide;
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::value::Secret;
 use ichor_core::render::machine::{PatchTexts, sealed_patches};
-use ichor_core::render::routing::template::hide;
-use ichor_core::talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
+use ichor_talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
+use ichor_values::Secret;
 
 use crate::project::Project;
 use crate::{sealed, secret, style};
@@ -40,7 +40,7 @@ pub(crate) fn secrets(project: &Project, identity: Option<&Path>) -> anyhow::Res
 
 /// Refuses an administrator's certificate that would not open the cluster, and warns of one that soon will not.
 fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()> {
-    let now = sealed::now();
+    let now = ichor_client::now();
     let faults: Vec<_> = admin_faults(admin, &bundle.os, now).iter().map(ToString::to_string).collect();
     if !faults.is_empty() {
         bail!(

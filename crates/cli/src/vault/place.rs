@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use ichor_core::cluster::load::beside;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
 
 use crate::project::Project;
 use crate::recipient::Recipients;

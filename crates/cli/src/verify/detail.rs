@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use ichor_core::cluster::section::Role;
 use ichor_core::observe::{Answer, routing_service};
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::resource::{
+use ichor_core::verify::{Detail, EtcdSeen, Known, ServiceSeen};
+use ichor_talos::resource::{
     AddressStatus, ExtensionServiceConfigStatus, KernelCmdline, Kind as Typed, LinkStatus, MetaKey,
     PlatformMetadata, RouteStatus, Service,
 };
-use ichor_core::verify::{Detail, EtcdSeen, Known, ServiceSeen};
 
-use crate::node::machine::LogTail;
-use crate::node::{Kind, Node, NodeError};
+use ichor_client::talos::machine::LogTail;
+use ichor_client::talos::{Kind, Node, NodeError};
 
 /// So many lines of a log are evidence.
 const LINES: u32 = 5;

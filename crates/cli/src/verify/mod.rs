@@ -12,25 +12,26 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
-use ichor_core::agent::Session;
-use ichor_core::cluster::section::{Advertise, Role, Software};
-use ichor_core::kubernetes::KubeNode;
+use ichor_bgp::agent::Session;
+use ichor_bgp::setting::{Advertise, Software};
+use ichor_core::cluster::section::Role;
 use ichor_core::observe::Answer;
 use ichor_core::plan::{NodePlan, Plan};
-use ichor_core::talos::api::PORT;
-use ichor_core::talos::secrets::Bundle;
 use ichor_core::verify::{Door, EtcdMembers, Known, NodeSeen, Seen, far_ends};
+use ichor_talos::api::PORT;
+use ichor_talos::kubernetes::KubeNode;
+use ichor_talos::secrets::Bundle;
 use tokio::net::TcpStream;
 use tokio::time;
 
-use crate::kubernetes::{Kubernetes, Place};
-use crate::node::Node;
+use crate::disk;
 use crate::observe::{self, Looked};
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::reach::Reach;
 use crate::up::endpoint::{self, Endpoint};
-use crate::{disk, sealed};
+use ichor_client::kubernetes::{Kubernetes, Place};
+use ichor_client::talos::Node;
 
 pub(crate) use machine::Providers;
 use machine::Told;
@@ -141,7 +142,8 @@ impl Look<'_> {
 
 async fn kube_nodes(bundle: &Bundle, at: Endpoint) -> Known<BTreeMap<String, KubeNode>> {
     let places = vec![Place { host: at.host, port: at.port }];
-    let kubernetes = Kubernetes::new(bundle, places, sealed::now()).map_err(|error| error.to_string())?;
+    let kubernetes =
+        Kubernetes::new(bundle, places, ichor_client::now()).map_err(|error| error.to_string())?;
     let nodes = kubernetes.nodes().await.map_err(|error| error.to_string())?;
     Ok(nodes.into_iter().map(|node| (node.name.clone(), node)).collect())
 }

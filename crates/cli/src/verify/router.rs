@@ -3,8 +3,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use ichor_core::agent::Session;
-use ichor_core::agent::frr::{self, NEIGHBORS};
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::frr;
+use ichor_bgp::agent::frr::NEIGHBORS;
 use ichor_core::verify::Known;
 use tokio::process::Command;
 use tokio::time;

@@ -5,11 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ichor_core::cluster::section::Arch;
-use ichor_core::image::installer::{Boot, installer};
-use ichor_core::media::Content;
-use ichor_core::moment::Moment;
-use ichor_core::oci::{Descriptor, Digest, Entry, Image, Layer, Layout, Memory, Packed, Root};
+use ichor_image::build::installer::{Boot, installer};
+use ichor_image::media::Content;
+use ichor_image::oci::{Descriptor, Digest, Entry, Image, Layer, Layout, Memory, Packed, Root};
+use ichor_values::Arch;
+use ichor_values::Moment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

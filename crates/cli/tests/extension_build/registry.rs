@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ichor_core::oci::{Digest, Layout};
+use ichor_image::oci::{Digest, Layout};
 
 /// What it keeps, by path.
 type Store = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;

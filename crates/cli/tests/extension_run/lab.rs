@@ -4,15 +4,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::section::Arch;
-use ichor_core::oci::{Archive, Image, Kind, Memory, Root};
-use ichor_core::talos::document;
-use ichor_simulator::{Service, listen};
+use ichor_image::oci::{Archive, Image, Kind, Memory, Root};
+use ichor_simulator::boot::{Service, listen};
+use ichor_talos::document;
+use ichor_values::Arch;
 use serde_json::{Value, json};
 
 use crate::common::{LEAF, agent, folder, ichor};
-use crate::machines::frr::Frr;
-use crate::machines::lab::{self, Machine, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{self, Machine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.12.10.1";
@@ -20,7 +20,7 @@ const ADDRESS: &str = "10.12.10.1";
 /// The address of the node's port, by which the agent finds it.
 const PORT: &str = "52:54:00:12:00:01";
 
-const SECRETS: &str = include_str!("../../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = r#"
 cluster: {name: lab, id: 12, talos: v1.13.9}

@@ -3,4 +3,3 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod lab;
-mod machines;

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichor_core::image::Heap;
-use ichor_core::image::initramfs::Base;
-use ichor_core::media::Content;
-use ichor_core::media::squashfs::Squashfs;
+use ichor_image::build::Heap;
+use ichor_image::build::initramfs::Base;
+use ichor_image::media::Content;
+use ichor_image::media::squashfs::Squashfs;
 
 use super::*;
 

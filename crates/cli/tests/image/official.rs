@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ichor_core::oci::Layout;
+use ichor_image::oci::Layout;
 
 use super::*;
 use crate::release::{extension_layout, layout};

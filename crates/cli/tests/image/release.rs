@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use ichor_core::cluster::section::Arch;
-use ichor_core::media::squashfs;
-use ichor_core::media::uki::{Section, write as uki};
-use ichor_core::oci::{Entry, Layout, Memory, Packed, Root, layer};
+use ichor_image::media::squashfs;
+use ichor_image::media::uki::{Section, write as uki};
+use ichor_image::oci::{Entry, Layout, Memory, Packed, Root, layer};
+use ichor_values::Arch;
 
 /// The kernel of the release.
 pub const KERNEL: &str = "6.18.5-talos";
@@ -143,7 +143,7 @@ pub fn layout(arch: Arch, files: &[(&str, Vec<u8>)]) -> Layout {
         root.put(path, Entry::file(0o755, bytes.clone()));
     }
     let layer = layer(&root, &mut Memory::default()).unwrap();
-    let packed = Packed::of(arch, layer, ichor_core::moment::Moment::from_unix(0).unwrap());
+    let packed = Packed::of(arch, layer, ichor_values::Moment::from_unix(0).unwrap());
     Layout::pack(&[packed], "1")
 }
 

@@ -3,5 +3,3 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod lab;
-#[path = "../extension_run/machines.rs"]
-mod machines;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
-use ichor_core::talos::api::PORT;
-use ichor_core::talos::secrets::{Pair, Pem};
+use ichor_talos::api::PORT;
+use ichor_talos::secrets::{Pair, Pem};
 use prost::Message;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -12,14 +12,14 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hyper::Method;
-use ichor_core::talos::api::cluster::{HealthCheckProgress, HealthCheckRequest};
-use ichor_core::talos::api::common::Data;
-use ichor_core::talos::api::cosi::{WatchOptions, WatchRequest, WatchResponse};
-use ichor_core::talos::api::machine::{
+use ichor_talos::api::cluster::{HealthCheckProgress, HealthCheckRequest};
+use ichor_talos::api::common::Data;
+use ichor_talos::api::cosi::{WatchOptions, WatchRequest, WatchResponse};
+use ichor_talos::api::machine::{
     ActionResponse, BootstrapRequest, EtcdMemberListRequest, EtcdMemberListResponse, LogsRequest,
     PlainResponse, RebootRequest, VersionResponse,
 };
-use ichor_core::talos::api::{Empty, common as api_common, method};
+use ichor_talos::api::{Empty, common as api_common, method};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;

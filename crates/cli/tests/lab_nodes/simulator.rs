@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichor_core::lab::nodes::scenario::{Place, Scenario};
-use ichor_core::talos::api::machine::{
+use ichor_simulator::fleet::scenario::{Place, Scenario};
+use ichor_talos::api::machine::{
     ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, BootstrapRequest, PlainResponse,
 };
-use ichor_core::talos::api::{cosi, method};
-use ichor_core::talos::secrets::{Bundle, Pair, Pem, client_certificate, read_admin};
+use ichor_talos::api::{cosi, method};
+use ichor_talos::secrets::{Bundle, Pair, Pem, client_certificate, read_admin};
 use serde_json::Value;
 use tempfile::TempDir;
 use tonic::{Code, Status};
@@ -45,7 +45,7 @@ impl Simulator {
         let id = file.split("id: ").nth(1).and_then(|rest| rest.split(',').next()).unwrap().parse().unwrap();
         let bundle =
             Bundle::read(&fs::read_to_string(folder.path().join("lab/secrets.yaml")).unwrap()).unwrap();
-        let talos = ichor_core::cluster::value::TalosVersion::parse("v1.13.9").unwrap();
+        let talos = ichor_values::TalosVersion::parse("v1.13.9").unwrap();
         let places = Scenario { name: String::new(), id, nodes, talos }.places().collect();
         Self { folder, id, places, bundle }
     }
@@ -101,7 +101,7 @@ impl Simulator {
 
     /// A key with a role.
     pub fn with_role(&self, role: &str) -> Key {
-        let now = ichor_core::moment::Moment::parse("2026-01-01T00:00:00Z").unwrap();
+        let now = ichor_values::Moment::parse("2026-01-01T00:00:00Z").unwrap();
         let life = Duration::from_hours(24 * 3650);
         let pair = client_certificate(&self.bundle.os, &[role], &mut rand_core::OsRng, now, life).unwrap();
         Self::key(&self.bundle.os.crt, pair)

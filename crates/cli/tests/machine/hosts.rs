@@ -5,9 +5,4 @@
     reason = "core's tests may touch less, and use more of it"
 )]
 
-#[path = "../../../core/tests/common/lab.rs"]
-pub mod lab;
-#[path = "../../../core/tests/common/libvirt.rs"]
-pub mod libvirt;
-#[path = "../../../core/tests/common/vm.rs"]
-pub mod vm;
+pub use ichor_testbed::lab;

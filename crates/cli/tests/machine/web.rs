@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use ichor_core::moment::Moment;
-use ichor_core::talos::secrets::{agent_certificate, self_signed};
+use ichor_talos::secrets::{agent_certificate, self_signed};
+use ichor_values::Moment;
 use rand_core::OsRng;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

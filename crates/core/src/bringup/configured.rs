@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::seen::ConfigSeen;
 use crate::cluster::section::Role;
-use crate::cluster::value::TalosVersion;
-use crate::talos::difference::{between, documents};
-use crate::talos::document;
+use ichor_talos::difference::{between, documents};
+use ichor_talos::document;
+use ichor_values::TalosVersion;
 
 /// The most keys that are told.
 const TOLD: usize = 8;

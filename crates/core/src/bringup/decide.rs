@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 use super::seen::{ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen};
 use super::wanted::{Wanted, WantedNode};
 use crate::cluster::section::Role;
-use crate::talos::api::machine::Stage as MachineStage;
+use ichor_talos::api::machine::Stage as MachineStage;
 
 /// How often a machine is given its first configuration in one run.
 const TRIES: u8 = 3;

@@ -80,7 +80,7 @@ fn of_node(wanted: &Wanted, seen: &Seen, record: &Record, nth: usize) -> Vec<Str
             if let ConfigSeen::Differs { keys, .. } = &ours.config {
                 steps.push(format!("{}: {}", phrase(NodeStep::Reconfigure), keys.join(", ")));
             }
-            if ours.stage != crate::talos::api::machine::Stage::Running {
+            if ours.stage != ichor_talos::api::machine::Stage::Running {
                 steps.push("wait until it runs".to_owned());
             }
         }

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::section::Platform;
-use crate::cluster::value::Mac;
 use crate::plan::NodePlan;
+use ichor_values::Mac;
 
 /// By what a machine can be known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

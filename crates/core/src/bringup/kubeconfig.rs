@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::moment::Moment;
-use crate::talos::document;
-use crate::talos::emit;
-use crate::talos::secrets::{Pem, ends};
+use ichor_talos::document;
+use ichor_talos::secrets::{Pem, ends};
+use ichor_values::Moment;
+use ichor_values::go_yaml::emit;
 
 /// Why kubeconfigs cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +135,7 @@ fn read(text: &str) -> Result<Map<String, Value>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::talos::secrets::Bundle;
+    use ichor_talos::secrets::Bundle;
 
     fn one(name: &str, token: &str) -> String {
         format!(
@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn a_way_to_the_cluster_needs_its_authority_and_a_certificate_that_holds() {
-        let bundle = Bundle::read(include_str!("../../tests/talos/secrets-check/001-ok.yaml")).unwrap();
+        let bundle =
+            Bundle::read(include_str!("../../../talos/tests/data/secrets-check/001-ok.yaml")).unwrap();
         let (authority, server) = (bundle.k8s.crt.base64(), "https://10.0.0.1:6443");
         let file = format!(
             "clusters: [{{name: sol, cluster: {{server: {server}, certificate-authority-data: {authority}}}}}]\n\

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Facts;
-use crate::moment::Moment;
+use ichor_values::Moment;
 
 /// What was done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use super::contact::{Contact, Stage};
 use super::identity::{Facts, Identity, Verdict};
 use super::refusal::Refusal;
 use crate::cluster::section::Role;
-use crate::talos::api::machine::Stage as MachineStage;
+use ichor_talos::api::machine::Stage as MachineStage;
 
 /// What was seen of the whole cluster.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::cluster::value::Mac;
+use ichor_values::Mac;
 
 /// What Terraform tells of machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

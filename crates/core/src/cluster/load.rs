@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use typed_arena::Arena;
 
-use super::problem::Problem;
-use super::read::Reader;
 use super::section::File;
-use super::source::{Place, Source, Sources};
 use super::table;
-use super::tree::{Forest, Tree, View};
+use ichor_values::Problem;
+use ichor_values::read::Reader;
+use ichor_values::tree::{Forest, Tree, View};
+use ichor_values::{Place, Source, Sources};
 
 /// The newest format of the file this program reads.
 const FORMAT: u32 = 1;

@@ -3,9 +3,9 @@
 //! The first row names key paths (`name`, `macs[0]`, `vm.cores`, `labels."topology.kubernetes.io/zone"`), every further
 //! row is a node. A cell holds what could stand behind its key; an empty one leaves the key unset.
 
-use super::problem::Problem;
-use super::source::Place;
-use super::tree::Forest;
+use ichor_values::Place;
+use ichor_values::Problem;
+use ichor_values::tree::Forest;
 
 /// One step of a column's key path.
 #[derive(Clone, Debug, PartialEq)]

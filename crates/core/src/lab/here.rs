@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::section::Backend;
-use crate::cluster::value::SoftwareVersion;
 use crate::routing::Network;
+use ichor_values::Backend;
+use ichor_values::SoftwareVersion;
 
 /// The machine on which a lab runs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 
-use crate::media::Content;
-use crate::media::cpio;
-use crate::oci::{Entry, Root, plain};
+use ichor_image::media::Content;
+use ichor_image::media::cpio;
+use ichor_image::oci::{Entry, Root, plain};
 
 /// The suite of Debian's that it is taken from.
 pub const SUITE: &str = "trixie";
@@ -183,7 +183,7 @@ fn needs(module: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::media::cpio::Reader;
+    use ichor_image::media::cpio::Reader;
 
     const AT: &str = "usr/lib/modules/6.12/kernel";
 

@@ -15,7 +15,6 @@ pub mod here;
 pub mod kernel;
 pub mod kit;
 pub mod needs;
-pub mod nodes;
 pub mod outage;
 pub mod pcap;
 pub mod report;

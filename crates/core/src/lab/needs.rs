@@ -1,8 +1,8 @@
 //! What a scene needs of the kernel.
 
 use super::scene::{Part, Scene};
-use crate::agent::duty::{Duty, Speech};
-use crate::routing::Domain;
+use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::model::Domain;
 
 impl Scene {
     /// Whether it has VRFs: of routers, or between nodes and their speakers.

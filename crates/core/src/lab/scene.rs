@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::section::Backend;
-use crate::cluster::value::Mac;
+use ichor_values::Backend;
+use ichor_values::Mac;
 
 /// A fabric, ready to be built.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

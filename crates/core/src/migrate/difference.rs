@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::talos::document;
+use ichor_talos::document;
 
 /// What a document is known by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

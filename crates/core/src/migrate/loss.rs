@@ -4,7 +4,6 @@
 
 use ipnet::IpNet;
 
-use crate::cluster::value::NodeName;
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::prove::destination::Destination;
@@ -13,6 +12,7 @@ use crate::prove::spread::Spread;
 use crate::prove::tally::Tally;
 use crate::prove::{Scope, Subject};
 use crate::routing::ModelError;
+use ichor_values::NodeName;
 
 /// What one step costs.
 #[derive(Clone, Debug, PartialEq, Eq)]

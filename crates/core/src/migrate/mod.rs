@@ -11,10 +11,11 @@ mod difference;
 mod loss;
 mod step;
 
-use crate::cluster::section::{Backend, Role};
+use crate::cluster::section::Role;
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan};
 pub use difference::DocumentId;
+use ichor_values::Backend;
 pub use loss::{Loss, losses};
 pub use step::{Side, Step, StepError, Upgrade, When};
 

@@ -4,12 +4,13 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::difference::{self, DocumentId};
-use crate::cluster::section::{Backend, Role};
-use crate::cluster::value::{NodeName, TalosVersion};
+use crate::cluster::section::Role;
 use crate::plan::{NodePlan, Peer};
-use crate::talos::emit::emit_all;
-use crate::talos::patch::Patch;
-use crate::talos::{document, encode, load};
+use ichor_talos::patch::Patch;
+use ichor_talos::{document, encode, load};
+use ichor_values::Backend;
+use ichor_values::go_yaml::emit::emit_all;
+use ichor_values::{NodeName, TalosVersion};
 
 /// What is done on one node, in one change.
 #[derive(Clone, PartialEq)]

@@ -1,8 +1,9 @@
 //! The same cluster with another routing backend.
 
 use super::Cluster;
-use crate::cluster::key::Key;
-use crate::cluster::section::{Backend, Routing};
+use crate::cluster::section::Routing;
+use ichor_values::Backend;
+use ichor_values::key::Key;
 
 impl Cluster {
     /// The cluster as it would be if these nodes had `backend`, and nothing were written for the daemon they have now.

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::cluster::key::{At, Key};
-use crate::cluster::nearest::nearest;
 use crate::cluster::section::{
     ClusterSection, Fabric, File, Hypervisor, Neighbor, Node, Nodes, Routing, Rung,
 };
-use crate::cluster::value::Either;
-use crate::cluster::{Place, Problem};
+use ichor_values::Either;
+use ichor_values::Place;
+use ichor_values::Problem;
+use ichor_values::key::{At, Key};
+use ichor_values::nearest;
 
 /// Adds everything that keeps `file` from being a cluster to what reading it found.
 pub fn add_problems(file: &File, problems: &mut Vec<Problem>) {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::role;
-use crate::cluster::key::{At, Over};
 use crate::cluster::section::{File, Node, Role, Rung};
+use ichor_values::key::{At, Over};
 
 /// What stands below a node's own rung, once for each combination of role, site and groups, and which one each node has.
 pub fn bases(file: &File, ground: &Rung, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {

@@ -6,15 +6,17 @@
 mod backend;
 mod check;
 mod ladder;
+pub(crate) mod rung;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::cluster::key::At;
-use crate::cluster::read::{Read, Reference};
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use crate::cluster::value::{NodeName, TalosVersion};
-use crate::cluster::{Place, Problem};
+use ichor_values::Place;
+use ichor_values::Problem;
+use ichor_values::key::At;
+use ichor_values::read::{Read, Reference};
+use ichor_values::{NodeName, TalosVersion};
 
 /// A cluster file that is understood.
 #[derive(Debug)]
@@ -89,7 +91,7 @@ impl Cluster {
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
     pub fn settings(&self, nth: usize) -> Rung {
-        use crate::cluster::key::Over;
+        use ichor_values::key::Over;
         self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
     }
 

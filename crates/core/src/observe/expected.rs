@@ -1,9 +1,11 @@
 //! What the file says a node should be.
 
 use super::Image;
-use crate::cluster::section::{Backend, Carrier, Role};
-use crate::cluster::value::TalosVersion;
+use crate::cluster::section::Role;
 use crate::plan::NodePlan;
+use ichor_bgp::setting::Carrier;
+use ichor_values::Backend;
+use ichor_values::TalosVersion;
 
 /// What a node should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::bringup::identity::Verdict;
 use crate::bringup::{Facts, Identity};
-use crate::cluster::value::Mac;
 use crate::plan::Plan;
-use crate::talos::document::one_line;
-use crate::talos::peer::Pin;
-use crate::talos::resource::{Disk, LinkStatus, SystemInformation};
+use ichor_talos::document::one_line;
+use ichor_talos::peer::Pin;
+use ichor_talos::resource::{Disk, LinkStatus, SystemInformation};
+use ichor_values::Mac;
 
 /// A machine that answers on the port of Talos' API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use crate::cluster::load;
     use crate::plan::tests::planned;
-    use crate::talos::document;
+    use ichor_talos::document;
 
     struct One(String);
 

@@ -5,10 +5,9 @@ use super::expected::short;
 use crate::cluster::section::ImageSource;
 use crate::plan::{ImagePlan, NodePlan};
 use crate::render::machine;
-use crate::talos::asset::Wanted;
+use ichor_talos::asset::Wanted;
+use ichor_talos::schematic::EXTENSION as SCHEMATIC;
 
-/// What every image of the Image Factory has among its extensions; its version is the id of the schematic.
-pub const SCHEMATIC: &str = "schematic";
 /// So much of an id is enough to tell it from others.
 const DIGITS: usize = 12;
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::cluster::value::TalosVersion;
 use crate::plan::tests::planned;
+use ichor_values::TalosVersion;
 
 fn expected(name: &str, role: Role) -> Expected {
     let talos = TalosVersion::parse("v1.13.9").unwrap();

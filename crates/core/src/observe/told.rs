@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::talos::peer::Pin;
-use crate::talos::resource::ExtensionStatus;
+use ichor_talos::peer::Pin;
+use ichor_talos::resource::ExtensionStatus;
 
 /// What came of asking a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

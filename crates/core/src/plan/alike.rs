@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::key::Key;
+use ichor_values::key::Key;
 
 /// Numbers marks from 0, in the order in which they come: equal marks have one number.
 ///

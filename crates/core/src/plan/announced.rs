@@ -3,8 +3,9 @@
 //! Daemons announce exactly the addresses that are meant. Talos' own BGP announces all that a link has, with the length it has
 //! them, so it can do only where these are the same.
 
-use crate::cluster::section::{Advertise, Network, Role, Routing, Rung};
-use crate::cluster::value::LinkName;
+use crate::cluster::section::{Network, Role, Routing, Rung};
+use ichor_bgp::setting::Advertise;
+use ichor_values::LinkName;
 
 /// The kinds of addresses a node announces; everything it has for others when nothing is written.
 pub fn kinds(routing: &Routing) -> Vec<Advertise> {

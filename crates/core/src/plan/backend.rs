@@ -5,11 +5,13 @@
 mod native;
 
 use super::{NeighborPlan, NodePlan, Peer, RoutingPlan, WorkloadPlan, announced};
-use crate::cluster::key::{Key, List};
-use crate::cluster::section::{Backend, Carrier, Isolation, PolicyIn, PolicyOut, Role, Routing, Rung};
-use crate::cluster::value::{SoftwareVersion, TalosVersion, Toggle};
+use crate::cluster::section::{PolicyIn, PolicyOut, Role, Routing, Rung};
 use crate::model::Cluster;
-use crate::talos::release;
+use ichor_bgp::setting::{Carrier, Isolation};
+use ichor_talos::release;
+use ichor_values::Backend;
+use ichor_values::key::{Key, List};
+use ichor_values::{SoftwareVersion, TalosVersion, Toggle};
 
 /// What kind of thing is lacking, where that has a rule of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,11 @@
 
 use super::derive::Rule;
 use super::{BootPlan, Decided, ImagePlan, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
-use crate::cluster::section::{Backend, BootFrom, Carrier, ImageSource, Platform, Rung};
-use crate::cluster::value::Either;
+use crate::cluster::section::{BootFrom, ImageSource, Platform, Rung};
 use crate::model::Cluster;
+use ichor_bgp::setting::Carrier;
+use ichor_values::Backend;
+use ichor_values::Either;
 
 /// Decides what carries a node's first configuration.
 pub fn from(settings: &Rung, platform: Platform) -> Decided<BootFrom> {
@@ -39,7 +41,7 @@ fn disk(cluster: &Cluster, settings: &Rung, vm: Option<&VmPlan>) -> Option<Decid
         return Some(Decided::written(disk.value.to_string(), disk.place));
     }
     if let Some(select) = install.and_then(|install| install.select.at()) {
-        let words = crate::cluster::read::Read::print(select.value).to_flow();
+        let words = ichor_values::read::Read::print(select.value).to_flow();
         return Some(Decided::written(words, select.place));
     }
     let vm = vm?;

@@ -7,11 +7,11 @@ use ipnet::IpNet;
 use super::derive::{self, Rule};
 use super::node::Ground;
 use super::{ClusterPlan, CniPlan, Decided, Gap, GapReason, NodePlan, Prefixes};
-use crate::cluster::key::{At, Key, List};
 use crate::cluster::section::{Cni, Loopback, NodeNetwork, Role};
-use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Either, Endpoint, Prefix};
 use crate::model::Cluster;
-use crate::talos::release;
+use ichor_talos::release;
+use ichor_values::key::{At, Key, List};
+use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Either, Endpoint, Prefix};
 
 /// The addresses Tailscale gives out.
 pub const OVERLAY: &str = "100.64.0.0/10";
@@ -175,7 +175,7 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
     }
 }
 
-fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<crate::cluster::value::TalosVersion> {
+fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<ichor_values::TalosVersion> {
     match nodes.iter().map(|node| &node.talos).min_by(|a, b| a.value.cmp(&b.value)) {
         Some(oldest) => Decided::derived(oldest.value.clone(), Rule::Oldest, oldest.place()),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
@@ -233,7 +233,7 @@ fn kube_proxy(written: Option<At<&bool>>, cni: &Decided<CniPlan>) -> Decided<boo
     }
 }
 
-fn pools(cluster: &Cluster) -> Vec<(crate::cluster::value::Word, Vec<Decided<IpNet>>)> {
+fn pools(cluster: &Cluster) -> Vec<(ichor_values::Word, Vec<Decided<IpNet>>)> {
     let services = cluster.network().and_then(|network| network.services.get());
     let pools = services.and_then(|services| services.pools.get());
     pools

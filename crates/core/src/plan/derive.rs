@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::GapReason;
 use crate::cluster::section::Digits;
-use crate::cluster::value::{Asn, Mac};
+use ichor_values::{Asn, Mac};
 
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

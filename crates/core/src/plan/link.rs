@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{NodePlan, Peer, port_name};
 use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
-use crate::cluster::value::{LinkName, Mac, Mtu, VlanId};
+use ichor_values::{LinkName, Mac, Mtu, VlanId};
 
 /// The metric of a route that names none.
 pub const METRIC: u32 = 1024;

@@ -4,9 +4,10 @@
 //! what is lacking. So the table cannot say anything else than `check` does.
 
 use super::plan;
-use crate::cluster::section::{Backend, Carrier};
 use crate::cluster::{Files, load};
 use crate::model;
+use ichor_bgp::setting::Carrier;
+use ichor_values::Backend;
 
 /// A backend as it can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

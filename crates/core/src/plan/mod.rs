@@ -6,6 +6,7 @@
 
 mod alike;
 mod announced;
+pub mod attachment;
 pub mod backend;
 mod boot;
 pub mod cable;
@@ -15,6 +16,7 @@ mod kind;
 pub mod link;
 pub mod matrix;
 mod node;
+pub(crate) mod patch;
 pub mod port_name;
 mod route;
 mod routing;
@@ -28,17 +30,18 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::cluster::Place;
 use crate::cluster::section::{
-    Addressing, Advertise, Arch, Backend, BootDevice, BootFrom, Carrier, Firmware, ImageSource, Isolation,
-    Machine, MetallbMode, Platform, Role, Rung, Speaker,
-};
-use crate::cluster::value::{
-    Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Secret, Size, TalosVersion, VlanId, Word,
+    Addressing, BootDevice, BootFrom, Firmware, ImageSource, Machine, Platform, Role, Rung,
 };
 use crate::model::Cluster;
-use crate::talos::release;
 use derive::Rule;
+use ichor_bgp::setting::{Advertise, Carrier, Isolation, MetallbMode, Speaker};
+use ichor_talos::release;
+use ichor_values::Place;
+use ichor_values::{Arch, Backend};
+use ichor_values::{
+    Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Secret, Size, TalosVersion, VlanId, Word,
+};
 pub use kind::Kind;
 pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
 pub use route::RoutedNodes;

@@ -7,10 +7,11 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use super::derive::{self, Rule};
 use super::route::Routes;
 use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, VipPlan, boot, vm};
-use crate::cluster::key::{At, Key};
-use crate::cluster::section::{Addressing, Arch, Digits, Network, Node, Platform, Role, RouterId, Rung};
-use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName};
+use crate::cluster::section::{Addressing, Digits, Network, Node, Platform, Role, RouterId, Rung};
 use crate::model::{self, Cluster};
+use ichor_values::Arch;
+use ichor_values::key::{At, Key};
+use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName};
 
 /// The cluster-wide prefixes nodes take their addresses from.
 pub struct Ground {

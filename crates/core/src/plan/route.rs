@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::alike::{Alike, id};
 use super::{Port, RoutingPlan, announced, routing};
 use crate::cluster::section::{Role, Routing, Rung};
-use crate::cluster::value::TalosVersion;
 use crate::model::Cluster;
+use ichor_values::TalosVersion;
 
 /// Nodes that share everything about BGP but AS number, router id and addresses.
 #[derive(Debug)]

@@ -7,13 +7,12 @@ use ipnet::IpNet;
 use super::backend::Ask;
 use super::derive::{self, Rule};
 use super::{Decided, NeighborPlan, Peer, Port, RoutingPlan, WorkloadPlan, announced, backend};
-use crate::cluster::key::{At, Key};
-use crate::cluster::section::{
-    Backend, Bfd, Carrier, Isolation, MetallbMode, Neighbor, Role, Router, RouterRole, Routing, Rung,
-    Speaker, Workload,
-};
-use crate::cluster::value::{Asn, TalosVersion, Toggle};
+use crate::cluster::section::{Bfd, Neighbor, Role, Router, Routing, Rung, Workload};
 use crate::model::Cluster;
+use ichor_bgp::setting::{Carrier, Isolation, MetallbMode, RouterRole, Speaker};
+use ichor_values::Backend;
+use ichor_values::key::{At, Key};
+use ichor_values::{Asn, TalosVersion, Toggle};
 
 /// Keepalive and hold time when nobody says otherwise.
 const TIMERS: (u16, u16) = (3, 9);
@@ -198,7 +197,7 @@ fn workload_plan(cluster: &Cluster, at: &At<&Workload>, gobgp: bool) -> Option<W
     let addresses = link_addresses(cluster, workload, speaker, isolation.value);
     let v6 = addresses.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
     let names = link.and_then(|link| link.names.get());
-    let name = |key: Option<&Key<crate::cluster::value::LinkName>>, default: &str| {
+    let name = |key: Option<&Key<ichor_values::LinkName>>, default: &str| {
         key.and_then(Key::get).map_or_else(|| default.to_owned(), ToString::to_string)
     };
     Some(WorkloadPlan {

@@ -4,9 +4,9 @@ use ipnet::IpNet;
 
 use super::derive::Rule;
 use super::{Decided, NodePlan, Origin, Plan};
-use crate::cluster::key::{Key, List};
 use crate::cluster::section::Network;
-use crate::cluster::value::Prefix;
+use ichor_values::Prefix;
+use ichor_values::key::{Key, List};
 
 impl Plan {
     /// Subnets the kubelet of `node` may take its address from: the cluster's, unless the node has others.

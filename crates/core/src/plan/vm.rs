@@ -6,10 +6,11 @@ use super::derive::Rule;
 use super::node::Gaps;
 use super::{Decided, GapReason, NodePlan, VmPlan};
 use crate::cluster::File;
-use crate::cluster::key::Key;
-use crate::cluster::section::{Arch, BootDevice, BootFrom, Firmware, Hypervisor, Machine, Role, Vm};
-use crate::cluster::value::{Size, Text, Word};
+use crate::cluster::section::{BootDevice, BootFrom, Firmware, Hypervisor, Machine, Role, Vm};
 use crate::model::Cluster;
+use ichor_values::Arch;
+use ichor_values::key::Key;
+use ichor_values::{Size, Text, Word};
 
 /// The bridge of libvirt's own network, `default`.
 pub const DEFAULT_BRIDGE: &str = "virbr0";

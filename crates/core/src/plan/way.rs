@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::NodePlan;
 use super::link::DEEPEST;
 use crate::cluster::section::{Addressing, Link};
-use crate::cluster::value::LinkName;
+use ichor_values::LinkName;
 
 impl NodePlan {
     /// Whether the node has a way to `address`; what a DHCP server gives it is not known.

@@ -4,13 +4,13 @@ use super::derive::Rule;
 use super::{
     ClusterPlan, Decided, ImagePlan, NodePlan, Origin, Plan, Prefixes, RoutingPlan, VmPlan, WorkloadPlan,
 };
-use crate::cluster::Place;
-use crate::cluster::nearest::nearest;
-use crate::cluster::print::Printed;
-use crate::cluster::read::{Read, Record};
-use crate::cluster::schema::Shape;
 use crate::cluster::section::{File, Node, Role};
 use crate::model::Cluster;
+use ichor_values::Place;
+use ichor_values::nearest;
+use ichor_values::print::Printed;
+use ichor_values::read::{Read, Record};
+use ichor_values::schema::Shape;
 
 /// One value, explained.
 #[derive(Debug)]

@@ -10,7 +10,8 @@ use ipnet::IpNet;
 use super::destination::{Destination, Kind, Origin, Source};
 use super::graph::Graph;
 use super::spread::Spread;
-use crate::routing::{Model, Network};
+use crate::routing::Network;
+use ichor_bgp::model::Model;
 
 /// Whether an aggregate of a node stands in for a prefix.
 pub fn is_covered(model: &Model, net: IpNet) -> bool {
@@ -79,6 +80,6 @@ fn own_source(parts: &[&Destination], node: u32) -> Option<Source> {
 /// An aggregate as others see it.
 fn alone(graph: &Graph, net: IpNet, origins: Vec<Origin>) -> Destination {
     let passes = graph.gates.iter().map(|gate| gate.admits(net)).collect();
-    let family = crate::routing::Family::of(net);
+    let family = ichor_bgp::model::Family::of(net);
     Destination { kind: Kind::Aggregate, nets: vec![net], family, origins, absence: None, passes }
 }

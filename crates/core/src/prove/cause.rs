@@ -2,7 +2,7 @@
 
 use super::graph::Graph;
 use super::spread::{Refused, Spread};
-use crate::routing::Family;
+use ichor_bgp::model::Family;
 
 /// What keeps a destination out, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

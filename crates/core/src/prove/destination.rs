@@ -8,9 +8,10 @@ use ipnet::IpNet;
 use super::aggregate;
 use super::failure::Failure;
 use super::graph::Graph;
-use crate::cluster::section::Advertise;
 use crate::plan::Plan;
-use crate::routing::{Family, Network, Workload};
+use crate::routing::Network;
+use ichor_bgp::model::{Family, Workload};
+use ichor_bgp::setting::Advertise;
 
 /// What kind of address it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

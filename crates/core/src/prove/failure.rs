@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::graph::{Graph, Link};
 use crate::routing::Network;
-use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
+use ichor_bgp::model::fabric::Found;
 
 /// One thing that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,12 +2,13 @@
 //!
 //! Nodes come first, in the order of the [`Network`], then its routers.
 
-use crate::cluster::section::Software;
-use crate::cluster::value::LinkName;
 use crate::plan::Plan;
-use crate::routing::fabric::Found;
+use crate::routing::Network;
 use crate::routing::network::{End, Session};
-use crate::routing::{Family, Filter, Model, Network};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Family, Filter, Model};
+use ichor_bgp::setting::Software;
+use ichor_values::LinkName;
 
 /// Local preference where nobody sets another.
 pub const PREFERENCE: u32 = 100;

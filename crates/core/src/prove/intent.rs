@@ -7,8 +7,8 @@ use super::tally::Tally;
 use crate::model::Cluster;
 use crate::plan::backend::LackKind;
 use crate::plan::{NodePlan, Plan};
-use crate::routing::Filter;
 use crate::routing::protected::forbidden;
+use ichor_bgp::model::Filter;
 
 /// Something that is meant to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

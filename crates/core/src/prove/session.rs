@@ -2,16 +2,18 @@
 
 use std::net::IpAddr;
 
-use crate::cluster::section::{Backend, MetallbMode, Software};
-use crate::cluster::value::{LinkName, Mtu, SoftwareVersion};
 use crate::model::Cluster;
 use crate::plan::backend::{LackKind, is_bird2};
 use crate::plan::cable::Cables;
 use crate::plan::{CniPlan, NodePlan, Plan, RoutingPlan, WorkloadPlan};
-use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::network::{End, Session};
 use crate::routing::router::Peer;
-use crate::routing::{Domain, Model, Network, Router, fault};
+use crate::routing::{Network, Router, fault};
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::{Domain, Model};
+use ichor_bgp::setting::{MetallbMode, Software};
+use ichor_values::Backend;
+use ichor_values::{LinkName, Mtu, SoftwareVersion};
 
 /// What keeps each of a network's sessions from coming up.
 pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<String>> {
@@ -190,7 +192,7 @@ pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
 }
 
 fn unheard(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) -> Option<String> {
-    use crate::cluster::section::Speaker;
+    use ichor_bgp::setting::Speaker;
     let metallb = decided.speaker == Speaker::Metallb && decided.mode == MetallbMode::Native;
     if metallb && address.is_ipv6() {
         return Some("MetalLB's native mode writes IPv4 routes wrongly over an IPv6 session".to_owned());

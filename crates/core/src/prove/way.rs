@@ -12,9 +12,9 @@ use super::destination::{Destination, Kind, one_of};
 use super::failure::Failure;
 use super::spread::Spread;
 use crate::cluster::section::Addressing;
-use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Plan};
-use crate::routing::Family;
+use ichor_bgp::model::Family;
+use ichor_values::LinkName;
 
 /// Where somebody sends a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,21 +4,23 @@
 //! from what goes in: nodes that need the same share a file and an installer, and a new one never takes the place of an old one. So
 //! everything else can name them before there are any.
 //!
-//! Not here: making them ([`image`](crate::image)), and those of the Image Factory ([`schematic`]).
+//! Not here: making them ([`image`](ichor_image::build)), and those of the Image Factory ([`schematic`]).
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::schematic::{self, NodeSchematicError, line};
-use crate::cluster::section::{Arch, BootDevice, BootFrom, Carrier, ImageSource, Platform};
-use crate::cluster::value::TalosVersion;
-use crate::image::Product;
+use crate::cluster::section::{BootDevice, BootFrom, ImageSource, Platform};
 use crate::plan::{ImagePlan, NodePlan, Plan};
-use crate::talos::digest;
-use crate::talos::kernel_args::Line;
-use crate::talos::meta;
-use crate::talos::schematic::Schematic;
+use ichor_bgp::setting::Carrier;
+use ichor_image::build::Product;
+use ichor_talos::kernel_args::Line;
+use ichor_talos::meta;
+use ichor_talos::schematic::Schematic;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
+use ichor_values::digest;
 
 /// Where `ichor build` writes which images have to be made.
 pub const LIST: &str = "images.json";

@@ -1,7 +1,7 @@
 //! The images of a node, as the Image Factory is asked for them.
 
 use crate::plan::NodePlan;
-use crate::talos::asset::{FACTORY, Factory, Order};
+use ichor_talos::asset::{FACTORY, Factory, Order};
 
 /// What is asked of the Image Factory for a node.
 pub fn order<'n>(node: &'n NodePlan, id: &'n str) -> Order<'n> {

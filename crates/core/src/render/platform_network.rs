@@ -3,7 +3,7 @@
 //! [`text`] writes addresses, links, routes, hostname, resolvers and time servers of a [`NodePlan`] the way Talos reads them.
 //! Every port is named as a link, because Talos asks DHCP servers on each port that no platform speaks of.
 //!
-//! Not here: what Talos makes of the text ([`talos::platform_network`](crate::talos::platform_network)), and addresses
+//! Not here: what Talos makes of the text ([`talos::platform_network`](ichor_talos::platform_network)), and addresses
 //! that move between machines, which need a configuration.
 
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::link::METRIC;
 use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
-use crate::talos::emit;
+use ichor_values::go_yaml::emit;
 
 /// What META key 10 of `node` holds.
 pub fn text(node: &NodePlan) -> String {

@@ -5,15 +5,16 @@
 //! looks for a volume with its configuration. Whoever knows its id can read a schematic, so one with a secret is refused.
 //! [`command_line`] is the kernel command line that its images have.
 //!
-//! Not here: the schematic's text and id ([`talos::schematic`](crate::talos::schematic)).
+//! Not here: the schematic's text and id ([`talos::schematic`](ichor_talos::schematic)).
 
-use crate::cluster::section::{Arch, BootFrom};
-use crate::cluster::value::TalosVersion;
+use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
-use crate::rules;
-use crate::talos::kernel_args::Line;
-use crate::talos::schematic::{Overlay, Schematic, SchematicError};
-use crate::talos::{document, emit, meta, release};
+use ichor_talos::kernel_args::Line;
+use ichor_talos::schematic::{Overlay, Schematic, SchematicError};
+use ichor_talos::{document, meta, release, secret_value};
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit;
 
 use super::platform_network;
 
@@ -155,7 +156,7 @@ fn overlay(name: &str) -> Result<Overlay, NodeSchematicError> {
 }
 
 fn refuse_secrets(node: &NodePlan, schematic: Schematic) -> Result<Schematic, NodeSchematicError> {
-    let keys = rules::published_secrets(&schematic);
+    let keys = secret_value::in_schematic(&schematic.to_value());
     if keys.is_empty() {
         Ok(schematic)
     } else {

@@ -1,119 +1,16 @@
-//! Toward the fabric: sessions, what is announced there, and what is let in and out.
+//! The instance toward the fabric, decided from the plan.
 
 use std::net::IpAddr;
 
+use ichor_bgp::model::fabric::{Announced, Fabric, Found, Inward, Neighbor, Outward};
+use ichor_bgp::model::{Bfd, Family, Filter};
+use ichor_bgp::setting::Advertise;
+use ichor_values::{LinkName, Toggle};
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
-use super::{Bfd, Family, Filter};
-use crate::cluster::section::{Addressing, Advertise, PolicyIn, PolicyOut, Routing};
-use crate::cluster::value::{Asn, Community, LinkName, Mac, Secret, Toggle};
+use crate::cluster::section::{Addressing, PolicyIn, PolicyOut, Routing};
 use crate::model::Cluster;
 use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
-
-/// The instance in the node's own table.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fabric {
-    /// Whom it peers with.
-    pub neighbors: Vec<Neighbor>,
-    /// The node's own addresses that are announced.
-    pub announced: Vec<Announced>,
-    /// Prefixes that are announced in place of their parts.
-    pub aggregates: Vec<IpNet>,
-    /// What is let in.
-    pub inward: Inward,
-    /// What is added on the way out. Only what the node or its speaker originated goes out: a node is never transit.
-    pub outward: Outward,
-    /// Seconds that neighbours keep routes through a planned restart; none when they shall not.
-    pub graceful_restart: Option<u16>,
-}
-
-/// One session.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Neighbor {
-    /// How the neighbour is found.
-    pub found: Found,
-    /// Its AS number; none when any external one will do.
-    pub asn: Option<Asn>,
-    /// The families it carries.
-    pub families: Vec<Family>,
-    /// Fast detection of a dead path.
-    pub bfd: Option<Bfd>,
-    /// Keepalive and hold time in seconds.
-    pub timers: (u16, u16),
-    /// Whether the neighbour connects.
-    pub passive: bool,
-    /// Where the password can be had.
-    #[serde(skip)]
-    pub password: Option<Secret>,
-}
-
-/// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Found {
-    /// By its router advertisements on a port.
-    Port {
-        /// The port.
-        name: LinkName,
-        /// Its MAC address, by which the port itself is found.
-        mac: Option<Mac>,
-    },
-    /// By its address.
-    Address {
-        /// The address.
-        address: IpAddr,
-        /// The node's own address toward it, where it surely has that one.
-        source: Option<IpAddr>,
-    },
-}
-
-impl Neighbor {
-    /// Whether IPv4 goes over an IPv6 session, which both ends must be told.
-    pub fn extends_next_hops(&self) -> bool {
-        let v6 = match &self.found {
-            Found::Port { .. } => true,
-            Found::Address { address, .. } => address.is_ipv6(),
-        };
-        v6 && self.families.contains(&Family::V4)
-    }
-}
-
-/// An address that is announced while its link has it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Announced {
-    /// What kind of address it is.
-    pub kind: Advertise,
-    /// The link that has it.
-    pub link: LinkName,
-    /// The address, /32 or /128.
-    pub net: IpNet,
-}
-
-/// What is let in from the fabric.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Inward {
-    /// Prefixes.
-    pub filter: Filter,
-    /// More routes of one family than this close the session.
-    pub max_prefixes: Option<u32>,
-    /// Local preference.
-    pub local_preference: Option<u32>,
-}
-
-/// What is added to routes on the way to the fabric.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Outward {
-    /// Communities.
-    pub communities: Vec<Community>,
-    /// How often the own AS number is put in front once more.
-    pub prepend: u8,
-}
 
 /// The instance of a node.
 pub(super) fn of(cluster: &Cluster, node: &NodePlan, plan: &RoutingPlan, routing: &Routing) -> Fabric {

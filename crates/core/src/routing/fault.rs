@@ -1,7 +1,7 @@
 //! Faults of routers' software that the file can show.
 
-use crate::cluster::section::Software;
-use crate::cluster::value::SoftwareVersion;
+use ichor_bgp::setting::Software;
+use ichor_values::SoftwareVersion;
 
 /// Whether this release of FRR lets a BFD session that is down keep BGP from starting: 10.2.0 to 10.2.2 and 10.3.0.
 pub fn waits_for_bfd(version: &SoftwareVersion) -> bool {

@@ -5,14 +5,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::fabric::{Found, Neighbor};
 use super::router::Peer;
-use super::{Family, Model, ModelError, Protected, Router, Term, protected};
-use crate::cluster::section::RouterRole;
-use crate::cluster::value::{LinkName, Secret};
+use super::{ModelError, Protected, Router, protected};
 use crate::model::Cluster;
 use crate::plan::cable::Cables;
 use crate::plan::{self, NodePlan, Plan};
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::{Family, Model, Term};
+use ichor_bgp::setting::RouterRole;
+use ichor_values::{LinkName, Secret};
 
 /// Keepalive and hold time between two routers.
 const TIMERS: (u16, u16) = (3, 9);
@@ -44,10 +45,10 @@ pub enum End {
 impl Network {
     /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
     pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
-        let protected = Protected::of(plan);
+        let protected = protected::protected(plan);
         let (mut nodes, mut plans, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for node in &plan.nodes {
-            match Model::of(cluster, node, &protected) {
+            match super::model(cluster, node, &protected) {
                 Ok(Some(model)) => {
                     nodes.push(model);
                     plans.push(node);

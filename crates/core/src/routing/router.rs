@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
-use super::fabric::Neighbor;
-use super::{Bfd, Filter};
-use crate::cluster::section::{self, RouterRole, Software};
-use crate::cluster::value::{Asn, Secret, SoftwareVersion, Toggle};
+use crate::cluster::section;
+use ichor_bgp::model::fabric::Neighbor;
+use ichor_bgp::model::{Bfd, Filter};
+use ichor_bgp::setting::{RouterRole, Software};
+use ichor_values::{Asn, Secret, SoftwareVersion, Toggle};
 
 /// A router and its sessions, as it must be configured for the nodes' own configuration to work.
 #[derive(Clone, Debug, PartialEq)]

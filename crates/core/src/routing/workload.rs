@@ -1,88 +1,12 @@
-//! Toward the speaker of service addresses: the link, the session, and what is taken from it.
+//! The instance toward the speaker, decided from the plan.
 
-use std::net::IpAddr;
+use ichor_bgp::model::workload::{Domain, End, Workload};
+use ichor_bgp::model::{Bfd, Family, Protected, Term};
+use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
 
-use serde::{Deserialize, Serialize};
-
-use super::filter::{Filter, Term};
-use super::{Bfd, Family, ModelError, Protected};
-use crate::cluster::section::{Isolation, MetallbMode, Routing, Speaker};
-use crate::cluster::value::Asn;
+use super::ModelError;
+use crate::cluster::section::Routing;
 use crate::plan::{NodePlan, WorkloadPlan};
-
-/// The instance that a speaker peers with. What it is given crosses to the fabric; nothing crosses back, and nothing is
-/// announced to the speaker. The speaker connects.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Workload {
-    /// Who announces service addresses.
-    pub speaker: Speaker,
-    /// Where our end of the link is.
-    pub domain: Domain,
-    /// Our end of the link.
-    pub ours: End,
-    /// The speaker's.
-    pub theirs: End,
-    /// Prefix length of the link.
-    pub prefix: u8,
-    /// The families that are taken and cross.
-    pub families: Vec<Family>,
-    /// Fast detection of a dead path.
-    pub bfd: Option<Bfd>,
-    /// Keepalive and hold time in seconds.
-    pub timers: (u16, u16),
-    /// What is taken.
-    pub filter: Filter,
-}
-
-/// One end of the link to the speaker.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct End {
-    /// Name of the link.
-    pub link: String,
-    /// Address.
-    pub address: IpAddr,
-    /// AS number in this session.
-    pub asn: Asn,
-}
-
-/// What keeps the speaker's routes apart from the node's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Domain {
-    /// A VRF.
-    Vrf {
-        /// Its name.
-        name: String,
-        /// Its table.
-        table: u32,
-    },
-    /// A network namespace.
-    Namespace {
-        /// Its name.
-        name: String,
-    },
-    /// Nothing: both ends are in the node's own table.
-    Shared,
-}
-
-impl Domain {
-    /// The name of the VRF or namespace.
-    pub fn name(&self) -> Option<&str> {
-        match self {
-            Self::Vrf { name, .. } | Self::Namespace { name } => Some(name),
-            Self::Shared => None,
-        }
-    }
-}
-
-impl Workload {
-    /// Whether IPv4 goes over an IPv6 session, which both ends must be told.
-    pub fn extends_next_hops(&self) -> bool {
-        self.theirs.address.is_ipv6() && self.families.contains(&Family::V4)
-    }
-}
 
 /// The instance of a node.
 pub(super) fn of(

@@ -5,52 +5,28 @@
 //! all of them to one cluster, [`clash::across`] compares several.
 //!
 //! Rules say what is wrong of nodes by a `roll`, and under which key by a `rung`. What they know of patches and other
-//! files comes from [`attachment`] and [`patch`]; [`check`] applies `silence` last.
+//! files comes from [`attachment`](crate::plan::attachment) and [`patch`]; [`check`] applies `silence` last.
 
 mod address;
 mod api;
-pub mod attachment;
 pub mod clash;
 mod identity;
 mod machine;
-pub mod media;
-pub mod patch;
+mod patch;
 pub(crate) mod roll;
 mod routing;
-pub(crate) mod rung;
 mod silence;
 mod tunnel;
 
 use std::fmt;
 
-use crate::cluster::Place;
 use crate::model::Cluster;
 use crate::plan::Plan;
-use crate::talos::document;
-use crate::talos::schematic::Schematic;
-use crate::talos::secret_value;
-use attachment::Attachments;
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Works, but will hurt.
-    Warning,
-    /// Will not work.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
+use crate::plan::attachment::Attachments;
+use ichor_talos::document;
+use ichor_talos::secret_value;
+pub use ichor_values::Severity;
+use ichor_values::{Explanation, Place};
 
 /// One thing that can be wrong.
 pub struct Rule {
@@ -66,6 +42,14 @@ pub struct Rule {
     pub fix: &'static str,
     /// Looks for it.
     pub look: fn(&Context<'_>, &mut Found),
+}
+
+impl Rule {
+    /// What it says of itself.
+    pub fn explanation(&self) -> Explanation {
+        let Self { id, severity, summary, story, fix, look: _ } = *self;
+        Explanation { id, severity, summary, story, fix }
+    }
 }
 
 impl fmt::Debug for Rule {
@@ -117,7 +101,7 @@ pub struct Finding {
 pub type Group = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
-pub const GROUPS: [&[Group]; 10] = [
+pub const GROUPS: [&[Group]; 9] = [
     identity::GROUPS,
     address::GROUPS,
     api::GROUPS,
@@ -126,13 +110,19 @@ pub const GROUPS: [&[Group]; 10] = [
     patch::GROUPS,
     tunnel::GROUPS,
     clash::GROUPS,
-    media::GROUPS,
     silence::GROUPS,
 ];
 
 /// Every rule, in the order of the reference.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     GROUPS.into_iter().flatten().flat_map(|(_, rules)| rules.iter())
+}
+
+/// What all that can be wrong says of itself, by subject: the rules, and what inspecting boot media reports.
+pub fn explanations() -> Vec<(&'static str, Vec<Explanation>)> {
+    let groups = GROUPS.into_iter().flatten();
+    let rules = groups.map(|(subject, rules)| (*subject, rules.iter().map(Rule::explanation).collect()));
+    rules.chain([("Boot media", ichor_image::inspect::rules::ALL.to_vec())]).collect()
 }
 
 /// The rule of this id.
@@ -143,22 +133,17 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 /// Where `cluster` has secrets written out that must not be quoted when a line is shown.
 pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
     let mut places = Vec::new();
-    for step in rung::all(cluster) {
+    for step in crate::model::rung::all(cluster) {
         let args = step.rung.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
         let secret = args.filter(|arg| secret_value::in_kernel_arg(arg.value.as_str()).is_some());
         places.extend(secret.map(|arg| arg.place));
         if let Some(schematic) = step.rung.image.get().and_then(|image| image.schematic.at())
-            && !patch::secret::published(&document::from_any(schematic.value)).is_empty()
+            && !secret_value::in_schematic(&document::from_any(schematic.value)).is_empty()
         {
             places.push(schematic.place);
         }
     }
     places
-}
-
-/// The keys under which a schematic, which anybody can read, holds a secret.
-pub fn published_secrets(schematic: &Schematic) -> Vec<String> {
-    patch::secret::published(&schematic.to_value())
 }
 
 /// Applies every rule: the worst first, then in the order of the file.

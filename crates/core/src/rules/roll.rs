@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 use std::fmt;
 
-use super::{Context, Found, rung};
-use crate::cluster::Place;
+use super::{Context, Found};
+use crate::model::rung;
 use crate::plan::{NodePlan, Plan};
+use ichor_values::Place;
 
 /// How many nodes are named.
 const NAMED: usize = 3;

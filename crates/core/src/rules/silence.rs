@@ -1,9 +1,9 @@
 //! Findings that are known and accepted.
 
 use super::{Context, Finding, Found, Group, Rule, Severity};
-use crate::cluster::nearest::nearest;
 use crate::cluster::section::Silence;
 use crate::model::Cluster;
+use ichor_values::nearest;
 
 /// The rules by subject.
 pub(super) const GROUPS: &[Group] = &[("Silencing", &[UNUSED])];

@@ -1,11 +1,11 @@
 //! The installer of a node: which one it is, and whether it is for that machine.
 
-use crate::cluster::value::TalosVersion;
 use crate::plan::NodePlan;
 use crate::render::machine;
-use crate::talos::asset::Wanted;
-use crate::talos::document;
-use crate::talos::release::{at_least, is_newer};
+use ichor_talos::asset::Wanted;
+use ichor_talos::document;
+use ichor_talos::release::{at_least, is_newer};
+use ichor_values::TalosVersion;
 
 /// Where Talos itself publishes an installer for machines without a hypervisor, until 1.13.
 const OFFICIAL: &str = "ghcr.io/siderolabs/installer";

@@ -11,11 +11,11 @@
 pub mod installer;
 
 use crate::cluster::section::Role;
-use crate::cluster::value::{KubernetesVersion, TalosVersion};
 use crate::etcd::{Absence, Etcd};
 use crate::machines::Obstacle;
 use crate::observe::{ExtensionTold, Image};
-use crate::talos::release::{accepts_kubernetes, at_least, is_newer};
+use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
+use ichor_values::{KubernetesVersion, TalosVersion};
 
 /// A node, and what was seen of it.
 #[derive(Clone, Debug)]

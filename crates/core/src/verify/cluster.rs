@@ -4,8 +4,8 @@
 use super::Verdict;
 use super::case::{Case, Whole, list};
 use crate::cluster::section::Role;
-use crate::kubernetes::KubeNode;
 use crate::plan::CniPlan;
+use ichor_talos::kubernetes::KubeNode;
 
 pub(super) fn configured(case: &Case<'_>) -> Option<Verdict> {
     let Some(told) = case.told() else { return Some(case.silent()) };

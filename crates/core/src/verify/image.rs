@@ -4,7 +4,7 @@ use super::case::{Case, list};
 use super::{Detail, Known, Verdict};
 use crate::cluster::section::BootFrom;
 use crate::observe::Image;
-use crate::talos::command_line::CommandLine;
+use ichor_talos::command_line::CommandLine;
 
 /// What an image with a configuration inside has as an extension.
 const EMBEDDED: &str = "embedded-config";

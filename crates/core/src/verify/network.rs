@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use super::case::{Case, list};
 use super::{Detail, Verdict};
-use crate::cluster::value::Mac;
 use crate::plan::{LinkKind, LinkPlan, NodePlan};
-use crate::talos::resource::{AddressStatus, LinkStatus};
+use ichor_talos::resource::{AddressStatus, LinkStatus};
+use ichor_values::Mac;
 
 /// The link of the overlay.
 const OVERLAY: &str = "tailscale0";

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::case::{Case, list};
 use super::{Known, Verdict};
-use crate::agent::Session;
-use crate::cluster::section::{Advertise, Software};
 use crate::model::Cluster;
 use crate::observe::SessionTold;
 use crate::plan::Plan;
-use crate::routing::fabric::Found;
 use crate::routing::network::{End, Network};
-use crate::talos::release::at_least;
+use ichor_bgp::agent::Session;
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::setting::{Advertise, Software};
+use ichor_talos::release::at_least;
 
 /// The end of a node's session at a router that can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

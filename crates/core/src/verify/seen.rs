@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::agent::Session;
 use crate::bringup::Contact;
-use crate::kubernetes::KubeNode;
 use crate::machines::Drives;
 use crate::observe::Answer;
-use crate::talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
+use ichor_bgp::agent::Session;
+use ichor_talos::kubernetes::KubeNode;
+use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
 /// What was asked for, or why it is not known.
 pub type Known<T> = Result<T, String>;

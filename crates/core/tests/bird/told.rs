@@ -1,6 +1,6 @@
 //! What BIRD is told, and what it cannot be.
 
-use ichor_core::cluster::value::Secret;
+use ichor_values::Secret;
 
 use crate::common::routing::{service_of, service_with};
 use crate::common::{load_text, planned};

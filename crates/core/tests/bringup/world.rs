@@ -5,9 +5,9 @@ use ichor_core::bringup::{
     Next, NodeSeen, NodeStep, Ours, Record, Seen, Source, Stage, Wanted, WantedNode, decide,
 };
 use ichor_core::cluster::section::Role;
-use ichor_core::cluster::value::Mac;
-use ichor_core::moment::Moment;
-use ichor_core::talos::api::machine::Stage as MachineStage;
+use ichor_talos::api::machine::Stage as MachineStage;
+use ichor_values::Mac;
+use ichor_values::Moment;
 
 /// What a machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

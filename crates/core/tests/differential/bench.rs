@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use ichor_core::routing::Family;
+use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use serde_json::Value;
 

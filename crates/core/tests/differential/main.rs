@@ -8,8 +8,7 @@
     reason = "real programs read files and take time"
 )]
 
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 
 mod bench;
 mod lab;

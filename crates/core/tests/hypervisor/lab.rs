@@ -1,9 +1,10 @@
 //! A real libvirt takes every document, and understands what was meant.
 
-use ichor_core::cluster::section::{Addressing, Arch, BootDevice};
+use ichor_core::cluster::section::{Addressing, BootDevice};
 use ichor_core::machines::libvirt::Store;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::hypervisor::guest::Guest;
+use ichor_values::Arch;
 use roxmltree::{Document, Node};
 
 use crate::common::lab::{said, wait_for};

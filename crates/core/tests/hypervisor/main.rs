@@ -3,8 +3,7 @@
 //! `UPDATE_GOLDEN=1 cargo nextest run --test hypervisor` rewrites `golden-hypervisor/`; the diff is reviewed. What libvirt itself
 //! says needs root and `scripts/tools libvirt`.
 
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 
 mod lab;
 mod proxmox;

@@ -1,9 +1,10 @@
 //! CDs that machines boot from: folders and files are read back as they were, and what is booted is where it is said to be.
 
-use ichor_core::media::iso9660::{Bios, BootImage, Disc, DiscError};
-use ichor_core::media::{Content, Entry, FileSystem, Image, Kind, Partitions, Scheme, Volume, fat};
-use ichor_core::oci::{self, Root};
-use ichor_core::talos::digest::sha256;
+use ichor_image::media::iso9660::{Bios, BootImage, Disc, DiscError};
+use ichor_image::media::{Content, Entry, FileSystem, Image, Kind, Partitions, Scheme, Volume, fat};
+use ichor_image::oci;
+use ichor_image::oci::Root;
+use ichor_values::digest::sha256;
 
 use crate::volumes::noise;
 

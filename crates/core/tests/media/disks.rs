@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read as _};
 use std::sync::Arc;
 
-use ichor_core::media::{
+use ichor_image::media::{
     Attribute, Content, Disk, DiskError, Guid, Image, NewPartition, Partitions, Qcow2, Scheme, qcow2,
     sparse_tar,
 };

@@ -1,6 +1,6 @@
 //! Images that are broken, cut off, or made to hurt.
 
-use ichor_core::media::{FileSystem, Image, ReadError, fat, iso9660};
+use ichor_image::media::{FileSystem, Image, ReadError, fat, iso9660};
 use proptest::prelude::*;
 
 use crate::volumes::cidata;

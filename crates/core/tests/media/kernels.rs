@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ichor_core::media::uki::{Menu, Section, StubError, Uki, command_line, write};
-use ichor_core::media::{Content, ReadError};
+use ichor_image::media::uki::{Menu, Section, StubError, Uki, command_line, write};
+use ichor_image::media::{Content, ReadError};
 use proptest::prelude::*;
 
 /// A stub such as systemd's: code, data, memory that is not written, and relocations; `room` is where the first section is loaded.

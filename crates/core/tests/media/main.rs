@@ -2,8 +2,7 @@
 //! carries a machine's first configuration: that Talos finds in it what is meant, and when it cannot hold it. The tests in `lab`
 //! need `scripts/tools iso fat` and `scripts/lab-vm`.
 
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 mod volumes;
 
 mod discs;

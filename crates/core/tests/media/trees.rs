@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ichor_core::media::fat::{SMALLEST_TREE, TreeError, tree};
-use ichor_core::media::{Content, Entry as Found, FileSystem, Kind as FileSystemKind};
-use ichor_core::oci::{Entry, Kind, Root};
+use ichor_image::media::fat::{SMALLEST_TREE, TreeError, tree};
+use ichor_image::media::{Content, Entry as Found, FileSystem, Kind as FileSystemKind};
+use ichor_image::oci::{Entry, Kind, Root};
 use proptest::prelude::*;
 
 /// What UEFI boots from, a file whose bytes are elsewhere, one that nobody may write to, an empty one, and names of all lengths.

@@ -1,6 +1,6 @@
 //! Volumes to write.
 
-use ichor_core::media::Volume;
+use ichor_image::media::Volume;
 
 /// A label, and files with what they hold.
 pub struct Case {

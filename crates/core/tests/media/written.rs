@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::media::{FileSystem, Image, Kind, SMALLEST, fat, iso9660};
-use ichor_core::talos::digest::sha256;
+use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, fat, iso9660};
+use ichor_values::digest::sha256;
 
 use crate::volumes::{Case, all, cidata};
 

@@ -1,8 +1,7 @@
 //! What the proof says of clusters.
 
 mod aggregate;
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 mod failure;
 mod incident;
 mod route;

@@ -1,7 +1,6 @@
 //! Turning one configuration of FRR into another while it runs: by the words alone, and on real daemons.
 
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 
 mod property;
 

@@ -1,7 +1,7 @@
 //! What holds of every pair of configurations, without a daemon: FRR is played by a few rules.
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::reload::{Change, Configuration, Line, compare, difference};
+use ichor_bgp::reload::{Change, Configuration, Line, compare, difference};
+use ichor_values::Backend;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

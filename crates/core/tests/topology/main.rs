@@ -4,8 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 mod clusters;
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 mod picture;
 
 use std::{env, fs};

@@ -1,8 +1,7 @@
 //! What is told to daemons for a speaker in a VRF, done by them in a kernel that has VRFs. Needs root, `scripts/tools frr bird`,
 //! `scripts/lab-root` and `scripts/lab-vm`.
 
-#[path = "../common/mod.rs"]
-mod common;
+use ichor_testbed as common;
 
 mod lab {
     mod examples;

@@ -8,8 +8,8 @@ pub mod control;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::agent::{Session, bird, detection};
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::{Session, bird, detection};
+use ichor_bgp::render::Service;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::place::{CheckError, Place, WriteError, options};

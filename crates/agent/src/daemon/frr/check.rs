@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 
-use ichor_core::reload::{Daemon, without_secret};
-use ichor_core::render::routing::{File, Service};
+use ichor_bgp::reload::{Daemon, without_secret};
+use ichor_bgp::render::{File, Service};
 use tempfile::TempPath;
 use tokio::process::Command;
 

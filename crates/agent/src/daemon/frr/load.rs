@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
-use ichor_core::reload::{Change, Configuration, Daemon, Line, compare, difference, in_order};
+use ichor_bgp::reload::{Change, Configuration, Daemon, Line, compare, difference, in_order};
 use tokio::time::{Instant, sleep};
 
 use super::vty::{Answer, Vty, VtyError};

@@ -19,11 +19,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
-use ichor_core::agent::Session;
-use ichor_core::agent::detection;
-use ichor_core::agent::frr::{self, Route, Run, Strange, Unrunnable};
-use ichor_core::reload::Daemon;
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::detection;
+use ichor_bgp::agent::frr;
+use ichor_bgp::agent::frr::{Route, Run, Strange, Unrunnable};
+use ichor_bgp::reload::Daemon;
+use ichor_bgp::render::Service;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 

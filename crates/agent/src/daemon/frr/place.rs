@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use ichor_core::reload::Daemon;
+use ichor_bgp::reload::Daemon;
 
 use crate::daemon::account;
 use crate::daemon::place::open_way;

@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ichor_core::agent::Session;
-use ichor_core::agent::gobgp::{self, Running};
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::gobgp;
+use ichor_bgp::agent::gobgp::Running;
 use ipnet::IpNet;
 use prost::Message;
 use tokio::sync::watch;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ichor_core::agent::gobgp;
+use ichor_bgp::agent::gobgp;
 use ipnet::IpNet;
 use prost::Message;
 

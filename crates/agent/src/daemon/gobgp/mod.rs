@@ -4,7 +4,7 @@
 //! over its API ([`api`]), and told by its file and a signal.
 //!
 //! The order on a node: ports up, router advertisements on them, the routers' addresses among the kernel's neighbours, then
-//! gobgpd, with a file that has no neighbour whose router was not heard ([`heard`](ichor_core::agent::gobgp::heard)). When one
+//! gobgpd, with a file that has no neighbour whose router was not heard ([`heard`](ichor_bgp::agent::gobgp::heard)). When one
 //! is heard later, or has another address, [`Gobgp::reload`] with the file rendered anew.
 //!
 //! Not here: routes in the kernel, which are made of [`Gobgp::paths`] whenever [`Gobgp::changes`] tells of one.
@@ -18,9 +18,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::agent::gobgp::{self, Running};
-use ichor_core::agent::{Session, detection};
-use ichor_core::render::routing::Service;
+use ichor_bgp::agent::gobgp;
+use ichor_bgp::agent::gobgp::Running;
+use ichor_bgp::agent::{Session, detection};
+use ichor_bgp::render::Service;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

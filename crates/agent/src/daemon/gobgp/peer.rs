@@ -1,7 +1,7 @@
 //! Sessions, from what gobgpd says of its neighbours.
 
-use ichor_core::agent::gobgp::Timers;
-use ichor_core::agent::session::{Session, State};
+use ichor_bgp::agent::gobgp::Timers;
+use ichor_bgp::agent::session::{Session, State};
 
 use super::dialect::Dialect;
 use super::message::{Peer, PeerConf, PeerState, TimersConfig};

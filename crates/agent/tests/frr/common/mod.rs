@@ -5,9 +5,5 @@
     reason = "core's tests may touch less, and use more of it"
 )]
 
-#[path = "../../../../core/tests/common/frr.rs"]
-pub mod frr;
-#[path = "../../../../core/tests/common/lab.rs"]
-pub mod lab;
-#[path = "../../../../core/tests/common/vm.rs"]
-pub mod vm;
+pub use ichor_testbed::frr;
+pub use ichor_testbed::lab;

@@ -1,7 +1,7 @@
 //! What is told of sessions and routes.
 
-use ichor_core::agent::Session;
-use ichor_core::agent::session::State;
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::session::State;
 
 use super::{Node, routed};
 use crate::common::frr::Frr;

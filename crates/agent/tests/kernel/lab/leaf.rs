@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ichor_agent::kernel::Kernel;
 use ichor_agent::kernel::advertisement::Port;
-use ichor_core::agent::advertisement::{Message, Routers};
+use ichor_bgp::agent::advertisement::{Message, Routers};
 use tokio::time::timeout;
 
 use crate::alone::block_on;

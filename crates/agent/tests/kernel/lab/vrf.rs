@@ -1,9 +1,9 @@
 //! The speaker's link with our end in a VRF, and dummy links, in a kernel that has them.
 
 use ichor_agent::kernel::Kernel;
-use ichor_core::agent::Wiring;
-use ichor_core::agent::wiring::{Carried, steps};
-use ichor_core::routing::Domain;
+use ichor_bgp::agent::Wiring;
+use ichor_bgp::agent::wiring::{Carried, steps};
+use ichor_bgp::model::Domain;
 
 use crate::alone::block_on;
 use crate::common::vm;

@@ -1,9 +1,9 @@
 //! A node told by the file that a build puts into its configuration.
 
-use ichor_core::agent::duty::{Duty, Speech};
-use ichor_core::cluster::section::Backend;
-use ichor_core::routing::Bfd;
-use ichor_core::routing::fabric::Found;
+use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::model::Bfd;
+use ichor_bgp::model::fabric::Found;
+use ichor_values::Backend;
 
 use super::node::{Node, meant};
 use super::{Scene, Speaker};

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use ichor_core::agent::duty::{Duty, Hidden, Ready, Speech, Status};
-use ichor_core::cluster::section::{Backend, LogLevel};
+use ichor_bgp::agent::duty::{Duty, Hidden, Ready, Speech, Status};
+use ichor_bgp::setting::LogLevel;
+use ichor_values::Backend;
 
 use super::authority::Authority;
 use super::node::Node;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::routing::Bfd;
+use ichor_bgp::model::Bfd;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::leaf::Leaf;

@@ -5,11 +5,11 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ichor_core::agent::duty::{Duty, Speech};
-use ichor_core::agent::environment;
-use ichor_core::cluster::section::Backend;
-use ichor_core::cluster::value::NodeName;
-use ichor_core::routing::Model;
+use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::environment;
+use ichor_bgp::model::Model;
+use ichor_values::Backend;
+use ichor_values::NodeName;
 use serde_json::Value;
 
 use crate::AGENT;

@@ -1,7 +1,7 @@
 //! A gateway that is found by its address.
 
-use ichor_core::agent::duty::{Duty, Speech};
-use ichor_core::routing::fabric::Found;
+use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::model::fabric::Found;
 
 use super::build::{ADDRESS, FILE, duty};
 use super::leaf::Leaf;

@@ -1,6 +1,6 @@
 //! Ports that come late, go, and come back, found by their MAC addresses.
 
-use ichor_core::reload::Daemon;
+use ichor_bgp::reload::Daemon;
 use serde_json::Value;
 
 use super::leaf::Leaf;

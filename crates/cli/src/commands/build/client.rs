@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use ichor_core::plan::NodePlan;
-use ichor_core::talos::secrets::{Bundle, Pair};
-use ichor_core::talos::talosconfig::talosconfig;
+use ichor_talos::secrets::{Bundle, Pair};
+use ichor_talos::talosconfig::talosconfig;
 
 use crate::project::Project;
 

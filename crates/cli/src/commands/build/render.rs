@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::cluster::value::Secret;
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
@@ -11,8 +9,10 @@ use ichor_core::render::fabric::containerlab;
 use ichor_core::render::machine::{RenderError, Renderer};
 use ichor_core::render::{base, carrier, fabric, hypervisor, manifests};
 use ichor_core::routing::{ModelError, Network};
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
+use ichor_values::Backend;
+use ichor_values::Secret;
+use ichor_values::go_yaml::emit::emit_all;
 
 use super::Args;
 use crate::configuration::each;

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::extension::{Remark, Verdict};
+use ichor_talos::extension::{Remark, Verdict};
+use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
 use crate::style;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_core::cluster::section::{Arch, Backend};
-use ichor_core::extension::{Elf, Extension, Order, Recipe, make};
-use ichor_core::moment::Moment;
-use ichor_core::oci::{Layout, Packed, layer};
+use ichor_image::extension::{Elf, Extension, Order, Recipe, make};
+use ichor_image::oci::{Layout, Packed, layer};
+use ichor_values::Moment;
+use ichor_values::{Arch, Backend};
 use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
@@ -242,7 +242,7 @@ impl Done<'_> {
 
     fn json(&self) -> Value {
         let images = self.extensions.iter().zip(self.packed).zip(self.sboms).map(|((extension, packed), sbom)| {
-            let part = |part: &ichor_core::extension::Part| {
+            let part = |part: &ichor_image::extension::Part| {
                 json!({"part": part.share.word(), "files": part.files, "bytes": part.bytes})
             };
             json!({

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::oci::{Archive, Image, LAYOUT, Source};
-use ichor_core::talos::extension::{self, Verdict};
-use ichor_core::talos::release;
+use ichor_image::oci::{Archive, Image, LAYOUT, Source};
+use ichor_talos::extension;
+use ichor_talos::extension::Verdict;
+use ichor_talos::release;
+use ichor_values::TalosVersion;
 
 use super::answer::{Answer, Form};
 use super::folder;
@@ -66,7 +67,7 @@ fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
     let mut spool = Disk::new()?;
     let mut source: Box<dyn Source> = match Place::parse(given)? {
         Place::File(path) => match archive(&path)? {
-            Archive::Extension(root) => return Ok(ichor_core::extension::judge(&root, talos)?),
+            Archive::Extension(root) => return Ok(ichor_image::extension::judge(&root, talos)?),
             Archive::Layout(unpacked) => Box::new(unpacked),
         },
         place => place.open(false)?,
@@ -78,7 +79,7 @@ fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     for image in images {
         let root = image.unpack(&mut *source, &mut spool, &|| {})?;
-        verdict = ichor_core::extension::judge(&root, talos)?;
+        verdict = ichor_image::extension::judge(&root, talos)?;
         if verdict != Verdict::default() {
             break;
         }

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use ichor_core::talos::extension::{Entry, Kind, Tree};
+use ichor_talos::extension::{Entry, Kind, Tree};
 
 /// More than any extension has: firmware of all vendors is a fiftieth of it.
 const MOST_ENTRIES: usize = 250_000;

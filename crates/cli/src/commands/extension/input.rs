@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_core::cluster::section::Arch;
-use ichor_core::extension::{Recipe, debian};
-use ichor_core::oci::{Image, MOST_UNPACKED, Memory, Root};
+use ichor_image::extension::{Recipe, debian};
+use ichor_image::oci::{Image, MOST_UNPACKED, Memory, Root};
+use ichor_values::Arch;
 
 use crate::apt::Apt;
 use crate::oci::{self, Place};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::oci::{Reference, Shipment};
+use ichor_image::oci::{Reference, Shipment};
 use serde_json::json;
 
 use crate::oci::{Place, Registry};

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::section::Arch;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::extension::Extension;
-use ichor_core::image::{Heap, Part, Parts, Product};
-use ichor_core::oci::{Reference, Shipment};
-use ichor_core::talos::asset::{FACTORY, Factory};
+use ichor_image::build::extension::Extension;
+use ichor_image::build::{Heap, Part, Parts, Product};
+use ichor_image::oci::{Reference, Shipment};
+use ichor_talos::asset::{FACTORY, Factory};
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
 use serde_json::json;
 
 use super::answer::{self, Answer};

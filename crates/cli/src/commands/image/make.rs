@@ -3,13 +3,13 @@
 use std::io::{BufWriter, Write as _};
 
 use anyhow::Context as _;
-use ichor_core::cluster::section::Arch;
-use ichor_core::image::installer::{Boot, installer};
-use ichor_core::image::uki::{Offer, uki};
-use ichor_core::image::{Parts, Product, disk, iso};
-use ichor_core::media::{Content, qcow2};
-use ichor_core::moment::Moment;
-use ichor_core::oci::{Image, Layout, Source};
+use ichor_image::build::installer::{Boot, installer};
+use ichor_image::build::uki::{Offer, uki};
+use ichor_image::build::{Parts, Product, disk, iso};
+use ichor_image::media::{Content, qcow2};
+use ichor_image::oci::{Image, Layout, Source};
+use ichor_values::Arch;
+use ichor_values::Moment;
 
 use super::recipe::Recipe;
 use crate::image::{Drafts, Larder, Signer, bios, grub_cd, installer_base};

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::{Product, Profile};
-use ichor_core::media::Content;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::base::{Wanted, bases};
 use ichor_core::render::schematic::line;
-use ichor_core::talos::meta;
-use ichor_core::talos::release;
+use ichor_image::build::{Product, Profile};
+use ichor_image::media::Content;
+use ichor_talos::meta;
+use ichor_talos::release;
+use ichor_values::TalosVersion;
 
 use super::build::Args;
 use crate::project::Project;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::section::Arch;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::extension::Extension;
-use ichor_core::oci::{Archive, Image, LAYOUT, Root, Source};
-use ichor_core::talos::catalogue::{self, Catalogue};
-use ichor_core::talos::extension::Remark;
+use ichor_image::build::extension::Extension;
+use ichor_image::catalogue;
+use ichor_image::catalogue::Catalogue;
+use ichor_image::oci::{Archive, Image, LAYOUT, Root, Source};
+use ichor_talos::extension::Remark;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
 
 use super::recipe::Recipe;
 use crate::image::{Larder, folder};

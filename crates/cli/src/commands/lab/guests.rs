@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::inspect::{self, Inspection, Machine, Release};
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::Part;
 use ichor_core::plan::NodePlan;
 use ichor_core::prove::crowd;
 use ichor_core::render::base;
-use ichor_core::talos::asset::Asset;
-use ichor_core::talos::magic::{HEAD, check};
-use ichor_core::talos::secrets::{Bundle, Pair, admin_certificate};
+use ichor_image::inspect;
+use ichor_image::inspect::{Inspection, Machine, Release};
+use ichor_talos::asset::Asset;
+use ichor_talos::secrets::{Bundle, Pair, admin_certificate};
+use ichor_talos::signature::{HEAD, check};
+use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
 use crate::commands::build::client;
@@ -26,7 +27,7 @@ use crate::lab::Place;
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::vault::{place, secrets};
-use crate::{disk, report, sealed, style};
+use crate::{disk, report, style};
 
 /// How long the certificate lasts of whoever looks after a lab whose secrets are made for it.
 const LIFE: Duration = Duration::from_hours(24 * 30);
@@ -133,7 +134,7 @@ fn keys(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
         style::NOTE.render_reset()
     ));
     let _progress = Progress::start("making keys, one of them RSA with 4096 bits");
-    let now = sealed::now();
+    let now = ichor_client::now();
     let bundle = Bundle::new(&project.plan.cluster.contract.value, &mut OsRng, now)?;
     let admin = admin_certificate(&bundle.os, &mut OsRng, now, LIFE)
         .context("cannot make the administrator's certificate")?;

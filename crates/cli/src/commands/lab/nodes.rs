@@ -11,21 +11,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::BootFrom;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::lab::nodes::scenario::{self, Scenario};
-use ichor_core::lab::nodes::{Delays, Fault, Fleet, Hardware, Machine, duration};
 use ichor_core::observe::Expected;
 use ichor_core::plan::NodePlan;
 use ichor_core::render;
 use ichor_core::render::hypervisor::uuid::Uuid;
-use ichor_core::talos::secrets::{Bundle, admin_certificate, write_admin};
+use ichor_simulator::fleet::scenario;
+use ichor_simulator::fleet::scenario::Scenario;
+use ichor_simulator::fleet::{Delays, Fault, Fleet, Hardware, Machine, duration};
+use ichor_talos::secrets::{Bundle, admin_certificate, write_admin};
+use ichor_values::TalosVersion;
 use rand_core::OsRng;
 use serde_json::Value;
 
-use crate::lab::nodes::control::{self, Wish};
-use crate::lab::nodes::{self, Claim, NodesError, Site};
 use crate::project::{self, Project};
-use crate::{disk, reach, sealed, style, table};
+use crate::{disk, reach, style, table};
+use ichor_simulator::serve as nodes;
+use ichor_simulator::serve::control;
+use ichor_simulator::serve::control::Wish;
+use ichor_simulator::serve::{Claim, NodesError, Site};
 
 /// The release that is simulated where nobody says.
 const TALOS: &str = "v1.13.9";
@@ -293,7 +296,7 @@ fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Resul
         );
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let now = sealed::now();
+    let now = ichor_client::now();
     let bundle = Bundle::quick(&args.talos, &mut OsRng, now)?;
     let admin = admin_certificate(&bundle.os, &mut OsRng, now, YEAR)?;
     // They open nothing but what is simulated here, so nobody has to be able to decrypt them.
@@ -366,7 +369,7 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
     let machines =
         project.plan.nodes.iter().map(|node| machine(cluster, node)).collect::<anyhow::Result<Vec<_>>>()?;
     let delays = Delays { boot: args.boot, install: args.install, start: args.service };
-    let mut fleet = Fleet::new(machines, delays, sealed::now());
+    let mut fleet = Fleet::new(machines, delays, ichor_client::now());
     for (node, fault) in &args.fault {
         let nth = control::find(&fleet, node).map_err(anyhow::Error::msg)?;
         nodes::spoil(&mut fleet, nth, fault.clone(), Duration::ZERO).map_err(anyhow::Error::msg)?;

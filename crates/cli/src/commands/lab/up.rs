@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::Firmware;
-use ichor_core::cluster::value::{Secret, TalosVersion};
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::VmPlan;
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
+use ichor_values::{Secret, TalosVersion};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 

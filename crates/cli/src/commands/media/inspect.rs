@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use ichor_core::cluster::value::{Mac, TalosVersion};
-use ichor_core::inspect::{self, Machine, Media, Release};
-use ichor_core::talos::nocloud::Link;
-use ichor_core::talos::schematic::Schematic;
+use ichor_image::inspect;
+use ichor_image::inspect::{Machine, Media, Release};
+use ichor_talos::nocloud::Link;
+use ichor_talos::schematic::Schematic;
+use ichor_values::{Mac, TalosVersion};
 
 use super::source::Source;
 use super::{json, text};

@@ -1,8 +1,8 @@
 //! An inspection as JSON.
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::inspect::{Addressing, Inspection, Source, Verdict};
-use ichor_core::talos::extension::Layer;
+use ichor_image::inspect::{Addressing, Inspection, Source, Verdict};
+use ichor_talos::extension::Layer;
+use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
 pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {

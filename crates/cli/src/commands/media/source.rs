@@ -7,10 +7,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use ichor_core::inspect::{Carrier, Media};
-use ichor_core::oci::{self, LAYOUT};
-use ichor_core::talos::asset::Wanted;
-use ichor_core::talos::schematic::Schematic;
+use ichor_image::inspect::{Carrier, Media};
+use ichor_image::oci;
+use ichor_image::oci::LAYOUT;
+use ichor_talos::asset::Wanted;
+use ichor_talos::schematic::Schematic;
 
 use crate::image::{Opened, unpacked};
 use crate::oci::{Disk, Place};

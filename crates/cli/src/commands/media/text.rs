@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::inspect::{Inspection, Outcome, Source, Verdict};
+use ichor_image::inspect::{Inspection, Outcome, Source, Verdict};
+use ichor_values::TalosVersion;
 
 use crate::{style, table};
 

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::bail;
-use ichor_core::cluster::nearest::nearest;
 use ichor_core::prove::{Proof, Scope, Study, Subject};
+use ichor_values::nearest;
 
 use crate::progress::Progress;
 use crate::{project, report};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ichor_core::cluster::section::RouterRole;
+use ichor_bgp::setting::RouterRole;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::intent::Intent;
 use ichor_core::prove::study::{Outcome, Reach};

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use ichor_core::cluster::Files;
-use ichor_core::talos::schematic::{Schematic, SchematicError};
+use ichor_talos::schematic::{Schematic, SchematicError};
 
 pub(super) use self::target::known_platform;
 use crate::disk::Disk;

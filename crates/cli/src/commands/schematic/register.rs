@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_core::rules;
-use ichor_core::talos::asset::{FACTORY, Factory};
-use ichor_core::talos::schematic::Schematic;
+use ichor_talos::asset::{FACTORY, Factory};
+use ichor_talos::schematic::Schematic;
+use ichor_talos::secret_value;
 use serde_json::Value;
 
 use super::target::Which;
@@ -88,7 +88,7 @@ fn of_nodes(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
 }
 
 fn without_secrets(schematic: Schematic) -> Result<Schematic, String> {
-    let keys = rules::published_secrets(&schematic);
+    let keys = secret_value::in_schematic(&schematic.to_value());
     if keys.is_empty() {
         return Ok(schematic);
     }

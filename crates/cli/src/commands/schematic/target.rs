@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use ichor_core::cluster::section::{BootFrom, ImageSource, Platform};
-use ichor_core::cluster::value::TalosVersion;
 use ichor_core::plan::{ImagePlan, NodePlan};
 use ichor_core::render;
-use ichor_core::talos::asset::{Asset, FACTORY, Factory, Order};
-use ichor_core::talos::schematic::Schematic;
+use ichor_talos::asset::{Asset, FACTORY, Factory, Order};
+use ichor_talos::schematic::Schematic;
+use ichor_values::TalosVersion;
 
 use crate::{project, style};
 

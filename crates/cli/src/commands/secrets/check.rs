@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ichor_core::talos::secrets::{
+use ichor_talos::secrets::{
     AdminCaution, AdminFault, Bundle, Warning, admin_cautions, admin_faults, pair_warnings, read_admin,
 };
 use serde_json::json;
@@ -63,7 +63,7 @@ fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     let read = Bundle::read(&opened.text);
     match &read {
-        Ok(bundle) => verdict.warnings = bundle.warnings(sealed::now()),
+        Ok(bundle) => verdict.warnings = bundle.warnings(ichor_client::now()),
         Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
     }
     let admin = vault::place::admin_file(file);
@@ -88,7 +88,7 @@ fn judge_admin(
     bundle: Option<&Bundle>,
     identity: Option<&Path>,
 ) -> anyhow::Result<Vec<Warning>> {
-    let (name, now) = (path.display().to_string(), sealed::now());
+    let (name, now) = (path.display().to_string(), ichor_client::now());
     let opened = sealed::open(path, identity)?;
     let mut warnings = Vec::from_iter(exposed(path, &opened));
     let admin = match read_admin(&opened.text) {

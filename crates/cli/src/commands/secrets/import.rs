@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::talos::secrets::{Bundle, from_config};
+use ichor_talos::secrets::{Bundle, from_config};
 
 use super::Key;
 use super::place::Keeping;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         None => agreed(&args.from_config, identity)?,
     };
     ready.write(&bundle, out)?;
-    for warning in bundle.warnings(sealed::now()) {
+    for warning in bundle.warnings(ichor_client::now()) {
         let colour = style::WARNING;
         style::say(&format!("{colour}warning:{colour:#} {} {}", warning.path, warning.text));
     }

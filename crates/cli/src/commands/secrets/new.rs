@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::release;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::release;
+use ichor_talos::secrets::Bundle;
+use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
 use super::place::{Cluster, Keeping};
 use crate::progress::Progress;
-use crate::sealed;
 
 /// Make the secrets of a new cluster, and the administrator's certificate
 ///
@@ -36,7 +35,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let contract = contract(args.talos.as_deref(), &cluster)?;
     let ready = args.keeping.ready(args.file.as_ref(), &cluster)?;
     let progress = Progress::start("making keys, one of them RSA with 4096 bits");
-    let bundle = Bundle::new(&contract, &mut OsRng, sealed::now())?;
+    let bundle = Bundle::new(&contract, &mut OsRng, ichor_client::now())?;
     drop(progress);
     ready.write(&bundle, out)?;
     Ok(ExitCode::SUCCESS)

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use ichor_core::cluster::value::{self, TalosVersion};
-use ichor_core::talos::secrets::{Bundle, Pair, admin_certificate, write_admin};
+use ichor_talos::secrets::{Bundle, Pair, admin_certificate, write_admin};
+use ichor_values as value;
+use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
 use crate::recipient::Recipients;
@@ -131,7 +132,7 @@ impl Keeping {
 impl Ready {
     /// Writes bundle and administrator's certificate: both, or neither.
     pub(super) fn write(&self, bundle: &Bundle, out: &mut dyn std::io::Write) -> anyhow::Result<()> {
-        let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), self.life)
+        let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_client::now(), self.life)
             .context("cannot make the administrator's certificate")?;
         let (bundle, admin) = (self.closed(&bundle.write())?, self.closed(&write_admin(&admin))?);
         disk::create_private(&self.bundle, bundle.as_bytes())?;

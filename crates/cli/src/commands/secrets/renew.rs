@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf, absolute};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::talos::secrets::{ADMIN_ROLE, client_certificate};
+use ichor_talos::secrets::{ADMIN_ROLE, client_certificate};
 use rand_core::OsRng;
 
 use super::Key;
 use super::place::{self, Life};
-use crate::{sealed, vault};
+use crate::vault;
 
 /// Make a new certificate for the administrator, and keep everything else
 ///
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let (bundle, recipients) = vault::place::open(&file, args.key.identity.as_deref())?;
     let roles: Vec<_> = args.roles.iter().map(String::as_str).collect();
-    let admin = client_certificate(&bundle.os, &roles, &mut OsRng, sealed::now(), life)
+    let admin = client_certificate(&bundle.os, &roles, &mut OsRng, ichor_client::now(), life)
         .context("cannot make the administrator's certificate")?;
     match apart {
         Some(path) => place::add_client(path, &admin, recipients.as_ref())?,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ichor_core::cluster::section::Carrier;
+use ichor_bgp::setting::Carrier;
 use ichor_core::plan::matrix::{Row, WAYS, Way, matrix};
 use serde_json::{Value, json};
 

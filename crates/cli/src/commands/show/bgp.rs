@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use ichor_core::cluster::value::Asn;
 use ichor_core::plan::{Decided, NeighborPlan, NodePlan, Origin, Peer, RoutingPlan, WorkloadPlan};
+use ichor_values::Asn;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use ichor_core::plan::CniPlan;
 use ichor_core::render::chart::{Order, values};
-use ichor_core::talos::emit::emit;
+use ichor_values::go_yaml::emit::emit;
 use serde_json::json;
 
 use crate::project::Project;

@@ -15,11 +15,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use ichor_core::cluster::nearest::nearest;
-use ichor_core::cluster::print::Printed;
-use ichor_core::cluster::read::{Read, Record};
 use ichor_core::render::topology;
 use ichor_core::rules::{Finding, Severity};
+use ichor_values::nearest;
+use ichor_values::print::Printed;
+use ichor_values::read::{Read, Record};
 use serde_json::Value;
 
 use crate::project::{self, Project};

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use ichor_core::cluster::Place;
 use ichor_core::plan::why::{Cause, Why, why};
+use ichor_values::Place;
 use serde_json::{Value, json};
 
 use crate::project::Project;

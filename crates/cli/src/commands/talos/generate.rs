@@ -8,14 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ArgAction;
 use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
-use ichor_core::cluster::value::{KubernetesVersion, TalosVersion};
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::generate::{self, Contract, Endpoint, Input};
-use ichor_core::talos::patch::{self, Patch};
-use ichor_core::talos::release;
-use ichor_core::talos::secrets::{Bundle, admin_certificate};
-use ichor_core::talos::talosconfig::talosconfig;
-use ichor_core::talos::validate::{Mode, Report, Weight};
+use ichor_talos::generate;
+use ichor_talos::generate::{Contract, Endpoint, Input};
+use ichor_talos::patch;
+use ichor_talos::patch::Patch;
+use ichor_talos::release;
+use ichor_talos::secrets::{Bundle, admin_certificate};
+use ichor_talos::talosconfig::talosconfig;
+use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_values::go_yaml::emit::emit_all;
+use ichor_values::{KubernetesVersion, TalosVersion};
 use rand_core::OsRng;
 use serde_json::Value;
 
@@ -228,7 +230,7 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     for loss in generate::losses(input, bundle) {
         warning(&loss);
     }
-    for found in bundle.warnings(sealed::now()) {
+    for found in bundle.warnings(ichor_client::now()) {
         warning(&format!("{} {}", found.path, found.text));
     }
 }
@@ -255,7 +257,7 @@ fn bundle(args: &Args) -> anyhow::Result<Bundle> {
     let Some(path) = &args.secrets else {
         style::say("making new secrets, which are kept nowhere but in the files that are written");
         let _progress = Progress::start("making keys");
-        return Ok(Bundle::new(&args.talos_version, &mut OsRng, sealed::now())?);
+        return Ok(Bundle::new(&args.talos_version, &mut OsRng, ichor_client::now())?);
     };
     let opened = sealed::open(path, args.identity.as_deref())?;
     Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
@@ -268,7 +270,7 @@ fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow
         }
         Output::Worker => patched(args, &args.config_patch_worker, &generate::worker(input, bundle)),
         Output::Talosconfig => {
-            let admin = admin_certificate(&bundle.os, &mut OsRng, sealed::now(), ADMIN_LIFE)
+            let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_client::now(), ADMIN_LIFE)
                 .context("cannot make the certificate of talosconfig")?;
             Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
         }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::release;
+use ichor_talos::release;
+use ichor_values::TalosVersion;
 
 use crate::sealed::{self, OpenError};
 use crate::style;

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::patch::{self, Patch};
+use ichor_talos::patch;
+use ichor_talos::patch::Patch;
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit::emit_all;
 
 use super::{open, refuse_second_input, reported};
 use crate::disk;

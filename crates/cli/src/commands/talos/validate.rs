@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::talos::validate::{Mode, Report, Weight};
+use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
 use super::{open, refuse_second_input, reported};

@@ -5,9 +5,6 @@
     reason = "core's tests may touch less, and use more of it"
 )]
 
-#[path = "../../../../core/tests/common/firmware.rs"]
-pub mod firmware;
-#[path = "../../../../core/tests/common/lab.rs"]
-pub mod lab;
-#[path = "../../../../core/tests/common/vm.rs"]
-pub mod vm;
+pub use ichor_testbed::firmware;
+pub use ichor_testbed::lab;
+pub use ichor_testbed::vm;

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ichor_core::cluster::section::Arch;
-use ichor_core::cluster::value::TalosVersion;
-use ichor_core::image::disk::{BOOT_LENGTH, disk};
-use ichor_core::image::uki::{Offer, uki};
-use ichor_core::image::{Parts, Profile, iso};
-use ichor_core::media::uki::Uki;
-use ichor_core::talos::kernel_args::Line;
+use ichor_image::build::disk::{BOOT_LENGTH, disk};
+use ichor_image::build::uki::{Offer, uki};
+use ichor_image::build::{Parts, Profile, iso};
+use ichor_image::media::uki::Uki;
+use ichor_talos::kernel_args::Line;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
 
 use super::{Drafts, Signer, bios, grub_cd};
 use machines::firmware::{Drive, Firmware, boot, parts};

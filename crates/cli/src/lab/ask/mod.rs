@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ichor_core::agent::session::State;
-use ichor_core::agent::status::With;
-use ichor_core::agent::{Session, Status, frr};
+use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::status::With;
+use ichor_bgp::agent::{Session, Status, frr};
 use ichor_core::lab::View;
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
-use ichor_core::moment::Moment;
+use ichor_values::Moment;
 use nix::sched::{CloneFlags, setns};
 
 use super::{Lab, guest, hub, vm};

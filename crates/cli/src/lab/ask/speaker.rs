@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use ichor_core::agent::Session;
+use ichor_bgp::agent::Session;
 use ichor_core::lab::view::speaker;
 
 use crate::lab::{Lab, services};

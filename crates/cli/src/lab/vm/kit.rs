@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_core::cluster::section::Arch;
-use ichor_core::extension::debian;
 use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
-use ichor_core::talos::digest;
+use ichor_image::extension::debian;
+use ichor_values::Arch;
+use ichor_values::digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::apt::Apt;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ichor_core::machines::libvirt::answer::names;
 use ichor_core::machines::libvirt::wanted::Drive;
 use ichor_core::machines::libvirt::{Store, Wanted};
-use ichor_core::talos::asset::Asset;
+use ichor_talos::asset::Asset;
 
 use super::LibvirtError;
 use super::virsh::Virsh;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ichor_core::machines::proxmox::answer::{number, text};
 use ichor_core::machines::proxmox::request::{self, Method, Request};
-use ichor_core::talos::secrets::Hidden;
+use ichor_talos::secrets::Hidden;
 use serde_json::Value;
 use ureq::Body;
 use ureq::http::{self, Response};

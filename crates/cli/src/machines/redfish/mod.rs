@@ -11,7 +11,7 @@ use ichor_core::machines::redfish::virtual_media::{self, Order};
 use ichor_core::machines::redfish::{ROOT, action, link, members};
 use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::{Medium, Source};
-use ichor_core::talos::secrets::Hidden;
+use ichor_talos::secrets::Hidden;
 use serde_json::Value;
 
 use super::{MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, Supply};

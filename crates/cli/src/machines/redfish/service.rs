@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ichor_core::machines::redfish::{ROOT, complaint, link};
-use ichor_core::talos::secrets::Hidden;
+use ichor_talos::secrets::Hidden;
 use serde_json::{Value, json};
 use ureq::http::Method;
 

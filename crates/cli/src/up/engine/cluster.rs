@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use ichor_core::bringup::{ClusterStep, Contact, Look, Refusal};
 use ichor_core::cluster::section::Role;
-use ichor_core::talos::api::cluster::ClusterInfo;
+use ichor_talos::api::cluster::ClusterInfo;
 use tokio::time;
 
 use super::tries::Tries;
 use super::{Engine, Told};
-use crate::sealed;
 use crate::up::act::{self, Ended};
 use crate::up::endpoint::reach;
 use crate::up::kubeconfig;
@@ -87,7 +86,7 @@ impl Engine {
                 match step {
                     ClusterStep::Bootstrap(_) => {
                         if let Some(begun) = &mut self.record.bootstrap {
-                            begun.done = Some(sealed::now());
+                            begun.done = Some(ichor_client::now());
                         }
                     }
                     ClusterStep::Endpoint => cluster.endpoint = true,

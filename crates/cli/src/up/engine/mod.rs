@@ -27,7 +27,6 @@ use super::place::{Place, PlaceError};
 use super::tell::Teller;
 use super::watch::{Bell, watch};
 use super::words::words;
-use crate::sealed;
 use tries::Tries;
 
 /// How often providers of machines and the neighbour table are asked.
@@ -243,7 +242,7 @@ impl Engine {
         }
         let runs = |nth: &usize| matches!(&self.seen.nodes[*nth].look, Some(Look::Ours(ours)) if ours.etcd == Etcd::Runs);
         let Some(nth) = self.wanted.control_planes().find(runs) else { return Ok(()) };
-        let (node, now) = (self.wanted.nodes[nth].name.clone(), sealed::now());
+        let (node, now) = (self.wanted.nodes[nth].name.clone(), ichor_client::now());
         self.record.bootstrap.get_or_insert(Begun { node, begun: now, done: None }).done = Some(now);
         self.place.write(&self.record)
     }
@@ -268,7 +267,7 @@ impl Engine {
         if let Some(ClusterStep::Bootstrap(nth)) = cluster {
             let node = self.wanted.nodes[nth].name.clone();
             news |= self.record.bootstrap.is_none();
-            self.record.bootstrap.get_or_insert(Begun { node, begun: sealed::now(), done: None });
+            self.record.bootstrap.get_or_insert(Begun { node, begun: ichor_client::now(), done: None });
         }
         // What must not be done twice is on the disk before it is done.
         if news {

@@ -7,7 +7,6 @@ use tokio::time::{self, Instant};
 
 use super::tries::Tries;
 use super::{Engine, Told};
-use crate::sealed;
 use crate::up::act::{self, Ended};
 use crate::up::machine;
 use crate::up::place::PlaceError;
@@ -21,7 +20,7 @@ impl Engine {
         match (step, &self.seen.nodes[nth].look) {
             (NodeStep::Apply, Some(Look::Maintenance(facts))) => {
                 let applied =
-                    Applied { config: node.config.clone(), machine: facts.clone(), at: sealed::now() };
+                    Applied { config: node.config.clone(), machine: facts.clone(), at: ichor_client::now() };
                 self.record.nodes.entry(node.name.clone()).or_default().applied = Some(applied);
             }
             (NodeStep::Attach, _) => self.record.nodes.entry(node.name.clone()).or_default().media = true,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ichor_core::oci::Digest;
+use ichor_image::oci::Digest;
 
 use super::built::Built;
 use super::parts::{Parts, TALOS};

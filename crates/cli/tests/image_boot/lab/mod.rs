@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ichor_core::oci::Digest;
+use ichor_image::oci::Digest;
 
 /// Runs a program in a folder, which has to work, and returns what it says.
 fn done(folder: &Path, program: &str, words: &[&str]) -> String {

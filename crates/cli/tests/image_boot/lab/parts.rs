@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ichor_simulator::Payload;
+use ichor_simulator::boot::Payload;
 
 use super::{done, imager, kept};
 use crate::common::target;
-use crate::machines::lab::made_by;
+use ichor_testbed::lab::made_by;
 
 /// The release that the simulator stands for.
 pub const TALOS: &str = "v1.13.9";

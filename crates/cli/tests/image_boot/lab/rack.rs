@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use super::kept;
 use crate::common::{LEAF, agent, folder, ichor};
-use crate::machines::frr::Frr;
-use crate::machines::lab::{Machine, wait_for};
-use crate::machines::vm::qemu;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::vm::qemu;
 
 /// The node's address.
 pub const ADDRESS: &str = "10.12.10.1";
@@ -24,7 +24,7 @@ const PORT: &str = "52:54:00:12:00:01";
 /// Seconds that an emulated machine may take to come up, and after which qemu ends by itself.
 const PATIENCE: u64 = 280;
 
-pub const SECRETS: &str = include_str!("../../../../core/tests/talos/clusters/single-v1.12/secrets.yaml");
+pub const SECRETS: &str = include_str!("../../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 const CLUSTER: &str = r#"
 cluster: {name: lab, id: 12, talos: v1.13.9}

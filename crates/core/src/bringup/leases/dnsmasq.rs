@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Lease, Told, moment, of_duid};
-use crate::cluster::value::Mac;
+use ichor_values::Mac;
 
 /// Whether a line is one of dnsmasq's.
 pub(super) fn is_line(line: &str) -> bool {

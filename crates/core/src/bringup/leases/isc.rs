@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::{Lease, Told, moment};
-use crate::cluster::value::Mac;
-use crate::moment::Moment;
+use ichor_values::Mac;
+use ichor_values::Moment;
 
 /// Whether a line begins a statement that dhcpd writes.
 pub(super) fn is_statement(line: &str) -> bool {

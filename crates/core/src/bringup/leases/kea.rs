@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::{Lease, Told, moment, of_duid};
-use crate::cluster::value::Mac;
-use crate::moment::Moment;
+use ichor_values::Mac;
+use ichor_values::Moment;
 
 /// The state of a lease that a machine has.
 const HELD: &str = "0";

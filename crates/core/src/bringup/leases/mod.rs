@@ -13,8 +13,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::cluster::value::Mac;
-use crate::moment::Moment;
+use ichor_values::Mac;
+use ichor_values::Moment;
 
 /// An address that a server gave a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

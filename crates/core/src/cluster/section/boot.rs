@@ -1,7 +1,8 @@
 //! `boot` and `image`: how a machine starts, and what it starts.
 
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{Any, DnsName, Duration, Either, FilePath, ImageReference, Text, Url};
+pub use ichor_values::Arch;
+use ichor_values::{Any, DnsName, Duration, Either, FilePath, ImageReference, Text, Url};
+use ichor_values::{choice, record};
 
 record! {
     /// Where a machine's first configuration comes from.
@@ -83,16 +84,6 @@ record! {
     }
 }
 
-choice! {
-    /// Architecture of a machine.
-    Arch "architecture" {
-        /// 64-bit x86.
-        Amd64 = "amd64",
-        /// 64-bit ARM.
-        Arm64 = "arm64",
-    }
-}
-
 record! {
     /// Remote control of a machine.
     Power "remote control" {
@@ -103,9 +94,9 @@ record! {
         /// User name.
         user: Text = "none", "x";
         /// Password.
-        password: crate::cluster::value::Secret = "none", "{env: BMC}";
+        password: ichor_values::Secret = "none", "{env: BMC}";
         /// SHA-256 fingerprint of the controller's certificate.
-        fingerprint: crate::cluster::value::Fingerprint = "checked by `ca`", "";
+        fingerprint: ichor_values::Fingerprint = "checked by `ca`", "";
         /// Certificates, in a file, one of which signed that of the controller.
         ca: FilePath = "the system's roots", "bmc-ca.pem";
     }

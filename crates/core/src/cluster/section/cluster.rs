@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use crate::cluster::key::{List, Map};
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{
+use ichor_values::key::{List, Map};
+use ichor_values::{
     DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret,
     SoftwareVersion, TalosVersion, Text, Url, Word,
 };
+use ichor_values::{choice, record};
 
 record! {
     /// The cluster as Talos and Kubernetes know it.

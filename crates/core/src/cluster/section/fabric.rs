@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::cluster::key::List;
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{Asn, Pair, PortRef, Prefix, Secret, SoftwareVersion, Text, Toggle, Word};
+pub use ichor_bgp::setting::{RouterRole, Software};
+use ichor_values::key::List;
+use ichor_values::record;
+use ichor_values::{Asn, Pair, PortRef, Prefix, Secret, SoftwareVersion, Text, Toggle, Word};
 
 use super::Bfd;
 
@@ -59,30 +60,6 @@ impl Router {
             Software::Routeros => Some(false),
             Software::Other => None,
         })
-    }
-}
-
-choice! {
-    /// What a router is in the fabric.
-    RouterRole "router role" {
-        /// A switch the nodes are connected to.
-        Leaf = "leaf",
-        /// A switch the leafs are connected to.
-        Spine = "spine",
-        /// A router the nodes peer with across a network.
-        Gateway = "gateway",
-    }
-}
-
-choice! {
-    /// What a router runs.
-    Software "router software" {
-        /// FRRouting, also in Proxmox SDN and many switches.
-        Frr = "frr",
-        /// MikroTik RouterOS.
-        Routeros = "routeros",
-        /// Something ichor does not write for.
-        Other = "other",
     }
 }
 

@@ -1,8 +1,8 @@
 //! `hypervisors`: where virtual machines are made.
 
-use crate::cluster::key::List;
-use crate::cluster::record::record;
-use crate::cluster::value::{FilePath, Fingerprint, LinkName, Prefix, Secret, Text, Url, Word};
+use ichor_values::key::List;
+use ichor_values::record;
+use ichor_values::{FilePath, Fingerprint, LinkName, Prefix, Secret, Text, Url, Word};
 
 record! {
     /// A place where virtual machines are made: one of these.

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::cluster::key::{List, Map};
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6, DnsName, LinkName, Mtu, Prefix, Url, Word};
+use ichor_values::key::{List, Map};
+use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, DnsName, LinkName, Mtu, Prefix, Url, Word};
+use ichor_values::{choice, record};
 
 record! {
     /// Prefixes, addresses and what the network offers.

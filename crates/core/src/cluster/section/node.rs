@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
-use super::{Arch, Boot, Image, Network, Overlay, Patch, Power, Routing, Vm};
-use crate::cluster::key::{HasName, List, Map, Named, Sum};
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{
+use super::{Boot, Image, Network, Overlay, Patch, Power, Routing, Vm};
+use ichor_values::Arch;
+use ichor_values::key::{HasName, List, Map, Named, Sum};
+use ichor_values::{
     Address, DiskPath, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Prefix, SizeRange, Taint,
     TalosVersion, Text, VlanId, Word,
 };
+use ichor_values::{choice, record};
 
 record! {
     /// What a node can have from any rung of the ladder: `defaults`, its role, its site, its groups, itself.

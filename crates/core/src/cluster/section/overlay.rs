@@ -1,8 +1,8 @@
 //! `overlay`: a network over the network.
 
-use crate::cluster::key::List;
-use crate::cluster::record::record;
-use crate::cluster::value::{Duration, Mtu, Prefix, Secret, Text, Url};
+use ichor_values::key::List;
+use ichor_values::record;
+use ichor_values::{Duration, Mtu, Prefix, Secret, Text, Url};
 
 record! {
     /// A network over the network, which nodes join after they booted.

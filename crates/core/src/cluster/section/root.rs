@@ -4,14 +4,14 @@ use super::{
     Boot, ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung,
     Site,
 };
-use crate::cluster::Place;
-use crate::cluster::key::{List, Map, Over};
-use crate::cluster::print::Printed;
-use crate::cluster::read::{Read, Reader};
-use crate::cluster::record::record;
-use crate::cluster::schema::Shape;
-use crate::cluster::tree::{Tree, View};
-use crate::cluster::value::{AgeRecipient, FilePath, Text, Word};
+use ichor_values::Place;
+use ichor_values::key::{List, Map, Over};
+use ichor_values::print::Printed;
+use ichor_values::read::{Read, Reader};
+use ichor_values::record;
+use ichor_values::schema::Shape;
+use ichor_values::tree::{Tree, View};
+use ichor_values::{AgeRecipient, FilePath, Text, Word};
 
 record! {
     /// The cluster file.

@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::cluster::key::{List, Map, Over};
-use crate::cluster::read::{Form, Scalar};
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{
+pub use ichor_bgp::setting::{Advertise, Carrier, Isolation, LogLevel, MetallbMode, Speaker};
+pub use ichor_values::Backend;
+use ichor_values::key::{List, Map, Over};
+use ichor_values::read::{Form, Scalar};
+use ichor_values::record;
+use ichor_values::{
     Asn, Community, FilePath, HostPort, LinkName, Mtu, Pair, Prefix, Secret, SoftwareVersion, Text, Toggle,
     Word,
 };
@@ -43,42 +45,6 @@ record! {
         daemons: Map<Word, List<Text>> = "none", "{zebra: [\"-s\", \"16777216\"]}";
         /// The agent on the node.
         agent: Agent = "log info, no status port", "{log: info}";
-    }
-}
-
-choice! {
-    /// Who speaks BGP on the node.
-    Backend "backend" {
-        /// Talos itself, from 1.14.
-        Native = "native",
-        /// FRRouting.
-        Frr = "frr",
-        /// BIRD 2.
-        Bird = "bird",
-        /// GoBGP.
-        Gobgp = "gobgp",
-    }
-}
-
-choice! {
-    /// What brings the backend onto the node.
-    Carrier "carrier" {
-        /// ichor's extension, with the agent.
-        Ichor = "ichor",
-        /// Talos' official extension, without it.
-        Official = "official",
-    }
-}
-
-choice! {
-    /// Addresses of a node that can be announced.
-    Advertise "kind of address" {
-        /// The loopback addresses.
-        Loopback = "loopback",
-        /// The addresses of dummy links.
-        Dummy = "dummy",
-        /// The anycast addresses of the API.
-        Anycast = "anycast",
     }
 }
 
@@ -213,47 +179,11 @@ record! {
     }
 }
 
-choice! {
-    /// Who announces service addresses.
-    Speaker "speaker" {
-        /// MetalLB.
-        Metallb = "metallb",
-        /// Cilium.
-        Cilium = "cilium",
-        /// Nobody.
-        None = "none",
-    }
-}
-
 record! {
     /// Settings of MetalLB.
     Metallb "settings of MetalLB" {
         /// How MetalLB speaks BGP.
         mode: MetallbMode = "frr-k8s", "frr-k8s";
-    }
-}
-
-choice! {
-    /// How MetalLB speaks BGP.
-    MetallbMode "MetalLB mode" {
-        /// By FRR-K8s.
-        FrrK8s = "frr-k8s",
-        /// By an FRR of its own.
-        Frr = "frr",
-        /// By itself: IPv4 only.
-        Native = "native",
-    }
-}
-
-choice! {
-    /// What keeps the speaker's routes apart from the node's.
-    Isolation "isolation" {
-        /// A VRF.
-        Vrf = "vrf",
-        /// A network namespace.
-        Netns = "netns",
-        /// Nothing.
-        None = "none",
     }
 }
 
@@ -310,20 +240,6 @@ record! {
         log: LogLevel = "info", "info";
         /// Its state over mutual TLS.
         status: AgentStatus = "not served", "{listen: node:9179}";
-    }
-}
-
-choice! {
-    /// How much the agent says.
-    LogLevel "log level" {
-        /// Only what failed.
-        Error = "error",
-        /// And what may fail.
-        Warn = "warn",
-        /// And what changed.
-        Info = "info",
-        /// And why.
-        Debug = "debug",
     }
 }
 

@@ -1,8 +1,8 @@
 //! `vm`: a node's virtual machine.
 
-use crate::cluster::key::List;
-use crate::cluster::record::{choice, record};
-use crate::cluster::value::{LinkName, Size, Text, VlanId, Word};
+use ichor_values::key::List;
+use ichor_values::{LinkName, Size, Text, VlanId, Word};
+use ichor_values::{choice, record};
 
 record! {
     /// A node's virtual machine.

@@ -8,8 +8,8 @@ use crate::lab::scene::{Cable, Machine, Plug, Port};
 use crate::plan::cable::Cables;
 use crate::plan::{NodePlan, Stage};
 use crate::routing::Network;
-use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
+use ichor_bgp::model::fabric::Found;
 
 /// Machines, and the cables between them.
 #[derive(Default)]

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Order, port_of};
-use crate::cluster::section::{Addressing, Arch, BootFrom, Firmware};
+use crate::cluster::section::{Addressing, BootFrom, Firmware};
 use crate::lab::scene::{Bus, Guest, Machine, Part};
 use crate::plan::NodePlan;
 use crate::render::carrier;
 use crate::render::machine::RenderError;
-use crate::routing::Model;
+use ichor_bgp::model::Model;
+use ichor_values::Arch;
 
 /// What a control plane of Talos needs at least; MiB and GiB.
 const CORES: u16 = 2;

@@ -12,9 +12,10 @@ use crate::cluster::section::Addressing;
 use crate::lab::scene::{Plug, Port};
 use crate::plan::link::{LinkKind, LinkPlan};
 use crate::plan::{NodePlan, Stage};
-use crate::routing::fabric::Found;
+use crate::routing::Network;
 use crate::routing::network::{End, Session};
-use crate::routing::{Model, Network};
+use ichor_bgp::model::Model;
+use ichor_bgp::model::fabric::Found;
 
 /// The port of a router on a network with nodes.
 const LAN: &str = "lan0";

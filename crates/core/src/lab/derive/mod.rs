@@ -13,15 +13,15 @@ use super::here::Here;
 use super::scene::{Scene, Session, SessionEnd};
 use crate::model::Cluster;
 use crate::plan::Plan;
+use crate::plan::attachment::Attachments;
 use crate::prove::Subject;
 use crate::render::fabric;
 use crate::render::machine::RenderError;
-use crate::render::routing::Fetch;
-use crate::routing::fabric::Found;
+use crate::routing::Network;
 use crate::routing::network::{End, Session as Meant};
-use crate::routing::{Network, Protected};
-use crate::rules::attachment::Attachments;
 use bench::Bench;
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::render::Fetch;
 
 /// What a scene is made from.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ impl Scene {
             Ok(files) => bench.machines.extend(router::machines(&network, &files)),
             Err(mut found) => errors.append(&mut found),
         }
-        let protected = Protected::of(order.plan);
+        let protected = crate::routing::protected(order.plan);
         for model in &network.nodes {
             let made = if order.guests {
                 guest::machine(order, model)

@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use super::{Differs, Order, speaker};
-use crate::agent::duty::{Duty, Probe, Speech};
-use crate::cluster::section::Backend;
 use crate::lab::scene::{Machine, Part};
 use crate::plan::link::LinkKind;
 use crate::plan::{NodePlan, Stage};
 use crate::render::machine::{RenderError, Script, rehearsed};
-use crate::routing::{Domain, Model, Protected};
+use ichor_bgp::agent::duty::{Duty, Probe, Speech};
+use ichor_bgp::model::Protected;
+use ichor_bgp::model::{Domain, Model};
+use ichor_values::Backend;
 
 /// The MTU of the link to a speaker where Talos itself makes it.
 const MTU: u32 = 1500;

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::{Differs, Order, port_of};
-use crate::cluster::section::{Backend, Software};
-use crate::cluster::value::Asn;
 use crate::lab::scene::{Machine, Part};
 use crate::prove::crowd;
 use crate::render::artifact::Artifact;
-use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
 use crate::routing::{Network, Router};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::setting::Software;
+use ichor_values::Asn;
+use ichor_values::Backend;
 
 /// The table of the VRF of a router's sessions.
 const TABLE: u32 = 1000;

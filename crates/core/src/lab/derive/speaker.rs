@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::Order;
 use crate::lab::scene::Speaker;
-use crate::routing::{Family, Model, Workload};
+use ichor_bgp::model::{Family, Model, Workload};
 
 /// The link that has service addresses. Nobody announces what is on it.
 pub(super) const LINK: &str = "services";

@@ -14,15 +14,16 @@ use ipnet::IpNet;
 use super::here::Here;
 use super::scene::{Part, Scene};
 use super::state::{Flow, Paths, Reach, State};
-use crate::cluster::section::{Backend, Software};
 use crate::plan::Plan;
 use crate::prove::destination::{Destination, Kind, Origin, Source, given};
 use crate::prove::failure::Failure;
 use crate::prove::spread::Spread;
 use crate::prove::{Subject, aggregate};
-use crate::routing::Family;
-use crate::routing::fabric::{Found, Neighbor};
 use crate::routing::network::{End, Session};
+use ichor_bgp::model::Family;
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::setting::Software;
+use ichor_values::Backend;
 use walk::{Arrival, Tables, Walk, Way};
 
 /// A fabric of which everything can be foreseen.

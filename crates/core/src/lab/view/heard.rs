@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use crate::agent::{Session, Status, Trouble};
+use ichor_bgp::agent::{Session, Status, Trouble};
 
 /// What was heard of one machine.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,11 +21,11 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::scene::{Machine, Part, Scene};
-use crate::agent::session::State;
-use crate::moment::Moment;
 pub use change::{Change, Mood, changes};
 pub use cut::{Carrier, Cut};
 pub use heard::{Heard, Route, Said};
+use ichor_bgp::agent::session::State;
+use ichor_values::Moment;
 pub use tables::Tables;
 
 /// What is seen of a lab at one moment.

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::{Heard, Prefix, Route};
-use crate::agent::route::MAIN;
 use crate::lab::scene::{Guest, Machine, Part, Scene};
+use ichor_bgp::agent::route::MAIN;
 
 /// What routers have routes to; and what speakers announce, whether anybody heard it or not.
 pub(super) fn prefixes(scene: &Scene, heard: &[Heard]) -> Vec<Prefix> {

@@ -1,9 +1,9 @@
 //! Sessions from both ends.
 
 use super::{Heard, Said, SeenSession, Side};
-use crate::agent::session::State;
-use crate::agent::{Session, Trouble};
 use crate::lab::scene::{Scene, SessionEnd};
+use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::{Session, Trouble};
 
 /// Every session of the scene, as its ends tell it.
 pub(super) fn sessions(scene: &Scene, heard: &[Heard]) -> Vec<SeenSession> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::agent::Session;
-use crate::agent::session::State;
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::session::State;
 
 /// An answer is not of the form that GoBGP 3 and 4 give.
 #[derive(Debug, thiserror::Error)]

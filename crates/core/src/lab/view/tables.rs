@@ -1,7 +1,7 @@
 //! The view for people: rows, and the text of them all.
 
 use super::{Prefix, SeenMachine, SeenSession, Side, View};
-use crate::table;
+use ichor_values::table;
 
 /// More routers than this do not fit beside each other.
 const BESIDE: usize = 7;

@@ -1,8 +1,8 @@
 use super::*;
-use crate::agent::status::{Stage, Told, With};
-use crate::agent::{Session, Status, Trouble};
-use crate::cluster::section::Backend;
 use crate::lab::scene::{self, SessionEnd, Speaker};
+use ichor_bgp::agent::status::{Stage, Told, With};
+use ichor_bgp::agent::{Session, Status, Trouble};
+use ichor_values::Backend;
 
 fn blank(name: &str, part: Part) -> Machine {
     let (vrfs, dummies, addresses) = (Vec::new(), Vec::new(), Vec::new());

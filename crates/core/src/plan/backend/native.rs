@@ -4,10 +4,10 @@
 //! 1.14.0-rc.1, and what GoBGP makes of it was seen on a running one.
 
 use super::{Ask, LackKind, Lacks, any};
-use crate::cluster::section::{Isolation, Speaker};
-use crate::cluster::value::Toggle;
 use crate::plan::{NeighborPlan, Peer};
-use crate::talos::release;
+use ichor_bgp::setting::{Isolation, Speaker};
+use ichor_talos::release;
+use ichor_values::Toggle;
 
 /// Why most is lacking.
 const NO_FIELD: &str = "BGPInstanceConfig has no such field";

@@ -5,9 +5,9 @@ use crate::plan::NodePlan;
 use crate::render::artifact::Artifact;
 use crate::render::machine::RenderError;
 use crate::render::schematic::command_line;
-use crate::talos::command_line::{LONGEST, pack};
-use crate::talos::kernel_args::LOADER;
-use crate::talos::schematic::Schematic;
+use ichor_talos::command_line::{LONGEST, pack};
+use ichor_talos::kernel_args::LOADER;
+use ichor_talos::schematic::Schematic;
 
 /// The whole command line of a node: what its image has, and the configuration in the parameter `key`.
 pub fn render(

@@ -19,8 +19,8 @@ use super::machine::RenderError;
 use super::{platform_network, schematic};
 use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
-use crate::talos::command_line::INLINE;
-use crate::talos::release;
+use ichor_talos::command_line::INLINE;
+use ichor_talos::release;
 
 pub use nocloud::serial;
 pub use volume::Image;

@@ -8,7 +8,7 @@ use crate::plan::{NodePlan, Stage};
 use crate::render::artifact::Artifact;
 use crate::render::machine::RenderError;
 use crate::render::machine::network::network_config;
-use crate::talos::emit::emit;
+use ichor_values::go_yaml::emit::emit;
 
 /// `meta-data`, `network-config` and, where there is something in it, `user-data`.
 ///

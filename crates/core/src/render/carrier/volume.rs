@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{path, refused};
-use crate::media::{Volume, VolumeError, fat, iso9660};
 use crate::plan::NodePlan;
 use crate::render::artifact::Artifact;
 use crate::render::machine::RenderError;
+use ichor_image::media::{Volume, VolumeError, fat, iso9660};
 
 /// What a volume has, before there are bytes of it: a cluster may have thousands.
 #[derive(Clone, PartialEq, Eq)]

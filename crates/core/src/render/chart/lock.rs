@@ -1,18 +1,12 @@
 //! What helm rendered, kept beside the cluster file.
 
 use super::Order;
-use crate::cluster::value::Word;
-use crate::talos::digest::sha256;
+use ichor_values::digest::sha256;
 
 /// Starts the line with the sum of what it was made of.
 const MADE_OF: &str = "# made of: ";
 /// Starts the line with the sum of what follows it, the last of the head.
 const TEXT: &str = "# text: ";
-
-/// The lock's file of a cluster, beside its cluster file. It ends on nothing that a pattern for manifests would match.
-pub fn lock_name(cluster: &Word) -> String {
-    format!("cilium.{cluster}.lock")
-}
 
 /// A chart as it was rendered, and what it was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

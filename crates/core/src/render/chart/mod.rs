@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::cluster::section::Cilium;
 use crate::model::Cluster;
+use crate::plan::attachment::Attachments;
 use crate::plan::{CniPlan, Plan};
-use crate::rules::attachment::Attachments;
-use crate::talos::digest::sha256;
-use crate::talos::emit::emit;
-use crate::talos::manifest;
+use ichor_talos::manifest;
+use ichor_values::digest::sha256;
+use ichor_values::go_yaml::emit::emit;
 
-pub use lock::{Lock, LockError, lock_name};
+pub use lock::{Lock, LockError};
 
 /// Where Cilium's chart is.
 const REPOSITORY: &str = "https://helm.cilium.io/";

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::section::Speaker;
 use crate::model::Cluster;
 use crate::plan::Plan;
+use ichor_bgp::setting::Speaker;
 
 /// What the agent may do; Cilium's own list has SYS_MODULE too, and Talos starts no container with it.
 const AGENT: [&str; 11] = [

@@ -8,13 +8,15 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::section::{Backend, Software};
-use crate::cluster::value::SoftwareVersion;
 use crate::plan::{NodePlan, Plan};
-use crate::routing::fabric::Found;
 use crate::routing::network::{End, Session};
-use crate::routing::{Domain, Model, Network, Router, Workload};
-use crate::talos::emit::emit;
+use crate::routing::{Network, Router};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Domain, Model, Workload};
+use ichor_bgp::setting::Software;
+use ichor_values::Backend;
+use ichor_values::SoftwareVersion;
+use ichor_values::go_yaml::emit::emit;
 
 /// The release of what has none.
 const NEWEST: &str = "10.5.1";

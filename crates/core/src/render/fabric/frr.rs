@@ -11,11 +11,12 @@
 use ipnet::IpNet;
 
 use super::{Group, MOST_PREFIXES, group};
-use crate::cluster::value::SoftwareVersion;
-use crate::render::routing::frr::page::{Page, words};
-use crate::routing::fabric::Found;
+use crate::routing::Router;
 use crate::routing::router::Peer;
-use crate::routing::{Bfd, Family, Router};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Bfd, Family};
+use ichor_bgp::render::frr::page::{Page, words};
+use ichor_values::SoftwareVersion;
 
 /// What Proxmox puts in front of the name of a zone to name its VRF.
 const ZONE: &str = "vrf_";

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::cluster::value::Secret;
-use crate::render::routing::{Fetch, password};
-use crate::routing::fabric::Found;
+use crate::routing::Router;
 use crate::routing::router::Peer;
-use crate::routing::{Bfd, Family, Router};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Bfd, Family};
+use ichor_bgp::render::{Fetch, password};
+use ichor_values::Secret;
 
 /// Sessions that differ in nothing but who is at the other end.
 pub struct Group<'n> {

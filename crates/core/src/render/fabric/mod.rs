@@ -13,11 +13,11 @@ mod sessions;
 
 use super::artifact::Artifact;
 use super::machine::RenderError;
-use super::routing::Fetch;
-use crate::cluster::section::Software;
 use crate::plan::Plan;
 use crate::routing::{Network, Router};
 use group::Group;
+use ichor_bgp::render::Fetch;
+use ichor_bgp::setting::Software;
 
 /// More routes of one family than this from one node close its session. They are counted after the filter.
 const MOST_PREFIXES: u32 = 10_000;

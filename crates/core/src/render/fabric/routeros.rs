@@ -8,9 +8,10 @@
 use std::fmt::Write;
 
 use super::{Group, MOST_PREFIXES, group};
-use crate::routing::fabric::Found;
+use crate::routing::Router;
 use crate::routing::router::Peer;
-use crate::routing::{Family, Router, Term};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Family, Term};
 
 /// The commands.
 pub fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {

@@ -1,8 +1,9 @@
 //! `sessions.csv`: every session with both its ends, for whoever configures a router that ichor does not write for.
 
-use crate::routing::fabric::Found;
+use crate::routing::Network;
 use crate::routing::network::{End, Session};
-use crate::routing::{Family, Network};
+use ichor_bgp::model::Family;
+use ichor_bgp::model::fabric::Found;
 
 /// The columns. An end is a port, or an address where the session has addresses; empty where DHCP gives it.
 const HEAD: &str = "from,from_asn,from_end,to,to_asn,to_end,families,bfd,keepalive,hold,password,range\n";

@@ -7,12 +7,13 @@ use std::fmt;
 
 use super::medium::{self, Medium};
 use super::uuid::Uuid;
-use crate::cluster::section::{Arch, BootDevice, DiskKey, Firmware};
-use crate::cluster::value::{Either, Mac};
+use crate::cluster::section::{BootDevice, DiskKey, Firmware};
 use crate::model::Cluster;
 use crate::plan::{NodePlan, Plan, VmPlan};
 use crate::render::machine::RenderError;
 use crate::render::{carrier, image};
+use ichor_values::Arch;
+use ichor_values::{Either, Mac};
 
 /// A virtual machine, decided.
 #[derive(Debug)]

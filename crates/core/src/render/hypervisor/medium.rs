@@ -2,12 +2,12 @@
 
 use super::guest::Guest;
 use crate::cluster::section::{BootDevice, BootFrom, GivenImages, ImageSource};
-use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
 use crate::render::base::Base;
 use crate::render::machine::RenderError;
 use crate::render::{image, schematic};
-use crate::talos::asset::Asset;
+use ichor_talos::asset::Asset;
+use ichor_values::Either;
 
 /// A CD, or what a disk begins as.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::{Ground, RenderError};
 use crate::cluster::section::Role;
 use crate::plan::CniPlan;
-use crate::talos::generate::{self, Cni, Contract, Endpoint, Input, Registry};
-use crate::talos::secrets::Bundle;
+use ichor_talos::generate;
+use ichor_talos::generate::{Cni, Contract, Endpoint, Input, Registry};
+use ichor_talos::secrets::Bundle;
 
 /// The documents of a role. Where Talos adds the endpoint to the names of the API server, it is there once.
 pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {

@@ -4,15 +4,16 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, base};
-use crate::cluster::section::{DiskKey, Kms, Speaker};
-use crate::cluster::value::Either;
+use crate::cluster::section::{DiskKey, Kms};
 use crate::plan::CniPlan;
+use crate::plan::attachment;
 use crate::render::chart;
 use crate::render::manifests::{self, CILIUM, CILIUM_BGP, KUBE_VIP, kube_vip};
 use crate::routing::Network;
-use crate::rules::attachment;
-use crate::talos::emit::emit_all;
-use crate::talos::generate::contract::Trait;
+use ichor_bgp::setting::Speaker;
+use ichor_talos::generate::contract::Trait;
+use ichor_values::Either;
+use ichor_values::go_yaml::emit::emit_all;
 
 /// Adds it.
 pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {

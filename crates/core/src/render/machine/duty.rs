@@ -4,19 +4,19 @@ use std::net::IpAddr;
 
 use super::routing::{carrier, model, template, told};
 use super::{Ground, RenderError};
-use crate::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
-use crate::agent::wiring::Carried;
-use crate::cluster::section::{Backend, Carrier, Isolation, LogLevel, Routing};
+use crate::cluster::section::Routing;
 use crate::model::Cluster;
+use crate::plan::attachment::Attachments;
 use crate::plan::backend::watches_health;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
-use crate::render::routing::{self, Fetch};
-use crate::routing::Protected;
-use crate::rules::attachment::Attachments;
-use crate::talos::secrets::agent_certificate;
-
-/// The name of the file.
-pub const FILE: &str = "agent.json";
+use ichor_bgp::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
+use ichor_bgp::agent::wiring::Carried;
+use ichor_bgp::model::Protected;
+use ichor_bgp::render as routing;
+use ichor_bgp::render::Fetch;
+use ichor_bgp::setting::{Carrier, Isolation, LogLevel};
+use ichor_talos::secrets::agent_certificate;
+use ichor_values::Backend;
 
 /// The duty of a node's agent; none where no agent runs.
 pub fn of(
@@ -77,7 +77,7 @@ pub fn rehearsed(
         discover: None,
         announce: Vec::new(),
         version: routing.version.get().cloned(),
-        options: routing::options(routing),
+        options: crate::routing::options(routing),
         template: template
             .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
     };

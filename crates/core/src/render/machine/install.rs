@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Draft, RenderError};
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
-use crate::cluster::value::Either;
 use crate::plan::{ImagePlan, NodePlan};
 use crate::render::base::Base;
 use crate::render::{image as images, schematic};
-use crate::talos::generate::contract::Trait;
+use ichor_talos::generate::contract::Trait;
+use ichor_values::Either;
 
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
 pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
@@ -126,6 +126,6 @@ fn size_term(range: &str) -> String {
     let operators = [">=", "<=", "==", ">", "<"];
     let operator = operators.into_iter().find(|operator| range.starts_with(operator)).unwrap_or("==");
     let size = range.trim_start_matches(operator).trim();
-    let bytes = crate::talos::go::humanize::parse_bytes(size).unwrap_or_default();
+    let bytes = ichor_talos::go::humanize::parse_bytes(size).unwrap_or_default();
     format!("disk.size {operator} {bytes}u")
 }

@@ -4,7 +4,7 @@
 //! to it for each node: [`network`], `install`, `node`, `overlay` and `routing`. The patches of the file come last
 //! (`patches`), and everything that comes out is judged as the node's release would.
 //!
-//! Not here: text ([`talos::emit`](crate::talos::emit)) and files.
+//! Not here: text ([`talos::emit`](ichor_values::go_yaml::emit)) and files.
 
 mod base;
 mod cluster;
@@ -20,21 +20,22 @@ mod routing;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::section::{Platform, Role};
-use crate::cluster::value::{Secret, TalosVersion};
 use crate::model::Cluster;
+use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Plan, Stage};
-use crate::render::routing::Service;
-use crate::routing::Protected;
-use crate::rules::attachment::Attachments;
-use crate::talos::config::Config;
-use crate::talos::generate::Contract;
-use crate::talos::generate::contract::Trait;
-use crate::talos::patch::Patch;
-use crate::talos::secrets::Bundle;
-use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
-use crate::talos::{encode, load, release};
+use ichor_bgp::model::Protected;
+use ichor_bgp::render::Service;
+use ichor_talos::config::Config;
+use ichor_talos::generate::Contract;
+use ichor_talos::generate::contract::Trait;
+use ichor_talos::patch::Patch;
+use ichor_talos::secrets::Bundle;
+use ichor_talos::validate;
+use ichor_talos::validate::{Flaw, Mode, Setting, Weight};
+use ichor_talos::{encode, load, release};
+use ichor_values::{Secret, TalosVersion};
 
-pub use duty::{FILE as DUTY_FILE, Script, rehearsed};
+pub use duty::{Script, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 
@@ -121,7 +122,7 @@ impl<'a> Renderer<'a> {
         errors.dedup();
         match (control_plane, worker) {
             (Some(control_plane), Some(worker)) if errors.is_empty() => {
-                let protected = Protected::of(ground.plan);
+                let protected = crate::routing::protected(ground.plan);
                 Ok(Self { ground, contract, control_plane, worker, patches, protected })
             }
             _ => Err(errors),

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{Draft, Ground};
-use crate::cluster::section::{Backend, Isolation};
 use crate::plan::NodePlan;
-use crate::talos::generate::contract::Trait;
+use ichor_bgp::setting::Isolation;
+use ichor_talos::generate::contract::Trait;
+use ichor_values::Backend;
 
 /// Kernel settings that a node that routes needs: it forwards, spreads flows over its paths by ports too, and takes answers
 /// that come back another way than the question went.

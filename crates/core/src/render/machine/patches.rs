@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::{Ground, RenderError};
-use crate::cluster::Place;
-use crate::cluster::value::Either;
 use crate::model::Cluster;
+use crate::model::rung;
 use crate::plan::NodePlan;
-use crate::rules::rung;
-use crate::talos::patch::Patch;
+use ichor_talos::patch::Patch;
+use ichor_values::Either;
+use ichor_values::Place;
 
 /// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
 pub type PatchTexts = BTreeMap<String, Result<String, String>>;

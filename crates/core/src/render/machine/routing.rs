@@ -4,12 +4,17 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, duty};
-use crate::cluster::section::{Backend, Carrier, Routing};
+use crate::cluster::section::Routing;
 use crate::model::Cluster;
+use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
-use crate::render::routing::{self, Order, Refusal, Routers, Service, Template, native};
-use crate::routing::{Model, Protected};
-use crate::rules::attachment::Attachments;
+use crate::render::native;
+use ichor_bgp::model::Model;
+use ichor_bgp::model::Protected;
+use ichor_bgp::render as routing;
+use ichor_bgp::render::{Order, Refusal, Routers, Service, Template};
+use ichor_bgp::setting::Carrier;
+use ichor_values::Backend;
 
 /// The service that runs a node's routing daemon; none where there is none.
 pub fn service(
@@ -24,7 +29,7 @@ pub fn service(
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
-    let (version, options) = (routing.version.get(), routing::options(routing));
+    let (version, options) = (routing.version.get(), crate::routing::options(routing));
     let (carrier, routers) = (carrier(plan), &Routers::new());
     let order = Order { backend, carrier, model: &model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
@@ -35,7 +40,7 @@ pub(super) fn model(
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<Option<Model>, Vec<RenderError>> {
-    Model::of(cluster, node, protected).map_err(|error| {
+    crate::routing::model(cluster, node, protected).map_err(|error| {
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
@@ -106,7 +111,7 @@ pub fn add(
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
     let files: Vec<_> = match duty::of(ground, protected, node, stage) {
-        Ok(Some(duty)) => vec![mount(duty::FILE, &duty.text())],
+        Ok(Some(duty)) => vec![mount(ichor_bgp::agent::duty::FILE, &duty.text())],
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),
     };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Link, named};
 use crate::plan::Plan;
-use crate::routing::Family;
+use ichor_bgp::model::Family;
 
 /// By which a peer finds what is announced to it.
 const LABEL: (&str, &str) = ("announced-to", "node");

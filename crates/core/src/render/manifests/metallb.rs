@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Link, named};
-use crate::cluster::section::MetallbMode;
 use crate::plan::Plan;
 use crate::render::machine::RenderError;
-use crate::routing::Bfd;
+use ichor_bgp::model::Bfd;
+use ichor_bgp::setting::MetallbMode;
 
 /// Where MetalLB and its FRR-K8s look for objects.
 const NAMESPACE: &str = "metallb-system";

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use super::artifact::Artifact;
 use super::machine::RenderError;
-use crate::cluster::section::{MetallbMode, Speaker};
 use crate::plan::{NodePlan, Plan};
-use crate::routing::{Bfd, Family, Model, Network, Workload, workload};
-use crate::talos::emit::emit_all;
+use crate::routing::Network;
+use ichor_bgp::model::{Bfd, Family, Model, Workload, workload};
+use ichor_bgp::setting::{MetallbMode, Speaker};
+use ichor_values::go_yaml::emit::emit_all;
 
 /// The name of Cilium's manifest in configurations.
 pub const CILIUM: &str = "cilium";

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Origin, Prefixes};
+use ichor_values::LinkName;
 
 /// What a node has an address for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::cluster::Place;
-use crate::cluster::key::Key;
 use crate::cluster::section::Network;
-use crate::cluster::value::{AddressOrPrefix4, AddressOrPrefix6};
 use crate::model::Cluster;
+use crate::model::rung;
 use crate::plan::{Decided, NodePlan, Origin, Plan, Prefixes};
 use crate::rules::tunnel::overlay::OVERLAY;
-use crate::rules::{Context, Found, Rule, Severity, roll, rung};
+use crate::rules::{Context, Found, Rule, Severity, roll};
+use ichor_values::Place;
+use ichor_values::key::Key;
+use ichor_values::{AddressOrPrefix4, AddressOrPrefix6};
 
 pub(super) const OVERLAP: Rule = Rule {
     id: "prefix-overlap",

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::overlap::{self, OVERLAP, Source};
-use crate::cluster::key::Key;
 use crate::cluster::section::Addressing;
+use crate::model::rung;
+use crate::model::rung::Step;
 use crate::plan::{CniPlan, Decided, NodePlan, Plan};
 use crate::rules::roll::{self, Rolls};
-use crate::rules::rung::{self, Step};
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::key::Key;
 
 pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, FAMILIES, HOST_BITS, ANYCAST, GATEWAY];
 

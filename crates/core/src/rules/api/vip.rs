@@ -4,16 +4,17 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::cluster::Place;
-use crate::cluster::key::At;
 use crate::cluster::section::{Api, Role};
-use crate::cluster::value::LinkName;
+use crate::model::rung;
+use crate::model::rung::Step;
 use crate::plan::NodePlan;
 use crate::rules::address::holder::{self, Purpose};
 use crate::rules::roll::Roll;
-use crate::rules::rung::{self, Step};
 use crate::rules::tunnel::overlay::OVERLAY;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::LinkName;
+use ichor_values::Place;
+use ichor_values::key::At;
 
 pub(super) const RULES: &[Rule] = &[OUTSIDE, IS_NODE, ON_WORKER, ON_LINK, AS_ANYCAST, ON_OVERLAY, TWICE];
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::cluster::Place;
-use crate::cluster::value::Mac;
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan, Origin, Plan};
 use crate::rules::address::holder;
@@ -13,6 +11,8 @@ use crate::rules::clash::{self, Member};
 use crate::rules::identity::vm_id;
 use crate::rules::roll;
 use crate::rules::{Finding, Rule};
+use ichor_values::Mac;
+use ichor_values::Place;
 
 /// Who has a value: the number of a node, or what is not one.
 type Owner = u32;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use crate::cluster::value::Asn;
 use crate::plan::{NodePlan, Peer};
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Asn;
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE];
 

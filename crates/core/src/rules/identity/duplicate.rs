@@ -5,12 +5,12 @@
 
 use std::net::IpAddr;
 
-use crate::cluster::Place;
 use crate::plan::{NodePlan, Origin, Plan};
 use crate::rules::address::holder::{self, Held, Purpose};
 use crate::rules::address::overlap;
 use crate::rules::roll::{self, Roll};
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[INDEX, ADDRESS, ROUTER_ID];
 

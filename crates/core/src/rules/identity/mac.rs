@@ -1,10 +1,10 @@
 //! MAC addresses that are given twice, or that no port can have.
 
 use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use crate::cluster::value::Mac;
 use crate::plan::{Decided, NodePlan};
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Mac;
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE, MULTICAST, ZERO];
 

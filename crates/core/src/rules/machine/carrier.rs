@@ -1,16 +1,15 @@
 //! What carries the first configuration to a machine: whether it looks there, whether it all fits, and who else reads it.
 
-use crate::cluster::Place;
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource, Platform};
 use crate::plan::{ImagePlan, LinkKind, NodePlan, Stage};
 use crate::render::schematic;
-use crate::rules::patch::secret;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::command_line::LONGEST;
-use crate::talos::kernel_args::LOADER;
-use crate::talos::schematic::Schematic;
-use crate::talos::{document, release, secret_value};
+use ichor_talos::command_line::LONGEST;
+use ichor_talos::kernel_args::LOADER;
+use ichor_talos::schematic::Schematic;
+use ichor_talos::{document, release, secret_value};
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG];
 
@@ -179,7 +178,7 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
         }
         let schematic = node.settings.image.get().and_then(|image| image.schematic.at());
         if let Some(schematic) = schematic {
-            for key in secret::published(&document::from_any(schematic.value)) {
+            for key in secret_value::in_schematic(&document::from_any(schematic.value)) {
                 let message = format!("a secret in {key}");
                 rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
             }

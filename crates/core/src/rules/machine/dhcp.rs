@@ -7,8 +7,8 @@ use crate::plan::{Kind, NodePlan};
 use crate::rules::patch::{Patch, nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::kind;
-use crate::talos::{document, release};
+use ichor_talos::kind;
+use ichor_talos::{document, release};
 
 pub(super) const RULES: &[Rule] = &[STATIC_WITH_DHCP, DHCP_SWITCHED_OFF];
 

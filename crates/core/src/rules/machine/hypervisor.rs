@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::vm::machines;
-use crate::cluster::section::{Arch, Firmware, Libvirt, Machine, Proxmox};
+use crate::cluster::section::{Firmware, Libvirt, Machine, Proxmox};
 use crate::plan::{NodePlan, VmPlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Arch;
 
 pub(super) const RULES: &[Rule] = &[ARGS_NEED_ROOT, REFUSED, NETWORK, VLAN, TOGETHER];
 

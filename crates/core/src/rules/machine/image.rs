@@ -1,11 +1,13 @@
 //! Images: whether they hold what the nodes need, can be signed, and are for their architecture.
 
-use crate::cluster::Place;
-use crate::cluster::section::{Arch, Carrier, Firmware, GivenImages, ImageSource, Machine};
-use crate::cluster::value::Either;
+use crate::cluster::section::{Firmware, GivenImages, ImageSource, Machine};
 use crate::plan::{ImagePlan, NodePlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Carrier;
+use ichor_values::Arch;
+use ichor_values::Either;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[
     IMAGE_WITHOUT_EXTENSION,

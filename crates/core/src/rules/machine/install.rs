@@ -1,11 +1,11 @@
 //! Where Talos is installed, and what a machine starts from afterwards.
 
 use crate::cluster::section::{BootDevice, Platform};
-use crate::cluster::value::Either;
 use crate::plan::NodePlan;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::release;
+use ichor_talos::release;
+use ichor_values::Either;
 
 pub(super) const RULES: &[Rule] = &[NO_INSTALL_DISK, INSTALL_DISK_TWICE, ISO_FIRST];
 

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::Place;
-use crate::cluster::key::At;
 use crate::cluster::section::Link;
-use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, port_name};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::link::made;
+use ichor_talos::link::made;
+use ichor_values::LinkName;
+use ichor_values::Place;
+use ichor_values::key::At;
 
 pub(super) const RULES: &[Rule] = &[
     super::link_name::PREDICTABLE_NAMES,

@@ -1,15 +1,15 @@
 //! Names of ports: nocloud machines have eth0, and never ens18.
 
 use super::link::stands_on;
-use crate::cluster::Place;
 use crate::cluster::section::{BootFrom, Platform, Role};
-use crate::cluster::value::LinkName;
 use crate::plan::port_name::is_predictable;
 use crate::plan::{Kind, NodePlan};
 use crate::rules::patch::{Patch, nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::link::{expected, made};
+use ichor_talos::link::{expected, made};
+use ichor_values::LinkName;
+use ichor_values::Place;
 
 pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     id: "nocloud-predictable-names",
@@ -120,7 +120,7 @@ fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut F
     let aliases: Vec<_> = patch
         .documents()
         .iter()
-        .filter(|document| crate::talos::document::kind(document).is_some())
+        .filter(|document| ichor_talos::document::kind(document).is_some())
         .flat_map(made)
         .collect();
     for link in patch.documents().iter().flat_map(expected) {

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::link::stands_on;
 use crate::cluster::section::{Addressing, Platform};
-use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer, Stage};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::document;
-use crate::talos::link::made;
+use ichor_talos::document;
+use ichor_talos::link::made;
+use ichor_values::LinkName;
 
 pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, DEFAULT_ROUTE_MISSING];
 

@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::release;
+use ichor_talos::release;
 
 pub(super) const RULES: &[Rule] = &[UNKNOWN, WITHOUT_PATCH, WINDOW, SKEW, OLDER, NEWER];
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::cluster::nearest::nearest;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::document;
-use crate::talos::schematic::CUSTOMIZATION;
+use ichor_talos::document;
+use ichor_talos::schematic::CUSTOMIZATION;
+use ichor_values::nearest;
 
 pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID];
 

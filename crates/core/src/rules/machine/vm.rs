@@ -1,12 +1,12 @@
 //! Virtual machines: where they are made, how large they are, and what they boot from.
 
 use super::hypervisor::proxmox;
-use crate::cluster::nearest::nearest;
 use crate::cluster::section::{BootDevice, BootFrom, Role};
-use crate::cluster::value::Either;
 use crate::plan::{Decided, NodePlan, VmPlan};
 use crate::rules::roll::{self, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Either;
+use ichor_values::nearest;
 
 pub(super) const RULES: &[Rule] = &[HYPERVISOR, HOST_UNKNOWN, TOO_SMALL, BOOTS_NOTHING];
 

@@ -7,7 +7,7 @@ use crate::cluster::section::Role;
 use crate::plan::Kind;
 use crate::rules::roll::{Roll, Rolls};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::{document, release};
+use ichor_talos::{document, release};
 
 pub(in crate::rules) const RULES: &[Rule] = &[VIP_ON_WORKER, HOSTNAME_TWICE];
 

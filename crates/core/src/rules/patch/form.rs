@@ -4,10 +4,11 @@
 use super::{Content, nodes_of, used};
 use crate::cluster::section::Role;
 use crate::plan::Kind;
-use crate::rules::attachment::Unread;
+use crate::plan::attachment;
+use crate::plan::attachment::Unread;
 use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity, attachment};
-use crate::talos::{self, document, kind, release};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_talos::{document, kind, release};
 
 pub(in crate::rules) const RULES: &[Rule] = &[
     FILE_MISSING,
@@ -143,7 +144,7 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
 fn refused(context: &Context<'_>, found: &mut Found) {
     let contract = &context.plan.cluster.contract.value;
     for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
-        let faults = talos::patch::faults(&patch.nodes, contract);
+        let faults = ichor_talos::patch::faults(&patch.nodes, contract);
         // Kinds of documents have rules of their own.
         for fault in faults.iter().filter(|fault| fault.path != "kind") {
             let line = if patch.file.is_some() { format!("line {}: ", fault.line) } else { String::new() };

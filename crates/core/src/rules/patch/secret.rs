@@ -2,12 +2,11 @@
 //!
 //! Findings name the key and never the value.
 
-use serde_json::Value;
-
-use crate::cluster::value::Either;
-use crate::rules::{Context, Found, Rule, Severity, rung};
-use crate::sops;
-use crate::talos::{document, secret_value};
+use crate::model::rung;
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_talos::secret_value;
+use ichor_talos::sops;
+use ichor_values::Either;
 
 pub(super) const RULES: &[Rule] = &[SECRET_IN_PATCH, PATCH_NOT_ENCRYPTED];
 
@@ -53,24 +52,4 @@ fn secret_in_patch(context: &Context<'_>, found: &mut Found) {
             found.at(&patch.key, patch.place, patch.says(format!("{key} is a secret, and written out")));
         }
     }
-}
-
-/// The keys under which a schematic, which anybody can read, holds a secret.
-pub(in crate::rules) fn published(schematic: &Value) -> Vec<String> {
-    let mut keys = Vec::new();
-    let embedded = document::at(schematic, "/customization/embeddedMachineConfiguration");
-    if embedded.and_then(Value::as_str).is_some_and(secret_value::in_config) {
-        keys.push("customization.embeddedMachineConfiguration".to_owned());
-    }
-    for (nth, meta) in document::items(schematic, "/customization/meta") {
-        if document::at(meta, "/value").and_then(Value::as_str).is_some_and(secret_value::in_config) {
-            keys.push(format!("customization.meta[{nth}].value"));
-        }
-    }
-    for arg in document::texts(schematic, "/customization/extraKernelArgs") {
-        keys.extend(
-            secret_value::in_kernel_arg(arg).map(|name| format!("customization.extraKernelArgs: {name}")),
-        );
-    }
-    keys
 }

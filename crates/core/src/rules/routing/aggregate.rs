@@ -3,10 +3,12 @@
 use ipnet::IpNet;
 
 use super::session::{alike, those};
-use crate::cluster::section::{Advertise, Rung};
+use crate::cluster::section::Rung;
+use crate::model::rung;
 use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
 use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Advertise;
 
 pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN, OF_ONE];
 

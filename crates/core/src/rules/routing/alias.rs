@@ -1,11 +1,11 @@
 //! Names of ports that a daemon cannot know.
 
 use super::session::{self, sessions, those};
-use crate::cluster::section::Carrier;
-use crate::cluster::value::LinkName;
 use crate::plan::{NodePlan, Peer};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Carrier;
+use ichor_values::LinkName;
 
 pub(super) const RULES: &[Rule] = &[OFFICIAL];
 

@@ -4,13 +4,13 @@ use ipnet::IpNet;
 
 use super::session::those;
 use super::speaker::{self, Speaking};
-use crate::cluster::Place;
-use crate::cluster::section::Backend;
+use crate::model::rung;
 use crate::plan::NodePlan;
 use crate::routing::protected::forbidden;
-use crate::routing::{Model, Protected};
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Backend;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[FABRIC, AROUND, OVERLAP, MISSES_POOL];
 
@@ -89,10 +89,11 @@ fn leaks<'c>(context: &Context<'c>) -> Rolls<'c, Leak> {
     if speaking.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
         return rolls;
     }
-    let (protected, forbidden) = (Protected::of(context.plan), forbidden(context.cluster, context.plan));
+    let (protected, forbidden) =
+        (crate::routing::protected(context.plan), forbidden(context.cluster, context.plan));
     for speaking in speaking {
         let node = &context.plan.nodes[speaking.nodes[0]];
-        let Ok(Some(model)) = Model::of(context.cluster, node, &protected) else { continue };
+        let Ok(Some(model)) = crate::routing::model(context.cluster, node, &protected) else { continue };
         let Some(workload) = model.workload else { continue };
         for allowed in speaking.written.allow.items() {
             let through = |net: &&IpNet| allowed.value.0.contains(*net) && workload.filter.admits(**net);

@@ -2,14 +2,16 @@
 
 use super::session::{self, Far, routed, sessions, those};
 use super::speaker;
-use crate::cluster::Place;
-use crate::cluster::key::Key;
-use crate::cluster::section::{Software, Workload, WorkloadAsn};
-use crate::cluster::value::Asn;
+use crate::cluster::section::{Workload, WorkloadAsn};
+use crate::model::rung;
 use crate::plan::derive::Rule as Derivation;
 use crate::plan::{Decided, NodePlan, Origin};
 use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Software;
+use ichor_values::Asn;
+use ichor_values::Place;
+use ichor_values::key::Key;
 
 pub(super) const RULES: &[Rule] = &[RESERVED, PUBLIC, BEHIND_REFLECTOR, OF_ROUTER];
 

@@ -1,12 +1,15 @@
 //! What the backend, its carrier or the Talos release cannot do.
 
 use super::session::{self, alike};
-use crate::cluster::Place;
-use crate::cluster::section::{Backend, Carrier, Routing, Rung};
+use crate::cluster::section::{Routing, Rung};
+use crate::model::rung;
 use crate::plan::backend::{Ask, Lack, LackKind, lacks};
 use crate::plan::{NeighborPlan, NodePlan, Peer};
 use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Carrier;
+use ichor_values::Backend;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH, TRANSIT];
 

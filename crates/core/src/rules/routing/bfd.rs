@@ -2,13 +2,16 @@
 
 use super::backend;
 use super::session::{self, Session, sessions};
-use crate::cluster::key::Key;
-use crate::cluster::section::{Backend, Bfd, Software};
-use crate::cluster::value::Toggle;
+use crate::cluster::section::Bfd;
+use crate::model::rung;
 use crate::plan::backend::LackKind;
 use crate::routing::fault;
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Software;
+use ichor_values::Backend;
+use ichor_values::Toggle;
+use ichor_values::key::Key;
 
 pub(super) const RULES: &[Rule] =
     &[ONE_SIDED, ONE_SIDED_AFFECTED, LISTEN_RANGE, VRF_NATIVE, LEAF_AFFECTED, RANGE];

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::Place;
 use crate::plan::{NodePlan, Peer};
 use crate::rules::machine::link;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, PORT_TWICE, CONTRADICTS, NAMED_LIKE_NODE];
 

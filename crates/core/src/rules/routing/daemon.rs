@@ -3,12 +3,15 @@
 use std::net::IpAddr;
 
 use super::session::alike;
-use crate::cluster::key::List;
-use crate::cluster::section::{Backend, Isolation, Rung};
-use crate::cluster::value::Text;
+use crate::cluster::section::Rung;
+use crate::model::rung;
 use crate::plan::RoutingPlan;
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Isolation;
+use ichor_values::Backend;
+use ichor_values::Text;
+use ichor_values::key::List;
 
 pub(super) const RULES: &[Rule] = &[NETNS_VRF, VTY_OPEN];
 
@@ -114,8 +117,8 @@ fn value_of<'o>(options: &'o List<Text>, short: &str, long: &str) -> Option<&'o 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Place;
-    use crate::cluster::key::At;
+    use ichor_values::Place;
+    use ichor_values::key::At;
 
     #[test]
     fn options_are_found_in_every_spelling() {

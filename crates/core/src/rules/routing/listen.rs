@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::session::{self, Session, sessions, those};
-use crate::cluster::key::At;
 use crate::cluster::section::{Addressing, Router};
 use crate::plan::NodePlan;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::key::At;
 
 pub(super) const RULES: &[Rule] = &[WIDE, MISSES_NODES];
 

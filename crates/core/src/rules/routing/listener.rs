@@ -1,13 +1,16 @@
 //! Who else wants port 179, and kernel settings that keep the daemon from being heard.
 
 use super::session::{routed, those};
-use crate::cluster::Place;
-use crate::cluster::section::{Backend, Isolation, Rung};
+use crate::cluster::section::Rung;
+use crate::model::rung;
 use crate::plan::backend::is_bird2;
 use crate::plan::{NodePlan, RoutingPlan};
 use crate::rules::patch::{nodes_of, used};
 use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Isolation;
+use ichor_values::Backend;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[CLASH, SYSCTL];
 

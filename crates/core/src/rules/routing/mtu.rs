@@ -2,10 +2,11 @@
 
 use super::speaker;
 use crate::cluster::section::{Link, Rung};
-use crate::cluster::value::{LinkName, Mtu};
+use crate::model::rung;
 use crate::plan::{NodePlan, Peer};
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::{LinkName, Mtu};
 
 pub(super) const RULES: &[Rule] = &[BELOW_1280];
 

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use super::session::{self, Session, alike, sessions, those};
-use crate::cluster::value::LinkName;
+use crate::model::rung;
 use crate::plan::{NodePlan, Peer, Prefixes};
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::LinkName;
 
 pub(super) const RULES: &[Rule] =
     &[LINK_UNKNOWN, WITHOUT_ADDRESS, IS_SELF, TWICE, TIMERS, RESTART_TIME, MAX_PREFIXES, UNREACHABLE, NONE];

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use super::session::{self, Session, sessions, those};
-use crate::cluster::section::{Advertise, Speaker};
 use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::{Advertise, Speaker};
 
 pub(super) const RULES: &[Rule] = &[MISSING, UNKNOWN];
 

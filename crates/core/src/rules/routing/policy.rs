@@ -1,9 +1,11 @@
 //! What the policies toward the fabric ask of a daemon.
 
 use super::session::alike;
-use crate::cluster::section::{Backend, Rung};
+use crate::cluster::section::Rung;
+use crate::model::rung;
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Backend;
 
 pub(super) const RULES: &[Rule] = &[PREPEND_TOO_OFTEN];
 

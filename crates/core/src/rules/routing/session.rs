@@ -4,12 +4,14 @@ use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use crate::cluster::Place;
-use crate::cluster::key::At;
-use crate::cluster::section::{Router, Software};
+use crate::cluster::section::Router;
+use crate::model::rung;
 use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
 use crate::routing::fault;
-use crate::rules::{Context, rung};
+use crate::rules::Context;
+use ichor_bgp::setting::Software;
+use ichor_values::Place;
+use ichor_values::key::At;
 
 /// One session with the fabric, of nodes that route alike.
 #[derive(Clone, Copy, Debug)]

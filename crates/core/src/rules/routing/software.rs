@@ -1,10 +1,10 @@
 //! What the software of a router cannot do.
 
 use super::session::{self, Session, sessions};
-use crate::cluster::section::Software;
 use crate::plan::Peer;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::Software;
 
 pub(super) const RULES: &[Rule] = &[UNNUMBERED];
 

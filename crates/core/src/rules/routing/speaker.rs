@@ -5,11 +5,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::session::{Far, alike};
-use crate::cluster::Place;
-use crate::cluster::section::{Backend, Isolation, MetallbMode, Speaker, Workload};
+use crate::cluster::section::Workload;
+use crate::model::rung;
 use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
+use ichor_values::Backend;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] =
     &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];

@@ -1,11 +1,13 @@
 //! Templates of one's own.
 
 use super::session::alike;
-use crate::cluster::section::{Carrier, Rung};
-use crate::render::routing::{Order, Routers, TEMPLATE, Template, options, render};
-use crate::routing::{Model, Protected};
+use crate::cluster::section::Rung;
+use crate::model::rung;
+use crate::routing::options;
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_bgp::render::{Order, Routers, TEMPLATE, Template, render};
+use ichor_bgp::setting::Carrier;
 
 pub(super) const RULES: &[Rule] = &[BROKEN];
 
@@ -28,8 +30,8 @@ fn broken(context: &Context<'_>, found: &mut Found) {
         let Some(routing) = node.settings.routing.get() else { continue };
         let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { continue };
         let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
-        let protected = protected.get_or_insert_with(|| Protected::of(context.plan));
-        let Ok(Some(model)) = Model::of(context.cluster, node, protected) else { continue };
+        let protected = protected.get_or_insert_with(|| crate::routing::protected(context.plan));
+        let Ok(Some(model)) = crate::routing::model(context.cluster, node, protected) else { continue };
         let order = Order {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),

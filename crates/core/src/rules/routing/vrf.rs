@@ -4,13 +4,15 @@ use serde_json::Value;
 
 use super::session::routed;
 use super::speaker;
-use crate::cluster::Place;
-use crate::cluster::section::{Backend, Rung};
+use crate::cluster::section::Rung;
+use crate::model::rung;
 use crate::plan::{NodePlan, RoutingPlan};
 use crate::rules::patch::{nodes_of, used};
 use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity, rung};
-use crate::talos::document;
+use crate::rules::{Context, Found, Rule, Severity};
+use ichor_talos::document;
+use ichor_values::Backend;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[TABLE_CLASH];
 

@@ -1,11 +1,11 @@
 //! Cilium's values, and settings of pod networks that nobody reads.
 
-use crate::cluster::Place;
 use crate::cluster::section::Cilium;
 use crate::plan::CniPlan;
 use crate::render::chart::values;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::document;
+use ichor_talos::document;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[VALUES, UNREADABLE, UNUSED];
 

@@ -1,11 +1,11 @@
 //! The pod network: the link it takes, and what it needs beside it.
 
 use super::overlay::admits_overlay;
-use crate::cluster::Place;
 use crate::plan::{CniPlan, NodePlan};
 use crate::rules::machine::link;
 use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[CNI_INTERFACE, KUBE_PROXY_MISSING];
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::section::Speaker;
 use crate::plan::CniPlan;
+use crate::plan::attachment;
+use crate::plan::attachment::NamedFile;
 use crate::render::chart::Order;
 use crate::render::manifests::{CILIUM, CILIUM_BGP, KUBE_VIP};
-use crate::rules::attachment::{self, NamedFile};
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::manifest;
+use ichor_bgp::setting::Speaker;
+use ichor_talos::manifest;
 
 pub(super) const RULES: &[Rule] = &[UNREADABLE, TWICE];
 

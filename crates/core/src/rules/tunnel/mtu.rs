@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::cni::kubelet_on_overlay;
-use crate::cluster::Place;
 use crate::cluster::section::Link;
 use crate::plan::{CniPlan, NodePlan};
 use crate::rules::machine::link::{members, parent};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
-use crate::talos::document;
+use ichor_talos::document;
+use ichor_values::Place;
 
 pub(super) const RULES: &[Rule] = &[MTU_CHAIN, MTU_VLAN_PARENT];
 

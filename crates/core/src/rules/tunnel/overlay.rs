@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::cluster::Place;
-use crate::cluster::key::{Key, List};
 use crate::cluster::section::{Addressing, Network, Role};
-use crate::cluster::value::{Duration, Prefix};
 use crate::plan::{Kind, NodePlan};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::Place;
+use ichor_values::key::{Key, List};
+use ichor_values::{Duration, Prefix};
 
 pub(super) const RULES: &[Rule] = &[
     KUBELET_SUBNETS_OVERLAY,

@@ -6,7 +6,7 @@ use super::*;
 fn early(seen: &mut Seen, release: Option<&str>) {
     let mut own = std::mem::take(of(seen, "cp1"));
     (own.stage, own.talos, own.drift) = ("maintenance".into(), release.map(str::to_owned), None);
-    let pin = crate::talos::peer::Pin::of_key(b"key");
+    let pin = ichor_talos::peer::Pin::of_key(b"key");
     node(seen, "cp1").answer = Answer::Maintenance { fingerprint: pin, told: Box::new(own) };
     node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
     let detail = more(seen, "cp1");

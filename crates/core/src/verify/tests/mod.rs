@@ -6,16 +6,16 @@ mod early;
 use std::net::IpAddr;
 
 use super::*;
-use crate::agent::Session;
-use crate::agent::session::State;
 use crate::bringup::{Source, Stage};
-use crate::kubernetes::KubeNode;
 use crate::machines::Drives;
 use crate::machines::drives::{Inside, Kind};
 use crate::observe::{Answer, ExtensionTold, KubernetesTold, SessionTold, Told};
 use crate::plan::tests::planned_with;
 use crate::plan::{self, NodePlan};
-use crate::talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::session::State;
+use ichor_talos::kubernetes::KubeNode;
+use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
 /// Three control planes that route and a worker in an overlay, with everything that a check looks at.
 const FILE: &str = "\

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::routing::Model;
+use ichor_bgp::model::Model;
+use ichor_values::Backend;
 
 use crate::common::lab::{Machine, Root, wait_for};
 use crate::common::planned_case;

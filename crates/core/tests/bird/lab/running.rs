@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichor_core::routing::fabric::{Found, Neighbor};
-use ichor_core::routing::{Domain, Family, Model, Workload};
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::{Domain, Family, Model, Workload};
 
 use super::bird::{Bird, Told, protocols, start, told};
 use crate::common::lab::Machine;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::section::Software;
-use ichor_core::cluster::value::Secret;
+use ichor_bgp::model::Family;
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::setting::Software;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::cable::Cables;
@@ -11,9 +12,9 @@ use ichor_core::prove::Subject;
 use ichor_core::prove::destination::{Destination, Kind};
 use ichor_core::prove::failure::Failure;
 use ichor_core::render::fabric;
-use ichor_core::routing::fabric::Found;
+use ichor_core::routing::Network;
 use ichor_core::routing::network::{End, Session};
-use ichor_core::routing::{Family, Network};
+use ichor_values::Secret;
 use ipnet::IpNet;
 use serde_json::Value;
 

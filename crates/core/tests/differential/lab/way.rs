@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ichor_bgp::model::Family;
+use ichor_bgp::model::fabric::Found;
 use ichor_core::prove::destination::Source;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::graph::PREFERENCE;
 use ichor_core::prove::spread::Spread;
-use ichor_core::routing::Family;
-use ichor_core::routing::fabric::Found;
 use ichor_core::routing::network::Session;
 use ipnet::IpNet;
 use serde_json::Value;

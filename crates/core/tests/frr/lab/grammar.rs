@@ -1,6 +1,6 @@
 //! Whether FRR can read what it is told, without running.
 
-use ichor_core::cluster::section::Backend;
+use ichor_values::Backend;
 
 use crate::common::frr::{Frr, of_bgpd};
 use crate::common::lab::{Machine, said};

@@ -1,7 +1,7 @@
 //! What running daemons make of what they are told. Grammar is not enough: a daemon can refuse a line or take it for another.
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::render::routing::{File, Service};
+use ichor_bgp::render::{File, Service};
+use ichor_values::Backend;
 
 use crate::common::frr::Frr;
 use crate::common::lab::{Machine, said};

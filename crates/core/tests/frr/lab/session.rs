@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::render::routing::Service;
-use ichor_core::routing::Model;
+use ichor_bgp::model::Model;
+use ichor_bgp::render::Service;
 use serde_json::Value;
 
 use crate::common::frr::Frr;

@@ -9,8 +9,8 @@ mod session;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::routing::Model;
+use ichor_bgp::model::Model;
+use ichor_values::Backend;
 
 use crate::common;
 use crate::common::routing::{PASSWORD, cases, model, routed, service_with};

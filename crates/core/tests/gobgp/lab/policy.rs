@@ -1,6 +1,6 @@
 //! The policies a running gobgpd has, followed as gobgpd follows them.
 
-use ichor_core::routing::{Filter, Term};
+use ichor_bgp::model::{Filter, Term};
 use ipnet::IpNet;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! What gobgpd makes of clusters that nobody thought of.
 
-use ichor_core::cluster::section::Backend;
+use ichor_values::Backend;
 use proptest::prelude::*;
 
 use super::folder::Folder;

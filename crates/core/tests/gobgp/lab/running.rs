@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use ichor_core::routing::fabric::{Found, Neighbor};
-use ichor_core::routing::{Bfd, Family, Model};
+use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::{Bfd, Family, Model};
 use serde_json::{Value, json};
 
 use super::folder::Folder;

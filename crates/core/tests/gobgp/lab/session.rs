@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use ichor_core::routing::fabric::Found;
-use ichor_core::routing::{Family, Model};
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::{Family, Model};
 use serde_json::Value;
 
 use super::folder::Folder;

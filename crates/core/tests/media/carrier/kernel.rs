@@ -1,7 +1,7 @@
 //! Configurations on the kernel command line.
 
-use ichor_core::inspect::{Machine, Media, Outcome, Verdict, inspect};
-use ichor_core::talos::command_line::{CommandLine, LONGEST};
+use ichor_image::inspect::{Machine, Media, Outcome, Verdict, inspect};
+use ichor_talos::command_line::{CommandLine, LONGEST};
 
 use super::rendered::of_text;
 use crate::common::findings_of_text;

@@ -5,16 +5,16 @@ use std::path::Path;
 use ichor_core::cluster::load;
 use ichor_core::cluster::load::Files;
 use ichor_core::plan::NodePlan;
+use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::carrier;
 use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
-use ichor_core::rules::attachment::Attachments;
-use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
+use ichor_talos::secrets::Bundle;
+use ichor_values::go_yaml::emit::emit_all;
 
 use crate::common;
 
-const SECRETS: &str = include_str!("../../talos/clusters/single-v1.12/secrets.yaml");
+const SECRETS: &str = include_str!("../../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 /// A node, its first configuration, and its carrier.
 pub struct Carried {

@@ -1,9 +1,9 @@
 //! Volumes, and the files of nocloud.
 
-use ichor_core::inspect::{Carrier, Inspection, Machine, Media, Outcome, inspect};
-use ichor_core::oci::Memory;
 use ichor_core::render::carrier;
-use ichor_core::talos::nocloud::Link;
+use ichor_image::inspect::{Carrier, Inspection, Machine, Media, Outcome, inspect};
+use ichor_image::oci::Memory;
+use ichor_talos::nocloud::Link;
 
 use super::rendered::{Carried, of_case, of_text};
 use crate::common;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ichor_core::oci::{Kind, Root};
+use ichor_image::oci::{Kind, Root};
 
 use super::tools::{bench, run, told};
 use crate::discs::{GRUB, disc, efi, record, tree};

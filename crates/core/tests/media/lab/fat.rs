@@ -1,6 +1,6 @@
 //! Sticks of ours, read by fsck.fat, mtools, 7z and blkid.
 
-use ichor_core::media::fat;
+use ichor_image::media::fat;
 
 use super::tools::{assert_same, bench, run, told};
 use crate::volumes::all;

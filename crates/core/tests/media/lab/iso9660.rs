@@ -1,6 +1,6 @@
 //! CDs of ours, read by isoinfo, xorriso, 7z and blkid.
 
-use ichor_core::media::iso9660;
+use ichor_image::media::iso9660;
 
 use super::tools::{assert_same, bench, run, told};
 use crate::volumes::all;

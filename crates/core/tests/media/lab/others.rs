@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichor_core::media::{FileSystem, Kind};
+use ichor_image::media::{FileSystem, Kind};
 
 use super::tools::{Bench, bench, run};
 use crate::volumes::{Case, all};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichor_core::media::fat::{SMALLEST_TREE, tree};
-use ichor_core::oci::Root;
+use ichor_image::media::fat::{SMALLEST_TREE, tree};
+use ichor_image::oci::Root;
 
 use super::tools::{Bench, bench, run, told};
 use crate::common::vm;

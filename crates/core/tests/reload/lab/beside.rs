@@ -1,7 +1,7 @@
 //! Beside FRR's own way, `frr-reload.py`: the same files end in the same state.
 
-use ichor_core::cluster::section::Backend;
-use ichor_core::reload::{Configuration, compare};
+use ichor_bgp::reload::{Configuration, compare};
+use ichor_values::Backend;
 
 use super::pairs::idle;
 use crate::common::frr::Frr;

@@ -1,6 +1,6 @@
 //! Which daemon knows what: the table, held against the daemons.
 
-use ichor_core::reload::{Change, Configuration, Daemon, Phase};
+use ichor_bgp::reload::{Change, Configuration, Daemon, Phase};
 
 use crate::common::frr::Frr;
 use crate::common::vty::{Vty, daemons};
@@ -51,7 +51,7 @@ fn are_told_what_they_know(frr: Frr) {
             );
         }
     }
-    assert_eq!(sample.of_nobody(frr.version()), Vec::<&ichor_core::reload::Line>::new());
+    assert_eq!(sample.of_nobody(frr.version()), Vec::<&ichor_bgp::reload::Line>::new());
     assert_eq!(Daemon::of(frr.version()), daemons(&machine, frr));
 }
 

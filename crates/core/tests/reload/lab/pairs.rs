@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ichor_core::cluster::section::Backend;
+use ichor_values::Backend;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

@@ -1,6 +1,6 @@
 //! A session with a real leaf, which must live through a reload and carry nothing that neither file lets through.
 
-use ichor_core::reload::Daemon;
+use ichor_bgp::reload::Daemon;
 use serde_json::Value;
 
 use crate::common::frr::Frr;

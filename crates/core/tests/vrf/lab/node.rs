@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::render::routing::Service;
-use ichor_core::routing::{Domain, Model};
+use ichor_bgp::model::{Domain, Model};
+use ichor_bgp::render::Service;
 
 use super::kernel::{learnt, next_hops};
 use crate::common::frr::Frr;

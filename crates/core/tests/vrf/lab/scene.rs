@@ -3,9 +3,9 @@
 
 use std::thread;
 
+use ichor_bgp::model::fabric::Found;
 use ichor_core::plan::Plan;
 use ichor_core::routing::Network;
-use ichor_core::routing::fabric::Found;
 use ichor_core::routing::network::{End, Session};
 
 use super::node::Node;

@@ -1,6 +1,6 @@
 //! A speaker that dials its node as MetalLB and Cilium do, announces what it is told to, and takes whatever it is given: gobgpd.
 
-use ichor_core::routing::{Family, Model};
+use ichor_bgp::model::{Family, Model};
 
 use crate::common::lab::{Machine, Root, said, wait_for};
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ichor_core::lab::view::{Change, Cut, Mood, changes};
 use ichor_core::lab::{Scene, View};
-use ichor_core::moment::Moment;
+use ichor_values::Moment;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// How many lines of the log are kept.

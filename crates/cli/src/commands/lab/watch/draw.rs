@@ -182,7 +182,7 @@ fn links(board: &Board, frame: &mut Frame<'_>, area: Rect) {
 fn log(board: &Board, frame: &mut Frame<'_>, area: Rect) {
     let room = usize::from(area.height.saturating_sub(1));
     let skipped = board.log.len().saturating_sub(room);
-    let line = |(time, change): &(Option<ichor_core::moment::Moment>, ichor_core::lab::view::Change)| {
+    let line = |(time, change): &(Option<ichor_values::Moment>, ichor_core::lab::view::Change)| {
         let colour = match change.mood {
             Mood::Good => Color::Green,
             Mood::Bad => Color::Red,

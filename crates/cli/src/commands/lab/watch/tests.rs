@@ -3,10 +3,10 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use ichor_core::agent::session::State;
+use ichor_bgp::agent::session::State;
 use ichor_core::lab::scene::{Cable, Machine, Part, Plug, Port, Scene};
 use ichor_core::lab::view::{Cut, Prefix, SeenMachine, SeenSession, Side};
-use ichor_core::moment::Moment;
+use ichor_values::Moment;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::Ipv4Net;
 
-use crate::cluster::value::Mac;
 use crate::plan::{NodePlan, Plan};
 use crate::render::hypervisor::guest::Guest;
+use ichor_values::Mac;
 
 /// The addresses of a network with DHCP.
 #[derive(Debug, PartialEq, Eq)]

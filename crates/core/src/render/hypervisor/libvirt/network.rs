@@ -7,10 +7,10 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::lease::{Lease, Leases};
 use crate::cluster::section::Libvirt;
-use crate::cluster::value::Prefix;
 use crate::plan::{DEFAULT_BRIDGE, Plan};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::xml::Element;
+use ichor_values::Prefix;
 
 /// A network that machines are in.
 #[derive(Debug)]

@@ -5,10 +5,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::cluster::section::{Arch, BootDevice, Machine};
+use crate::cluster::section::{BootDevice, Machine};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::medium::{Medium, Source};
 use crate::render::hypervisor::shell::quote;
+use ichor_values::Arch;
 
 /// Where CDs go: a q35 machine of Proxmox has no other places for two.
 pub const DRIVES: [&str; 2] = ["ide2", "ide0"];

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{built, label, literal, text};
-use crate::cluster::section::{Addressing, Arch, Platform, Role};
-use crate::image::Product;
+use crate::cluster::section::{Addressing, Platform, Role};
 use crate::plan::{NodePlan, Origin, Plan};
 use crate::render::base::Base;
 use crate::render::machine::RenderError;
 use crate::render::schematic::NodeSchematicError;
 use crate::render::{image, schematic};
-use crate::talos::asset::Asset;
+use ichor_image::build::Product;
+use ichor_talos::asset::Asset;
+use ichor_values::Arch;
 
 /// Where Talos and Kubernetes answer.
 const API_PORTS: [&str; 2] = ["50000", "6443"];

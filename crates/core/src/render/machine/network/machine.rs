@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{name_servers, time_servers};
-use crate::cluster::value::{LinkName, Mac};
 use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
+use ichor_values::{LinkName, Mac};
 
 /// The network for Talos 1.11: what is merged into the document with `machine` and `cluster`.
 ///

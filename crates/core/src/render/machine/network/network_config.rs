@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::name_servers;
-use crate::cluster::value::LinkName;
 use crate::plan::link::vlan_name;
 use crate::plan::{LinkKind, LinkPlan, NodePlan, Stage};
-use crate::talos::emit;
+use ichor_values::LinkName;
+use ichor_values::go_yaml::emit;
 
 /// The file `network-config` of a node.
 ///

@@ -5,9 +5,10 @@ use super::links::tailscale;
 use super::speaker::speaker;
 use super::wires::wires;
 use super::{Sources, title};
-use crate::cluster::section::{Addressing, Arch, Role};
+use crate::cluster::section::{Addressing, Role};
 use crate::plan::{NodePlan, Prefixes};
 use crate::render::topology::scene::{Card, Fact, Hub, spoken};
+use ichor_values::Arch;
 
 /// The box of node `nth`.
 pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {

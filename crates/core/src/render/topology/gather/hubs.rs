@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::facts::{network_hub, overlay_hub, router_hub};
-use crate::cluster::section::{RouterRole, Tailscale};
-use crate::cluster::value::Asn;
+use crate::cluster::section::Tailscale;
 use crate::model::Cluster;
 use crate::plan::{NeighborPlan, Peer};
 use crate::render::topology::scene::{Fact, Hub, HubKind};
+use ichor_bgp::setting::RouterRole;
+use ichor_values::Asn;
 
 /// What makes two hubs the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! The speaker of service addresses inside a node.
 
-use crate::cluster::section::{Isolation, Speaker};
 use crate::plan::WorkloadPlan;
 use crate::render::topology::scene::SpeakerBox;
+use ichor_bgp::setting::{Isolation, Speaker};
 
 /// The speaker of service addresses.
 pub fn speaker(workload: &WorkloadPlan) -> SpeakerBox {

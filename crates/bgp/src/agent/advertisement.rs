@@ -1,0 +1,256 @@
+//! Router solicitations and advertisements (RFC 4861, sections 4.1 and 4.2), and the routers that were heard.
+//!
+//! A leaf is found by what it advertises, and finds the node in the same way. The node's own advertisements say that it is
+//! nobody's default router: lifetime 0.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use ichor_values::Mac;
+
+const SOLICITATION: u8 = 133;
+const ADVERTISEMENT: u8 = 134;
+const SOURCE: u8 = 1;
+const MTU: u8 = 5;
+
+/// The hop limit of a packet that no router forwarded: any other is from somebody who is not on the link.
+pub const HOP_LIMIT: u8 = 255;
+
+/// A message on a link with routers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Somebody asks for routers.
+    Solicitation {
+        /// Its MAC address.
+        source: Option<Mac>,
+    },
+    /// A router says that it is there.
+    Advertisement(Advertisement),
+}
+
+/// What a router says of itself, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Advertisement {
+    /// Seconds for which it is a default router; 0 when it is none.
+    pub lifetime: u16,
+    /// Its MAC address.
+    pub source: Option<Mac>,
+    /// The longest packet of the link.
+    pub mtu: Option<u32>,
+}
+
+/// Why bytes are no such message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The header is not whole.
+    #[error("{0} bytes are too short")]
+    Short(usize),
+    /// Something else.
+    #[error("ICMPv6 type {0} with code {1} is neither a router solicitation nor an advertisement")]
+    Type(u8, u8),
+    /// An option says that it has no length, or more than there is.
+    #[error("the option at byte {0} has a wrong length")]
+    Option(usize),
+}
+
+impl Message {
+    /// Reads an ICMPv6 message. The kernel has looked at its checksum.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let [kind, code, ..] = *bytes else { return Err(Malformed::Short(bytes.len())) };
+        let header = match (kind, code) {
+            (SOLICITATION, 0) => 8,
+            (ADVERTISEMENT, 0) => 16,
+            _ => return Err(Malformed::Type(kind, code)),
+        };
+        if bytes.len() < header {
+            return Err(Malformed::Short(bytes.len()));
+        }
+        let (source, mtu) = options(bytes, header)?;
+        Ok(match kind {
+            SOLICITATION => Self::Solicitation { source },
+            _ => {
+                let lifetime = u16::from_be_bytes([bytes[6], bytes[7]]);
+                Self::Advertisement(Advertisement { lifetime, source, mtu })
+            }
+        })
+    }
+
+    /// The bytes; the kernel puts in the checksum.
+    pub fn bytes(&self) -> Vec<u8> {
+        let (mut bytes, source, mtu) = match self {
+            Self::Solicitation { source } => (vec![SOLICITATION, 0, 0, 0, 0, 0, 0, 0], *source, None),
+            Self::Advertisement(Advertisement { lifetime, source, mtu }) => {
+                let mut bytes = vec![0; 16];
+                bytes[0] = ADVERTISEMENT;
+                bytes[6..8].copy_from_slice(&lifetime.to_be_bytes());
+                (bytes, *source, *mtu)
+            }
+        };
+        if let Some(Mac(octets)) = source {
+            bytes.extend([SOURCE, 1]);
+            bytes.extend(octets);
+        }
+        if let Some(mtu) = mtu {
+            bytes.extend([MTU, 1, 0, 0]);
+            bytes.extend(mtu.to_be_bytes());
+        }
+        bytes
+    }
+}
+
+/// The options that matter; of several the first.
+fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), Malformed> {
+    let (mut source, mut mtu, mut at) = (None, None, start);
+    while at < bytes.len() {
+        let length = bytes.get(at + 1).map_or(0, |&words| usize::from(words) * 8);
+        let option = bytes.get(at..at + length).filter(|_| length > 0).ok_or(Malformed::Option(at))?;
+        match *option {
+            [SOURCE, 1, a, b, c, d, e, f] => source = source.or(Some(Mac([a, b, c, d, e, f]))),
+            [MTU, 1, _, _, a, b, c, d] => mtu = mtu.or(Some(u32::from_be_bytes([a, b, c, d]))),
+            _ => {}
+        }
+        at += length;
+    }
+    Ok((source, mtu))
+}
+
+/// A router that was heard on a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Router {
+    /// Its link-local address.
+    pub address: Ipv6Addr,
+    /// Its MAC address, where it told it.
+    pub mac: Option<Mac>,
+    /// Seconds for which it is a default router.
+    pub lifetime: u16,
+    /// When it was last heard, on the caller's clock.
+    pub when: Duration,
+}
+
+/// The routers on each port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routers(BTreeMap<String, Vec<Router>>);
+
+impl Routers {
+    /// Keeps what was heard on a port; whether that router is new there, or has another MAC address than before.
+    pub fn hear(&mut self, port: &str, address: Ipv6Addr, said: &Advertisement, now: Duration) -> bool {
+        let routers = self.0.entry(port.to_owned()).or_default();
+        let router = Router { address, mac: said.source, lifetime: said.lifetime, when: now };
+        match routers.iter_mut().find(|known| known.address == address) {
+            Some(known) => {
+                let same = known.mac == router.mac;
+                *known = router;
+                !same
+            }
+            None => {
+                routers.push(router);
+                true
+            }
+        }
+    }
+
+    /// The routers of a port, the one heard last first: after a change of its MAC address, a leaf is there under two.
+    pub fn on(&self, port: &str) -> Vec<&Router> {
+        let mut routers: Vec<&Router> = self.0.get(port).into_iter().flatten().collect();
+        routers.sort_by_key(|router| std::cmp::Reverse(router.when));
+        routers
+    }
+
+    /// The ports on which a router was heard.
+    pub fn ports(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, routers)| !routers.is_empty()).map(|(port, _)| port.as_str())
+    }
+
+    /// Forgets a port: it went away, or nothing answers at its other end.
+    pub fn forget(&mut self, port: &str) {
+        self.0.remove(port);
+    }
+
+    /// Forgets routers that were last heard before `moment`.
+    pub fn forget_before(&mut self, moment: Duration) {
+        for routers in self.0.values_mut() {
+            routers.retain(|router| router.when >= moment);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
+
+    fn message() -> impl Strategy<Value = Message> {
+        let source = prop::option::of(any::<[u8; 6]>().prop_map(Mac));
+        let advertisement =
+            (any::<u16>(), source.clone(), any::<Option<u32>>()).prop_map(|(lifetime, source, mtu)| {
+                Message::Advertisement(Advertisement { lifetime, source, mtu })
+            });
+        prop_oneof![source.prop_map(|source| Message::Solicitation { source }), advertisement]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(message in message()) {
+            prop_assert_eq!(Message::parse(&message.bytes()), Ok(message));
+        }
+
+        #[test]
+        fn any_bytes_are_a_message_or_malformed(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 130u8..137) {
+            let mut bytes = bytes;
+            if let [first, second, ..] = &mut bytes[..] {
+                (*first, *second) = (kind, 0);
+            }
+            if let Ok(message) = Message::parse(&bytes) {
+                prop_assert_eq!(Message::parse(&message.bytes()), Ok(message));
+            }
+        }
+    }
+
+    #[test]
+    fn an_advertisement_with_other_options_is_read() {
+        // Hop limit 64, lifetime 1800; the interval of RFC 6275, section 7.3, then the source.
+        let bytes = [
+            134, 0, 0x12, 0x34, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0x27, 0x10, 1, 1, 2,
+            0, 0, 0, 0, 1,
+        ];
+
+        let said = Advertisement { lifetime: 1800, source: Some(MAC), mtu: None };
+        assert_eq!(Message::parse(&bytes), Ok(Message::Advertisement(said)));
+    }
+
+    #[test]
+    fn an_option_without_a_length_does_not_go_on_for_ever() {
+        let bytes = [133, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 1];
+
+        assert_eq!(Message::parse(&bytes), Err(Malformed::Option(8)));
+        assert_eq!(Message::parse(&bytes[..9]), Err(Malformed::Option(8)));
+        assert_eq!(Message::parse(&bytes[..4]), Err(Malformed::Short(4)));
+        assert_eq!(Message::parse(&[135, 0]), Err(Malformed::Type(135, 0)));
+    }
+
+    #[test]
+    fn a_router_is_new_once_and_with_each_mac_address() {
+        let mut routers = Routers::default();
+        let (first, second) =
+            (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2));
+        let said = Advertisement { lifetime: 0, source: Some(MAC), mtu: None };
+        let at = Duration::from_secs;
+
+        assert!(routers.hear("eth0", first, &said, at(1)));
+        assert!(!routers.hear("eth0", first, &said, at(2)));
+        assert!(routers.hear("eth0", second, &said, at(3)));
+        assert!(routers.hear("eth0", first, &Advertisement { source: None, ..said }, at(4)));
+
+        let addresses =
+            |routers: &Routers| routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>();
+        assert_eq!(addresses(&routers), [first, second]);
+        routers.forget_before(at(4));
+        assert_eq!(addresses(&routers), [first]);
+        routers.forget("eth0");
+        assert_eq!(routers.ports().count(), 0);
+    }
+}

@@ -1,0 +1,450 @@
+//! A duty that is told by environment variables: those of two extensions that went before.
+//!
+//! One keeps the speaker in a VRF and finds its ports by MAC address ([`Variant::Vrf`]); the other keeps it in a network
+//! namespace, with fixed defaults, and finds ports by itself ([`Variant::Namespace`]).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+use ipnet::IpNet;
+
+use super::duty::{Announce, Discover, Duty, Health, Lead, Meant, Ports, Probe, Speech};
+use crate::model::Protected;
+use crate::model::fabric::{Fabric, Found, Inward, Neighbor, Outward};
+use crate::model::workload::End;
+use crate::model::{Bfd, Domain, Family, Filter, Model, Term, Workload};
+use crate::setting::{Advertise, LogLevel, Speaker};
+use ichor_values::Backend;
+use ichor_values::nearest;
+use ichor_values::read::Scalar;
+use ichor_values::{Asn, LinkName, Mac, Mtu, NodeName, Word};
+
+/// How the speaker is kept apart, and where the defaults come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// In a VRF, over IPv6.
+    Vrf,
+    /// In a network namespace, over IPv4.
+    Namespace,
+}
+
+/// The variables of both variants.
+const BOTH: &[&str] = &[
+    "NODE_IP",
+    "ASN_LOCAL",
+    "PEER_IP_PREFIX",
+    "INTERFACE_MTU",
+    "ENABLE_BFD",
+    "ICHOR_VARIANT",
+    "ICHOR_BACKEND",
+    "ICHOR_LOG",
+    "ICHOR_HEALTH",
+    "ICHOR_DRAIN",
+    "ALLOWED_PREFIXES",
+    "CILIUM_ALLOWED_PREFIXES",
+];
+
+/// Those of the VRF alone.
+const OF_VRF: &[&str] = &[
+    "FE_MACS",
+    "ASN_VRF_METALLB",
+    "ASN_METALLB_SPEAKER",
+    "VRF_METALLB",
+    "METALLB_VRF_ROUTE_TABLE_ID",
+    "PEER_IP_FRR",
+    "PEER_IP_METALLB",
+];
+
+/// Those of the namespace alone.
+const OF_NAMESPACE: &[&str] = &[
+    "ASN_METALLB_LOCAL",
+    "ASN_METALLB_REMOTE",
+    "NAMESPACE_METALLB",
+    "PEER_IP_LOCAL",
+    "PEER_IP_REMOTE",
+    "FE_PORTS",
+];
+
+/// Links whose addresses are announced.
+const ANNOUNCED: [(&str, Advertise); 3] =
+    [("lo", Advertise::Loopback), ("dummy0", Advertise::Dummy), ("dummy1", Advertise::Anycast)];
+
+/// What is wrong with a variable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}: {reason}")]
+pub struct Problem {
+    /// The variable.
+    pub variable: String,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+/// Whether any variable is there that only an agent would be given.
+pub fn is_told(variables: &BTreeMap<String, String>) -> bool {
+    let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE);
+    known().any(|name| variables.contains_key(*name))
+}
+
+/// Variables that are known to nobody, with the one that was probably meant.
+pub fn misspelt(variables: &BTreeMap<String, String>) -> Vec<(String, &'static str)> {
+    let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE).copied();
+    let strange = variables.keys().filter(|name| !known().any(|known| known == **name));
+    strange.filter_map(|name| Some((name.clone(), nearest(name, known())?))).collect()
+}
+
+/// The duty that the variables tell, or everything that is wrong with them. `backend` is the daemon that is there.
+pub fn read(
+    variables: &BTreeMap<String, String>,
+    node: &NodeName,
+    backend: Backend,
+) -> Result<Duty, Vec<Problem>> {
+    let mut reader = Reader { variables, problems: Vec::new() };
+    let duty = reader.duty(node, backend);
+    match duty {
+        Some(duty) if reader.problems.is_empty() => Ok(duty),
+        _ => Err(reader.problems),
+    }
+}
+
+/// The link to the speaker, where variables tell of one; for files that are ready.
+pub fn lead(variables: &BTreeMap<String, String>) -> Result<Option<Lead>, Vec<Problem>> {
+    let of_link = [
+        "PEER_IP_FRR",
+        "PEER_IP_METALLB",
+        "PEER_IP_LOCAL",
+        "PEER_IP_REMOTE",
+        "VRF_METALLB",
+        "NAMESPACE_METALLB",
+    ];
+    if !of_link.iter().any(|name| variables.contains_key(*name)) {
+        return Ok(None);
+    }
+    let mut reader = Reader { variables, problems: Vec::new() };
+    let variant = reader.variant();
+    let link = variant.and_then(|variant| reader.link(variant));
+    if reader.problems.is_empty() {
+        return Ok(link.map(|link| Lead {
+            domain: link.domain,
+            ours: (link.names.0.to_owned(), link.nets.0),
+            theirs: (link.names.1.to_owned(), link.nets.1),
+        }));
+    }
+    Err(reader.problems)
+}
+
+struct Reader<'v> {
+    variables: &'v BTreeMap<String, String>,
+    problems: Vec<Problem>,
+}
+
+struct Link {
+    domain: Domain,
+    names: (&'static str, &'static str),
+    nets: (IpNet, IpNet),
+}
+
+impl<'v> Reader<'v> {
+    fn problem(&mut self, variable: &str, reason: impl Into<String>) {
+        self.problems.push(Problem { variable: variable.to_owned(), reason: reason.into() });
+    }
+
+    /// Notes that a variable is not there, and one that was probably meant to be it.
+    fn missing(&mut self, name: &str, what: &str) {
+        let written = misspelt(self.variables).into_iter().find(|(_, meant)| *meant == name);
+        let hint =
+            written.map(|(written, _)| format!("; {written} is set, which is no variable of the agent"));
+        self.problem(name, format!("not set; it is {what}{}", hint.unwrap_or_default()));
+    }
+
+    /// The text of a variable; one that is empty is not there.
+    fn text(&self, name: &str) -> Option<&'v str> {
+        self.variables.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// A checked value; none where there is none, or a wrong one, which is noted.
+    fn value<T: Scalar>(&mut self, name: &str) -> Option<T> {
+        let text = self.text(name)?;
+        match T::parse(text) {
+            Ok(value) => Some(value),
+            Err(reason) => {
+                self.problem(name, format!("`{text}` is {reason}; want {}", T::form().want));
+                None
+            }
+        }
+    }
+
+    fn required<T: Scalar>(&mut self, name: &str, what: &str) -> Option<T> {
+        if self.text(name).is_none() {
+            self.missing(name, what);
+        }
+        self.value(name)
+    }
+
+    fn list<T>(&mut self, name: &str, one: fn(&str) -> Result<T, String>) -> Vec<T> {
+        let items =
+            self.text(name).unwrap_or_default().split(',').map(str::trim).filter(|item| !item.is_empty());
+        let mut values = Vec::new();
+        for item in items {
+            match one(item) {
+                Ok(value) => values.push(value),
+                Err(reason) => self.problem(name, format!("`{item}` is {reason}")),
+            }
+        }
+        values
+    }
+
+    fn flag(&mut self, name: &str, usual: bool) -> bool {
+        match self.text(name).map(str::to_ascii_lowercase).as_deref() {
+            None => usual,
+            Some("true" | "yes" | "on" | "1") => true,
+            Some("false" | "no" | "off" | "0") => false,
+            Some(other) => {
+                self.problem(name, format!("`{other}` is neither true nor false"));
+                usual
+            }
+        }
+    }
+
+    /// Which variant is meant: told by a variable, or by the names that are used.
+    fn variant(&mut self) -> Option<Variant> {
+        let used = |names: &[&'static str]| names.iter().copied().find(|name| self.text(name).is_some());
+        let (vrf, namespace) = (used(OF_VRF), used(OF_NAMESPACE));
+        let told = match self.text("ICHOR_VARIANT") {
+            Some("vrf") => Some(Variant::Vrf),
+            Some("namespace") => Some(Variant::Namespace),
+            Some(other) => {
+                let reason = format!("`{other}` is no variant; want vrf or namespace");
+                self.problem("ICHOR_VARIANT", reason);
+                return None;
+            }
+            None => None,
+        };
+        match (told, vrf, namespace) {
+            (None, Some(vrf), Some(namespace)) => {
+                let reason = format!(
+                    "it is of the variant with a VRF, {namespace} of the one with a namespace; take one of them"
+                );
+                self.problem(vrf, reason);
+                None
+            }
+            (Some(Variant::Vrf), _, Some(other)) => {
+                self.problem(other, "it is of the variant with a namespace, and ICHOR_VARIANT says vrf");
+                None
+            }
+            // Ports may be named in either.
+            (Some(Variant::Namespace), Some(other), _) if other != "FE_MACS" => {
+                self.problem(other, "it is of the variant with a VRF, and ICHOR_VARIANT says namespace");
+                None
+            }
+            (Some(told), ..) => Some(told),
+            (None, Some(_), None) => Some(Variant::Vrf),
+            (None, None, _) => Some(Variant::Namespace),
+        }
+    }
+
+    fn duty(&mut self, node: &NodeName, backend: Backend) -> Option<Duty> {
+        let variant = self.variant();
+        let backend = self.value("ICHOR_BACKEND").unwrap_or(backend);
+        let router_id =
+            self.required::<Ipv4Addr>("NODE_IP", "the node's IPv4 address, which becomes the router id");
+        let asn = self.required::<Asn>("ASN_LOCAL", "the node's AS number toward the fabric");
+        let allowed = self.allowed();
+        let health = self.health();
+        let drain = self.flag("ICHOR_DRAIN", false);
+        let log = self.value("ICHOR_LOG").unwrap_or(LogLevel::Info);
+        let mtu = self.value::<Mtu>("INTERFACE_MTU").map(|mtu| mtu.0);
+        let variant = variant?;
+        let bfd = self.flag("ENABLE_BFD", variant == Variant::Vrf);
+        let (neighbors, discover) = self.neighbors(variant, bfd);
+        let workload = self.workload(variant, &allowed, backend);
+        let asn = asn?;
+        let model = Model {
+            name: node.clone(),
+            nth: 0,
+            asn,
+            router_id: router_id?,
+            sources: Vec::new(),
+            transit: false,
+            fabric: Fabric {
+                neighbors,
+                announced: Vec::new(),
+                aggregates: Vec::new(),
+                inward: Inward { filter: Filter::allowing(&[]), max_prefixes: None, local_preference: None },
+                outward: Outward::default(),
+                graceful_restart: Some(30),
+            },
+            workload: Some(workload?),
+        };
+        let announce = ANNOUNCED
+            .iter()
+            .filter_map(|(link, kind)| Some(Announce { link: LinkName::parse(link).ok()?, kind: *kind }));
+        let meant = Meant {
+            model,
+            passwords: Vec::new(),
+            discover,
+            announce: announce.collect(),
+            version: None,
+            options: BTreeMap::new(),
+            template: None,
+        };
+        Some(Duty {
+            backend,
+            speech: Speech::Model(Box::new(meant)),
+            mtu: mtu.or((variant == Variant::Namespace).then_some(1500)),
+            carried: Vec::new(),
+            health,
+            drain,
+            log,
+            status: None,
+        })
+    }
+
+    fn neighbors(&mut self, variant: Variant, bfd: bool) -> (Vec<Neighbor>, Option<Discover>) {
+        let like = |name: LinkName, mac: Option<Mac>| Neighbor {
+            found: Found::Port { name, mac },
+            asn: None,
+            families: Family::ALL.to_vec(),
+            bfd: bfd.then(|| Bfd::from((300, 3))),
+            timers: (3, 9),
+            passive: false,
+            password: None,
+        };
+        let port = |nth: usize| LinkName::parse(&format!("fe{nth}")).expect("a link name");
+        let macs = self.macs();
+        if !macs.is_empty() {
+            return (
+                macs.into_iter().enumerate().map(|(nth, mac)| like(port(nth), Some(mac))).collect(),
+                None,
+            );
+        }
+        if variant == Variant::Vrf {
+            if self.text("FE_MACS").is_none() {
+                self.missing(
+                    "FE_MACS",
+                    "the MAC addresses of the ports toward the fabric, with commas between them",
+                );
+            }
+            return (Vec::new(), None);
+        }
+        let ports = match self.text("FE_PORTS") {
+            None | Some("advertised") => Ports::Advertised,
+            Some("all") => Ports::All,
+            Some(_) => {
+                let names = self.list("FE_PORTS", LinkName::parse);
+                return (names.into_iter().map(|name| like(name, None)).collect(), None);
+            }
+        };
+        (Vec::new(), Some(Discover { ports, like: like(port(0), None) }))
+    }
+
+    fn macs(&mut self) -> Vec<Mac> {
+        let macs = self.list("FE_MACS", |item| {
+            Mac::parse(item).map_err(|reason| format!("{reason}; want {}", Mac::form().want))
+        });
+        let mut seen = Vec::new();
+        for mac in macs {
+            if seen.contains(&mac) {
+                self.problem("FE_MACS", format!("{mac} is there twice"));
+            } else {
+                seen.push(mac);
+            }
+        }
+        seen
+    }
+
+    fn allowed(&mut self) -> Vec<IpNet> {
+        let net =
+            |item: &str| IpNet::from_str(item).map_err(|_| "not a prefix, such as 10.0.0.0/24".to_owned());
+        let mut allowed = self.list("ALLOWED_PREFIXES", net);
+        allowed.extend(self.list("CILIUM_ALLOWED_PREFIXES", net));
+        allowed
+    }
+
+    fn link(&mut self, variant: Variant) -> Option<Link> {
+        let (domain, names, ours, theirs, prefix) = match variant {
+            Variant::Vrf => {
+                let name = self
+                    .value::<LinkName>("VRF_METALLB")
+                    .map_or_else(|| "metallb".to_owned(), |name| name.to_string());
+                let table = self.value::<u32>("METALLB_VRF_ROUTE_TABLE_ID").unwrap_or(88);
+                let domain = Domain::Vrf { name, table };
+                (domain, ("frr-metallb", "metallb-frr"), "fda1:b2c3:d4e5:1::", "fda1:b2c3:d4e5:1::1", 127)
+            }
+            Variant::Namespace => {
+                let name = self
+                    .value::<Word>("NAMESPACE_METALLB")
+                    .map_or_else(|| "metallb".to_owned(), |name| name.to_string());
+                (Domain::Namespace { name }, ("veth-a", "veth-b"), "192.168.250.254", "192.168.250.255", 31)
+            }
+        };
+        let [our_name, their_name] = match variant {
+            Variant::Vrf => ["PEER_IP_FRR", "PEER_IP_METALLB"],
+            Variant::Namespace => ["PEER_IP_LOCAL", "PEER_IP_REMOTE"],
+        };
+        let usual = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let ours = self.value(our_name).unwrap_or_else(|| usual(ours));
+        let theirs = self.value(their_name).unwrap_or_else(|| usual(theirs));
+        let prefix = self.value("PEER_IP_PREFIX").unwrap_or(prefix);
+        let net = |address| IpNet::new(address, prefix);
+        let (Ok(our_net), Ok(their_net)) = (net(ours), net(theirs)) else {
+            self.problem("PEER_IP_PREFIX", format!("{prefix} is longer than the address {ours}"));
+            return None;
+        };
+        if ours.is_ipv4() != theirs.is_ipv4() {
+            self.problem(their_name, format!("{theirs} and {our_name} {ours} are of different families"));
+        } else if ours == theirs {
+            self.problem(their_name, format!("{theirs} is {our_name} as well; each end has its own"));
+        } else if our_net.trunc() != their_net.trunc() {
+            self.problem(
+                their_name,
+                format!("{theirs} is not in {}, the network of {our_name}", our_net.trunc()),
+            );
+        }
+        Some(Link { domain, names, nets: (our_net, their_net) })
+    }
+
+    fn workload(&mut self, variant: Variant, allowed: &[IpNet], backend: Backend) -> Option<Workload> {
+        let (our_asn, their_asn, asns) = match variant {
+            Variant::Vrf => ("ASN_VRF_METALLB", "ASN_METALLB_SPEAKER", (4_000_099_998, 4_000_099_999)),
+            Variant::Namespace => ("ASN_METALLB_LOCAL", "ASN_METALLB_REMOTE", (4_200_099_998, 4_200_099_999)),
+        };
+        let ours = self.value(our_asn).unwrap_or(Asn(asns.0));
+        let theirs = self.value(their_asn).unwrap_or(Asn(asns.1));
+        let mut link = self.link(variant)?;
+        if backend == Backend::Gobgp {
+            // gobgpd is one process, and listens in the node's own domain.
+            link.domain = Domain::Shared;
+        }
+        let terms: Vec<Term> = if allowed.is_empty() {
+            Family::ALL.map(|family| Term::hosts(true, family.everything())).to_vec()
+        } else {
+            allowed.iter().map(|net| Term::within(true, net.trunc())).collect()
+        };
+        Some(Workload {
+            speaker: Speaker::Metallb,
+            ours: End { link: link.names.0.to_owned(), address: link.nets.0.addr(), asn: ours },
+            theirs: End { link: link.names.1.to_owned(), address: link.nets.1.addr(), asn: theirs },
+            prefix: link.nets.0.prefix_len(),
+            domain: link.domain,
+            families: Family::ALL.to_vec(),
+            bfd: None,
+            timers: (3, 9),
+            filter: Protected::default().filter(&terms),
+        })
+    }
+
+    fn health(&mut self) -> Option<Health> {
+        let text = self.text("ICHOR_HEALTH")?;
+        let probe = match text.split_once("://") {
+            Some(("http" | "https", _)) => Probe::Url(text.to_owned()),
+            Some(("tcp", rest)) => Probe::Tcp(rest.to_owned()),
+            Some(("command", rest)) => Probe::Command(rest.split_whitespace().map(str::to_owned).collect()),
+            _ => {
+                self.problem("ICHOR_HEALTH", format!("`{text}` is no check; want https://…, http://…, tcp://HOST:PORT or command://PROGRAM ARGUMENTS"));
+                return None;
+            }
+        };
+        Some(Health::of(probe))
+    }
+}

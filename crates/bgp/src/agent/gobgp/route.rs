@@ -1,0 +1,228 @@
+//! Routes for the kernel, from gobgpd's table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::agent::Link;
+use crate::agent::route::{Hop, MAIN, Route};
+use crate::model::fabric::{Found, Neighbor};
+use crate::model::{Family, Model};
+
+/// A path in gobgpd's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Where to.
+    pub net: IpNet,
+    /// The next hops that the neighbour told: one, or a global and a link-local one.
+    pub hops: Vec<IpAddr>,
+    /// The neighbour's address, with its port behind a `%` where it is a link-local one; none for what was added here.
+    pub from: Option<String>,
+    /// Whether it is the best, or as good as the best.
+    pub best: bool,
+}
+
+/// The routes of a node: from the best paths that the fabric told, by destination.
+///
+/// What the speaker tells is for others, and what the node has itself needs no route. A path of a family that its session
+/// shall not carry, of a neighbour that nobody meant, or over a link that is not there, is no way.
+pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
+    let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
+    let mut ways: BTreeMap<IpNet, BTreeSet<Hop>> = BTreeMap::new();
+    for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
+        if let Some(hop) = hop(model, path, links) {
+            ways.entry(path.net).or_default().insert(hop);
+        }
+    }
+    let source = |net: IpNet| model.sources.iter().copied().find(|source| source.is_ipv4() == is_v4(net));
+    ways.into_iter().map(|(net, hops)| Route::ours(MAIN, net, source(net), hops)).collect()
+}
+
+/// What neighbours of the fabric are told: what was added here, and what the speaker tells.
+pub fn given(model: &Model, paths: &[Path]) -> BTreeSet<IpNet> {
+    let of_fabric = |path: &Path| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
+    paths.iter().filter(|path| path.best && !of_fabric(path)).map(|path| path.net).collect()
+}
+
+/// Whether something that was given is not any more, while others still tell it.
+///
+/// GoBGP 4.8 then owes the neighbour a withdrawal whose path is the best now: it takes that back only from the others, as the
+/// path has the AS number of the neighbour in it.
+pub fn owes(before: &BTreeSet<IpNet>, given: &BTreeSet<IpNet>, paths: &[Path]) -> bool {
+    before.difference(given).any(|net| paths.iter().any(|path| path.net == *net))
+}
+
+fn is_v4(net: IpNet) -> bool {
+    Family::of(net) == Family::V4
+}
+
+fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
+    let (address, port, neighbor) = neighbor(model, path.from.as_deref()?)?;
+    if !neighbor.families.contains(&Family::of(path.net)) {
+        return None;
+    }
+    let mut hops = path.hops.iter().copied();
+    let (address, link) = match port {
+        // On a port without addresses the neighbour itself is the way, whatever global address it tells besides.
+        Some(port) => (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?),
+        None => {
+            let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
+            let reaches = |link: &&Link| link.addresses.iter().any(|net| net.contains(&hop));
+            (hop, links.iter().find(reaches)?)
+        }
+    };
+    Some(Hop { via: Some(address), link: link.index })
+}
+
+/// The neighbour of the fabric with this address, in its parts.
+fn neighbor<'a>(model: &'a Model, from: &'a str) -> Option<(IpAddr, Option<&'a str>, &'a Neighbor)> {
+    let (address, port) = match from.split_once('%') {
+        Some((address, port)) => (address, Some(port)),
+        None => (from, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, address, port))?;
+    Some((address, port, neighbor))
+}
+
+fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
+    match &neighbor.found {
+        Found::Port { name, .. } => port == Some(name.as_str()),
+        Found::Address { address: meant, .. } => *meant == address,
+    }
+}
+
+fn is_near(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Two leafs on ports, one gateway that carries IPv6 alone, a speaker, and an anycast address.
+    fn model() -> Model {
+        let neighbor = |found: serde_json::Value, families: &[&str]| json!({"found": found, "asn": null, "families": families, "bfd": null, "timers": [3, 9], "passive": false});
+        let port = |name: &str| neighbor(json!({"port": {"name": name, "mac": null}}), &["v4", "v6"]);
+        let gateway = neighbor(json!({"address": {"address": "fd00::9", "source": null}}), &["v6"]);
+        let end = |address: &str| json!({"link": "veth", "address": address, "asn": "65010"});
+        serde_json::from_value(json!({
+            "name": "n1", "nth": 0, "asn": "65001", "router_id": "10.1.1.1", "transit": false,
+            "sources": ["10.1.1.1", "fd00:1::1"],
+            "fabric": {
+                "neighbors": [port("eth0"), port("eth1"), gateway],
+                "announced": [{"kind": "anycast", "link": "dummy1", "net": "10.1.1.100/32"}],
+                "aggregates": [],
+                "inward": {"filter": [], "max_prefixes": null, "local_preference": null},
+                "outward": {"communities": [], "prepend": 0},
+                "graceful_restart": null,
+            },
+            "workload": {
+                "speaker": "metallb", "domain": "shared", "ours": end("192.168.250.254"),
+                "theirs": end("192.168.250.255"), "prefix": 31, "families": ["v4"], "bfd": null,
+                "timers": [3, 9], "filter": [],
+            },
+        }))
+        .unwrap()
+    }
+
+    fn path(net: &str, hops: &[&str], from: &str) -> Path {
+        let hops = hops.iter().map(|hop| hop.parse().unwrap()).collect();
+        let from = Some(from.to_owned()).filter(|from| !from.is_empty());
+        Path { net: net.parse().unwrap(), hops, from, best: true }
+    }
+
+    fn links() -> Vec<Link> {
+        let named = |(index, name): (u32, &str)| Link { index, name: name.to_owned(), ..Link::default() };
+        let mut links: Vec<Link> = [(1, "eth0"), (2, "eth1"), (3, "eth2"), (4, "eth9")].map(named).into();
+        links[2].addresses = vec!["fd00::1/64".parse().unwrap()];
+        links
+    }
+
+    fn told(paths: &[Path]) -> Vec<String> {
+        let hop = |hop: &Hop| format!("{}%{}", hop.via.unwrap(), hop.link);
+        let route = |route: &Route| {
+            let ways: Vec<_> = route.hops.iter().map(hop).collect();
+            format!("{} via {} src {}", route.prefix, ways.join(" "), route.source.unwrap())
+        };
+        routes(&model(), paths, &links()).iter().map(route).collect()
+    }
+
+    #[test]
+    fn a_neighbour_is_owed_a_withdrawal_when_only_others_tell_what_was_given() {
+        let speaker = path("203.0.113.1/32", &["192.168.250.255"], "192.168.250.255");
+        let own = path("10.1.1.100/32", &["0.0.0.0"], "");
+        let leaf = path("203.0.113.1/32", &["fe80::1"], "fe80::1%eth0");
+        let nets = |paths: &[Path]| given(&model(), paths);
+
+        let all = nets(&[Path { best: false, ..leaf.clone() }, speaker.clone(), own.clone()]);
+
+        assert_eq!(all, nets(&[speaker, own.clone()]));
+        assert_eq!(all.len(), 2);
+        let left = [leaf, own.clone()];
+        assert!(owes(&all, &nets(&left), &left));
+        assert!(!owes(&nets(&left), &all, &left), "it is given anew");
+        let alone = [own];
+        assert!(!owes(&all, &nets(&alone), &alone), "nobody tells it any more");
+    }
+
+    #[test]
+    fn paths_as_good_as_the_best_are_ways_of_one_route() {
+        let paths = [
+            path("0.0.0.0/0", &["fe80::2"], "fe80::2%eth1"),
+            path("0.0.0.0/0", &["fe80::1"], "fe80::1%eth0"),
+            Path { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
+        ];
+
+        assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
+    }
+
+    #[test]
+    fn the_near_hop_counts_on_a_port_and_the_far_one_elsewhere() {
+        let paths = [
+            path("2001:db8::/32", &["fd00:5::5", "fe80::1"], "fe80::1%eth0"),
+            path("2001:db9::/32", &["::"], "fe80::1%eth0"),
+            path("2001:dba::/32", &["fd00::9", "fe80::9"], "fd00::9"),
+        ];
+
+        assert_eq!(
+            told(&paths),
+            [
+                "2001:db8::/32 via fe80::1%1 src fd00:1::1",
+                "2001:db9::/32 via fe80::1%1 src fd00:1::1",
+                "2001:dba::/32 via fd00::9%3 src fd00:1::1",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_of_the_speaker_the_node_or_a_stranger_is_installed() {
+        let paths = [
+            path("203.0.113.7/32", &["192.168.250.255"], "192.168.250.255"),
+            path("10.1.1.1/32", &["0.0.0.0"], ""),
+            path("10.1.1.100/32", &["fe80::1"], "fe80::1%eth0"),
+            path("198.51.100.0/24", &["fd00::9"], "fd00::9"),
+            path("198.51.100.0/24", &["fe80::1"], "fe80::1%eth9"),
+            path("2001:db8::/32", &["fd00::8"], "fd00::8"),
+            path("2001:db8::/32", &["fd00:7::7"], "fd00::9"),
+        ];
+
+        assert_eq!(told(&paths), [""; 0]);
+    }
+
+    #[test]
+    fn neighbours_on_ports_without_a_router_are_left_out() {
+        let told = super::super::heard(&model(), |port| port.as_str() == "eth1");
+
+        let found: Vec<_> = told.fabric.neighbors.iter().map(|neighbor| &neighbor.found).collect();
+        assert_eq!(found.len(), 2);
+        assert!(matches!(found[0], Found::Port { name, .. } if name.as_str() == "eth1"));
+        assert!(matches!(found[1], Found::Address { .. }));
+    }
+}

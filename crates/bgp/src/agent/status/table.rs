@@ -1,0 +1,80 @@
+//! The state for people.
+
+use super::{Status, Told};
+use ichor_values::table;
+
+const SESSIONS: &[&str] = &["session", "domain", "with", "AS", "state", "for", "in", "out", "BFD"];
+const DAEMONS: &[&str] = &["daemon", "process", "answers", "restarts", "since"];
+
+impl Status {
+    /// The state as tables, with what is wrong below them; ends with a line end.
+    pub fn table(&self) -> String {
+        let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let mut text = format!(
+            "{}: {}{reason}, {}{version}, ichor-agent {}, {}\n",
+            self.node, self.stage, self.backend, self.agent, self.time
+        );
+        self.waiting.iter().for_each(|what| text.push_str(&format!("waiting: {what}\n")));
+        if let Some(anycast) = &self.anycast {
+            let reason = anycast.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            text.push_str(&format!("anycast: {}{reason}\n", anycast.gate));
+        }
+        if let Some(reload) = &self.reload {
+            let again = reload.again.map(|again| format!(", tried again at {again}")).unwrap_or_default();
+            let refused = reload.refused.as_ref();
+            let refused = refused.map_or_else(|| "taken".to_owned(), |why| format!("refused{again}: {why}"));
+            text.push_str(&format!("last reload: {}, {refused}\n", reload.time));
+        }
+        if self.restored > 0 {
+            text.push_str(&format!("routes put back: {}\n", self.restored));
+        }
+        if !self.sessions.is_empty() {
+            let rows: Vec<_> = self.sessions.iter().map(session).collect();
+            text.push_str(&format!("\n{}\n", table::text(SESSIONS, &rows)));
+        }
+        if !self.daemons.is_empty() {
+            text.push_str(&format!("\n{}\n", table::text(DAEMONS, &self.daemons())));
+        }
+        for (told, trouble) in self.sessions.iter().filter_map(|told| Some((told, told.trouble.as_ref()?))) {
+            text.push_str(&format!("\n{}: {}\nhint: {}\n", told.session.peer, trouble.words, trouble.remedy));
+        }
+        text
+    }
+
+    fn daemons(&self) -> Vec<Vec<String>> {
+        let row = |daemon: &super::Daemon| {
+            vec![
+                daemon.name.clone(),
+                daemon.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+                yes(daemon.answers),
+                daemon.restarts.to_string(),
+                daemon.since.to_string(),
+            ]
+        };
+        self.daemons.iter().map(row).collect()
+    }
+}
+
+fn session(told: &Told) -> Vec<String> {
+    let session = &told.session;
+    let peer = match &session.address {
+        Some(address) => format!("{}\n{address}", session.peer),
+        None => session.peer.clone(),
+    };
+    vec![
+        peer,
+        session.domain.clone().unwrap_or_default(),
+        told.with.to_string(),
+        session.asn.map(|asn| asn.to_string()).unwrap_or_default(),
+        session.state.to_string(),
+        session.uptime.map(table::duration).unwrap_or_default(),
+        session.received.to_string(),
+        session.sent.to_string(),
+        session.bfd.map(|up| if up { "up" } else { "down" }.to_owned()).unwrap_or_default(),
+    ]
+}
+
+fn yes(is: bool) -> String {
+    if is { "yes" } else { "no" }.to_owned()
+}

@@ -1,0 +1,300 @@
+use super::*;
+use crate::agent::Link;
+use crate::model::Family;
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+fn vrf() -> Domain {
+    Domain::Vrf { name: "metallb".to_owned(), table: 88 }
+}
+
+fn namespace() -> Domain {
+    Domain::Namespace { name: "metallb".to_owned() }
+}
+
+fn wiring(domain: Domain) -> Wiring {
+    let pair = Pair {
+        domain,
+        ours: ("ours".to_owned(), net("fd00:1::/127")),
+        theirs: ("theirs".to_owned(), net("fd00:1::1/127")),
+        mtu: 9000,
+    };
+    Wiring { pair: Some(pair), ..Wiring::default() }
+}
+
+fn link(index: u32, name: &str, kind: &str) -> Link {
+    let (name, kind) = (name.to_owned(), Some(kind.to_owned()));
+    Link { index, name, kind, up: true, mtu: 9000, made: true, ..Link::default() }
+}
+
+/// Both ends, whole, where `domain` wants them.
+fn whole(domain: &Domain) -> Observed {
+    let mut ours = Link { peer: Some(5), ..link(4, "ours", "veth") };
+    ours.addresses.push(net("fd00:1::/127"));
+    let mut theirs = Link { peer: Some(4), ..link(5, "theirs", "veth") };
+    theirs.addresses.push(net("fd00:1::1/127"));
+    let switches = switch::node().map(|switch| (switch.path, switch.value.to_owned())).collect();
+    let mut observed = Observed { switches, ..Observed::default() };
+    match domain {
+        Domain::Vrf { table, .. } => {
+            ours.master = Some(3);
+            let vrf = Link { table: Some(*table), ..link(3, "metallb", "vrf") };
+            observed.links = vec![vrf, ours, theirs];
+            observed.fences = Family::ALL.map(|family| Fence { table: *table, family, made: true }).to_vec();
+        }
+        Domain::Namespace { .. } => {
+            (ours.far, theirs.far) = (true, true);
+            let lo = Link { name: "lo".to_owned(), loopback: true, up: true, made: true, ..Link::default() };
+            observed.links = vec![theirs];
+            observed.inside = Inside::There { made: true, links: vec![lo, ours] };
+        }
+        Domain::Shared => observed.links = vec![ours, theirs],
+    }
+    observed
+}
+
+fn said(steps: &[Step]) -> Vec<String> {
+    steps.iter().map(ToString::to_string).collect()
+}
+
+fn refused(wiring: &Wiring, observed: &Observed) -> Vec<String> {
+    steps(wiring, observed).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_whole_is_left_alone() {
+    for domain in [vrf(), namespace(), Domain::Shared] {
+        assert_eq!(steps(&wiring(domain.clone()), &whole(&domain)), Ok(vec![]), "{domain:?}");
+    }
+}
+
+#[test]
+fn a_vrf_comes_about_in_the_order_that_never_flaps() {
+    let observed = Observed { switches: whole(&vrf()).switches, ..Observed::default() };
+
+    let steps = steps(&wiring(vrf()), &observed).unwrap();
+
+    let want = [
+        "make VRF metallb with table 88",
+        "end table 88 with unreachable 0.0.0.0/0",
+        "end table 88 with unreachable ::/0",
+        "switch metallb on",
+        "make veth pair ours and theirs with MTU 9000",
+        "put ours into VRF metallb",
+        "give fd00:1::/127 to ours",
+        "switch ours on",
+        "give fd00:1::1/127 to theirs",
+        "switch theirs on",
+    ];
+    similar_asserts::assert_eq!(said(&steps), want);
+}
+
+#[test]
+fn what_the_kernel_may_lack_comes_after_everything_else() {
+    let mut wiring = wiring(vrf());
+    wiring.ports = vec!["eth0".to_owned(), "missing".to_owned()];
+    wiring.accept_advertisements = true;
+    wiring.carried = vec![
+        Carried { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32")] },
+        Carried { link: "dummy1".to_owned(), addresses: vec![net("fd00::9/128")] },
+    ];
+    let lo = Link { name: "lo".to_owned(), loopback: true, ..Link::default() };
+    let eth0 = Link { index: 2, name: "eth0".to_owned(), ..Link::default() };
+    let switches = [("net/ipv6/conf/default/disable_ipv6".to_owned(), "1".to_owned())].into();
+    let observed = Observed { links: vec![lo, eth0], switches, ..Observed::default() };
+
+    let steps = said(&steps(&wiring, &observed).unwrap());
+
+    let want = [
+        "set net/ipv4/ip_forward = 1",
+        "set net/ipv6/conf/all/forwarding = 1",
+        "set net/ipv6/conf/default/forwarding = 1",
+        "set net/ipv4/fib_multipath_hash_policy = 1",
+        "set net/ipv6/fib_multipath_hash_policy = 1",
+        "set net/ipv4/conf/all/rp_filter = 0",
+        "set net/ipv4/conf/default/rp_filter = 0",
+        "set net/ipv6/conf/eth0/disable_ipv6 = 0",
+        "set net/ipv4/conf/eth0/rp_filter = 0",
+        "set net/ipv6/conf/eth0/addr_gen_mode = 0",
+        "set net/ipv6/conf/eth0/accept_ra = 2",
+        "switch eth0 on",
+        "give 10.0.0.1/32 to lo",
+        "switch lo on",
+        "make dummy link dummy1",
+        "set net/ipv6/conf/dummy1/disable_ipv6 = 0",
+        "give fd00::9/128 to dummy1",
+        "switch dummy1 on",
+        "make VRF metallb with table 88",
+    ];
+    similar_asserts::assert_eq!(steps[..want.len()], want);
+}
+
+#[test]
+fn a_half_made_namespace_is_completed() {
+    let mut observed = whole(&Domain::Shared);
+    observed.inside = Inside::Half;
+    observed.links[0].addresses.clear();
+
+    let steps = steps(&wiring(namespace()), &observed).unwrap();
+
+    let want = [
+        "make namespace metallb",
+        "move ours to namespace metallb",
+        "set MTU 9000 on ours in namespace metallb",
+        "give fd00:1::/127 to ours in namespace metallb",
+        "switch ours in namespace metallb on",
+    ];
+    similar_asserts::assert_eq!(said(&steps), want);
+}
+
+#[test]
+fn what_is_different_is_put_right_where_that_hurts_nobody() {
+    let mut observed = whole(&vrf());
+    observed.links[1].mtu = 1500;
+    observed.links[1].master = None;
+    observed.links[2].up = false;
+    observed.links[2].addresses.push(net("fd00:2::1/127"));
+    observed.links[2].given = vec![net("fd00:2::1/127")];
+
+    let steps = steps(&wiring(vrf()), &observed).unwrap();
+
+    let want = [
+        "take fd00:2::1/127 from theirs",
+        "put ours into VRF metallb",
+        "set MTU 9000 on ours",
+        "give fd00:1::/127 to ours",
+        "switch theirs on",
+    ];
+    similar_asserts::assert_eq!(said(&steps), want);
+}
+
+#[test]
+fn a_second_vrf_on_the_table_is_named() {
+    let mut observed = whole(&vrf());
+    observed.links.push(Link { table: Some(88), ..link(9, "blue", "vrf") });
+
+    let want = "VRF blue has table 88, which is for VRF metallb; give one of them another table";
+    assert_eq!(refused(&wiring(vrf()), &observed), [want]);
+}
+
+#[test]
+fn a_vrf_keeps_its_table() {
+    let mut observed = whole(&vrf());
+    observed.links[0].table = Some(89);
+
+    let want = "VRF metallb has table 89, not 88; give it that table, or write the one it has";
+    assert_eq!(refused(&wiring(vrf()), &observed), [want]);
+}
+
+#[test]
+fn a_link_of_another_kind_is_not_touched() {
+    let mut observed = whole(&vrf());
+    observed.links[0].kind = None;
+    observed.links[2].kind = Some("bridge".to_owned());
+
+    let want = [
+        "metallb is there already and is a port, not a vrf; rename or remove it",
+        "theirs is there already and is a bridge, not a veth; rename or remove it",
+    ];
+    assert_eq!(refused(&wiring(vrf()), &observed), want);
+}
+
+#[test]
+fn the_other_end_must_be_ours() {
+    let mut observed = whole(&Domain::Shared);
+    observed.links[0].peer = Some(6);
+    observed.links.push(Link { peer: Some(4), ..link(6, "cali1", "veth") });
+    let mut far = whole(&namespace());
+    far.inside = Inside::Missing;
+
+    assert_eq!(
+        refused(&wiring(Domain::Shared), &observed),
+        ["the other end of ours is cali1, not theirs; remove ours"]
+    );
+    assert_eq!(
+        refused(&wiring(namespace()), &far),
+        [
+            "the other end of theirs is a link in another namespace, not ours in namespace metallb; remove theirs"
+        ]
+    );
+}
+
+#[test]
+fn an_address_on_another_link_is_a_conflict_unless_the_agent_gave_it() {
+    let mut observed = whole(&Domain::Shared);
+    let addresses = vec![net("fd00:1::1/64")];
+    observed.links.push(Link { addresses: addresses.clone(), made: false, ..link(9, "eth0", "bridge") });
+
+    let want = "fd00:1::1/127 is for theirs, and eth0 has fd00:1::1/64; remove it there";
+    assert_eq!(refused(&wiring(Domain::Shared), &observed), [want]);
+
+    observed.links[2].given = addresses;
+    let steps = steps(&wiring(Domain::Shared), &observed).unwrap();
+    assert_eq!(said(&steps), ["take fd00:1::1/64 from eth0"]);
+}
+
+#[test]
+fn names_and_lengths_that_cannot_be_are_refused_together() {
+    let mut wiring = wiring(Domain::Namespace { name: "../etc".to_owned() });
+    let pair = wiring.pair.as_mut().unwrap();
+    pair.theirs.0 = "ours".to_owned();
+    pair.mtu = 1279;
+
+    let want = [
+        "`../etc` cannot be the name of a namespace; want 1 to 15 characters without `/`, `:` and spaces",
+        "two links are to be called ours; give each a name of its own",
+        "MTU 1279 on ours in namespace ../etc is too short for IPv6 address fd00:1::/127; want 1280 or more",
+        "MTU 1279 on ours is too short for IPv6 address fd00:1::1/127; want 1280 or more",
+    ];
+    assert_eq!(refused(&wiring, &Observed::default()), want);
+}
+
+#[test]
+fn only_what_the_agent_made_is_removed() {
+    let mut observed = whole(&vrf());
+    let lo = Link {
+        name: "lo".to_owned(),
+        addresses: vec![net("127.0.0.1/8"), net("10.0.0.1/32")],
+        given: vec![net("10.0.0.1/32")],
+        ..Link::default()
+    };
+    observed.links.push(lo);
+    observed.links.push(Link { made: false, ..link(9, "dummy0", "dummy") });
+    observed.fences[1].made = false;
+
+    let removals: Vec<_> =
+        removals(&wiring(vrf()), &observed, &Switches::new()).iter().map(ToString::to_string).collect();
+
+    let want = [
+        "take 10.0.0.1/32 from lo",
+        "remove link ours",
+        "remove link metallb",
+        "remove unreachable 0.0.0.0/0 from table 88",
+    ];
+    similar_asserts::assert_eq!(removals, want);
+}
+
+#[test]
+fn switches_go_back_to_what_is_remembered_of_them() {
+    let wiring = wiring(vrf());
+    let mut observed = Observed::default();
+    let say = |observed: &mut Observed, path: &str, value: &str| {
+        observed.switches.insert(path.to_owned(), value.to_owned());
+    };
+    say(&mut observed, "net/ipv4/ip_forward", "0");
+    say(&mut observed, "net/ipv4/conf/all/rp_filter", "2");
+    say(&mut observed, "net/ipv6/fib_multipath_hash_policy", "1");
+    let mut before = Switches::new();
+    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    assert_eq!(before.len(), 2, "one said the right thing, and the kernel lacks the others: {before:?}");
+
+    say(&mut observed, "net/ipv4/ip_forward", "1");
+    say(&mut observed, "net/ipv4/conf/all/rp_filter", "1");
+    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    let removals: Vec<_> = removals(&wiring, &observed, &before).iter().map(ToString::to_string).collect();
+
+    assert_eq!(before["net/ipv4/conf/all/rp_filter"], "2", "the first is remembered");
+    assert_eq!(removals, ["set net/ipv4/ip_forward to 0"], "the other is somebody else's by now");
+}

@@ -1,0 +1,335 @@
+//! The normal form of a configuration: that in which FRR prints what it was given.
+//!
+//! Both what runs and what is meant are brought into it, and only then compared. Where FRR 8.4 and 10.3 print the same thing
+//! in two ways, the form is one that both can be brought into.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::context::{Context, of_first_family, starts};
+use super::line::Line;
+use super::list;
+use super::statement::heading;
+use crate::render::frr::community;
+use ichor_values::Community;
+
+/// Lines that are no configuration: names, and what zebra found in the kernel.
+const NOT_MEANT: [&str; 8] = [
+    "frr version",
+    "hostname",
+    "domainname",
+    "ip forwarding",
+    "ipv6 forwarding",
+    "line vty",
+    "service",
+    "zebra nexthop kernel",
+];
+
+/// What every daemon does anyway and does not repeat, by the innermost context.
+const DEFAULTS: [(Option<Context>, &str); 13] = [
+    (None, "frr defaults traditional"),
+    (Some(Context::Profile), "detect-multiplier 3"),
+    (Some(Context::Profile), "receive-interval 300"),
+    (Some(Context::Profile), "transmit-interval 300"),
+    (Some(Context::Peer), "detect-multiplier 3"),
+    (Some(Context::Peer), "receive-interval 300"),
+    (Some(Context::Peer), "transmit-interval 300"),
+    (Some(Context::Interface), "ipv6 nd suppress-ra"),
+    (Some(Context::Interface), "ipv6 nd ra-interval 600"),
+    (Some(Context::Bgp), "bgp default ipv4-unicast"),
+    (Some(Context::Bgp), "bgp graceful-restart restart-time 120"),
+    (Some(Context::Bgp), "bgp network import-check"),
+    (Some(Context::Bgp), "coalesce-time 1000"),
+];
+
+/// What an instance does anyway in the profile `datacenter`, and otherwise.
+const DATACENTER: [&str; 5] = [
+    "timers bgp 3 9",
+    "bgp log-neighbor-changes",
+    "bgp deterministic-med",
+    "no bgp ebgp-requires-policy",
+    // FRR 10.7 prints it in this profile, although nobody said so.
+    "use-underlays-nexthop-weight",
+];
+const TRADITIONAL: [&str; 2] = ["timers bgp 60 180", "bgp ebgp-requires-policy"];
+
+/// Contexts that exist by themselves, or that FRR prints whether or not they say anything: empty they mean nothing.
+fn is_frame(context: Context) -> bool {
+    matches!(context, Context::Interface | Context::Vrf | Context::Bfd | Context::Family)
+}
+
+/// Brings lines into the normal form.
+pub fn normal(lines: Vec<Line>) -> Vec<Line> {
+    let profile: &[&str] = if lines.iter().any(|line| line.text == "frr defaults datacenter") {
+        &DATACENTER
+    } else {
+        &TRADITIONAL
+    };
+    let lines = lines.into_iter().flat_map(spelled).collect();
+    let lines = activated(&last_said(list::numbered(lines)));
+    let known = Known::of(&lines);
+    let of_profile =
+        |line: &Line| line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str());
+    let meant = |line: &Line| !known.goes_without_saying(line) && !of_profile(line);
+    framed(lines.into_iter().filter(meant).collect())
+}
+
+/// A line as FRR spells it, or the lines that it stands for.
+fn spelled(mut line: Line) -> Vec<Line> {
+    if line.above.is_empty()
+        && NOT_MEANT.iter().any(|start| starts(line.text.trim_start_matches("no "), start))
+    {
+        return Vec::new();
+    }
+    if is_found_namespace(&line) {
+        return Vec::new();
+    }
+    line.text = words(&line);
+    if line.within() == Some(Context::Bgp) && of_first_family(&line.text) {
+        line.above.push("address-family ipv4 unicast".to_owned());
+    }
+    for above in &mut line.above {
+        if ["address-family ipv4", "address-family ipv6"].contains(&above.as_str()) {
+            above.push_str(" unicast");
+        }
+    }
+    match (line.within(), line.words().as_slice()) {
+        (Some(Context::Bgp), ["neighbor", name, "interface", rest @ ..]) => {
+            unnumbered(&line.above, name, rest)
+        }
+        (Some(Context::Bgp), ["neighbor", name, "bfd", "profile", _]) => {
+            vec![Line::below(&line.above, format!("neighbor {name} bfd")), line]
+        }
+        (None, ["ip" | "ipv6", "route", route @ .., "vrf", vrf]) => {
+            let text = format!("{} route {}", line.words()[0], route.join(" "));
+            vec![Line::top(format!("vrf {vrf}")), Line::below(&[format!("vrf {vrf}")], text)]
+        }
+        _ => vec![line],
+    }
+}
+
+/// Whether a line names the namespace that zebra found by the name of the VRF. Taking it back would switch the VRF off.
+fn is_found_namespace(line: &Line) -> bool {
+    match (line.above.as_slice(), line.words().as_slice()) {
+        ([above], ["netns", path]) => {
+            let vrf = above.strip_prefix("vrf ").unwrap_or_default();
+            ["/run/netns", "/var/run/netns"].iter().any(|folder| **path == format!("{folder}/{vrf}"))
+        }
+        _ => false,
+    }
+}
+
+/// What one line about a port says, in lines that can be changed one by one.
+fn unnumbered(above: &[String], name: &str, mut rest: &[&str]) -> Vec<Line> {
+    let mut said = vec!["interface".to_owned()];
+    if let ["v6only", more @ ..] = rest {
+        said.push("interface v6only".to_owned());
+        rest = more;
+    }
+    if !rest.is_empty() {
+        said.push(rest.join(" "));
+    }
+    said.into_iter().map(|said| Line::below(above, format!("neighbor {name} {said}"))).collect()
+}
+
+/// The words of a line, spelled as FRR prints them.
+fn words(line: &Line) -> String {
+    let all = line.words();
+    match (line.within(), all.as_slice()) {
+        (_, ["description", ..]) | (Some(Context::Bgp), ["neighbor", _, "description" | "password", ..]) => {
+            line.text.clone()
+        }
+        (_, ["bgp", "as-path", ..]) => line.text.clone(),
+        (Some(Context::Interface), _) => line.text.clone(),
+        (Some(Context::RouteMap), ["set", "community" | "large-community", value @ ..]) => {
+            communities(value).map_or_else(|| line.text.clone(), |value| format!("set {} {value}", all[1]))
+        }
+        (Some(Context::RouteMap), ["continue", rest @ ..]) => {
+            if rest.is_empty() {
+                "on-match next".to_owned()
+            } else {
+                format!("on-match goto {}", rest.join(" "))
+            }
+        }
+        (None | Some(Context::Vrf), ["router-id", id]) => format!("ip router-id {id}"),
+        (Some(Context::Bgp), ["neighbor", name, "ebgp-multihop", "255"]) => {
+            format!("neighbor {} ebgp-multihop", address(name))
+        }
+        (Some(Context::Family), ["neighbor", name, "send-community", "both" | "all"]) => {
+            format!("neighbor {} send-community", address(name))
+        }
+        _ => all.into_iter().map(address).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Addresses in their shortest form, prefixes without the bits that are the host's.
+fn address(word: &str) -> String {
+    if let Ok(address) = word.parse::<IpAddr>() {
+        return address.to_string();
+    }
+    word.parse::<IpNet>().map_or_else(|_| word.to_owned(), |net| net.trunc().to_string())
+}
+
+/// Communities in FRR's order; none where they are not all understood.
+fn communities(value: &[&str]) -> Option<String> {
+    let (value, end) = match value {
+        [value @ .., "additive"] => (value, " additive"),
+        _ => (value, ""),
+    };
+    let parsed: Option<Vec<_>> = value.iter().map(|word| Community::parse(word).ok()).collect();
+    let (plain, large) = community::words(&parsed?);
+    plain.or(large).map(|words| words + end)
+}
+
+/// Says of every neighbour whether it is active in IPv4. FRR prints what differs from `bgp default ipv4-unicast`; here the
+/// active ones are said, whatever that is. A neighbour in a group is what its group is.
+fn activated(lines: &[Line]) -> Vec<Line> {
+    let family = "address-family ipv4 unicast";
+    let of = |above: &[String], text: String| lines.contains(&Line::below(above, text));
+    let mut more = Vec::new();
+    for line in lines.iter().filter(|line| line.within() == Some(Context::Bgp)) {
+        let instance = &line.above;
+        let name = match line.words().as_slice() {
+            ["neighbor", name, "remote-as", _] | ["neighbor", name, "peer-group" | "interface"] => {
+                (*name).to_owned()
+            }
+            _ => continue,
+        };
+        let within = [instance.as_slice(), &[family.to_owned()]].concat();
+        let in_group = lines.iter().any(|other| {
+            other.above == *instance
+                && starts(&other.text, &format!("neighbor {name} peer-group"))
+                && other.words().len() == 4
+        });
+        let off = of(instance, "no bgp default ipv4-unicast".to_owned())
+            || of(&within, format!("no neighbor {name} activate"));
+        let active = Line::below(&within, format!("neighbor {name} activate"));
+        if !off && !in_group && !lines.contains(&active) && !more.contains(&active) {
+            more.push(active);
+        }
+    }
+    let said = |line: &Line| !(line.text.starts_with("no neighbor ") && line.text.ends_with(" activate"));
+    lines.iter().filter(|line| said(line)).cloned().chain(more).collect()
+}
+
+/// What lines say of each other.
+struct Known {
+    ports: BTreeSet<(Vec<String>, String)>,
+    groups: BTreeMap<(Vec<String>, String), String>,
+    active: BTreeSet<(Vec<String>, String)>,
+}
+
+impl Known {
+    fn of(lines: &[Line]) -> Self {
+        let mut known = Self { ports: BTreeSet::new(), groups: BTreeMap::new(), active: BTreeSet::new() };
+        for line in lines {
+            let (above, words) = (line.above.clone(), line.words());
+            match words.as_slice() {
+                ["neighbor", name, "interface"] => drop(known.ports.insert((above, (*name).to_owned()))),
+                ["neighbor", name, "peer-group", group] => {
+                    known.groups.insert((above, (*name).to_owned()), (*group).to_owned());
+                }
+                ["neighbor", name, "activate"] => drop(known.active.insert((above, (*name).to_owned()))),
+                _ => {}
+            }
+        }
+        known
+    }
+
+    fn goes_without_saying(&self, line: &Line) -> bool {
+        match line.words().as_slice() {
+            // Between neighbours without addresses FRR offers it by itself.
+            ["neighbor", name, "capability", "extended-nexthop"] => {
+                self.ports.contains(&(line.above.clone(), (*name).to_owned()))
+            }
+            ["neighbor", _, "send-community"] => true,
+            ["neighbor", name, "activate"] => {
+                let instance = line.above.iter().take(1).cloned().collect();
+                let group = self.groups.get(&(instance, (*name).to_owned()));
+                group.is_some_and(|group| self.active.contains(&(line.above.clone(), group.clone())))
+            }
+            _ => DEFAULTS.contains(&(line.within(), line.text.as_str())),
+        }
+    }
+}
+
+/// Leaves out frames around nothing, and puts in those that are missing.
+fn framed(lines: Vec<Line>) -> Vec<Line> {
+    let mut seen: BTreeSet<Line> = BTreeSet::new();
+    let mut framed: Vec<Line> = Vec::new();
+    for line in lines {
+        if line.opens().is_some_and(is_frame) {
+            continue;
+        }
+        for depth in 0..line.above.len() {
+            let frame = Line::below(&line.above[..depth], line.above[depth].clone());
+            if seen.insert(frame.clone()) {
+                framed.push(frame);
+            }
+        }
+        if seen.insert(line.clone()) {
+            framed.push(line);
+        }
+    }
+    framed
+}
+
+/// Of lines that take each other's place, the last counts. What opens a context stays where it was first.
+fn last_said(lines: Vec<Line>) -> Vec<Line> {
+    let mut places: BTreeMap<_, usize> = BTreeMap::new();
+    let mut kept: Vec<Option<Line>> = Vec::new();
+    for line in lines {
+        let (key, opens) = (super::key(&line), line.opens().is_some());
+        match places.get(&key) {
+            Some(&place) if opens => kept[place] = Some(line),
+            before => {
+                if let Some(&place) = before {
+                    kept[place] = None;
+                }
+                places.insert(key, kept.len());
+                kept.push(Some(line));
+            }
+        }
+    }
+    let mut lines: Vec<_> = kept.into_iter().flatten().collect();
+    // An entry of a route map that was opened twice has its last head.
+    let heads: BTreeMap<_, _> = lines
+        .iter()
+        .filter(|line| line.opens() == Some(Context::RouteMap))
+        .map(|line| (heading(&line.text), line.text.clone()))
+        .collect();
+    for above in lines.iter_mut().filter_map(|line| line.above.first_mut()) {
+        if let Some(head) = heads.get(&heading(above)) {
+            above.clone_from(head);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Configuration;
+
+    #[test]
+    fn the_namespace_that_zebra_found_is_not_meant_and_another_is() {
+        let found = "vrf red\n netns /run/netns/red\nexit-vrf\n";
+        let told = found.replace("netns/red", "netns/blue");
+
+        assert!(Configuration::parse(found).lines().is_empty());
+        assert_eq!(Configuration::parse(&told).lines().len(), 2);
+    }
+
+    #[test]
+    fn what_frr_10_7_prints_of_its_own_in_a_profile_is_not_meant() {
+        let bgp = "router bgp 65001\n use-underlays-nexthop-weight\nexit\n";
+        let datacenter = format!("frr defaults datacenter\n{bgp}");
+        let says = |text: &str| {
+            Configuration::parse(text).lines().iter().any(|line| line.text == "use-underlays-nexthop-weight")
+        };
+
+        assert!(!says(&datacenter));
+        assert!(says(bgp));
+    }
+}

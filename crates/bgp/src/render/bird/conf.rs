@@ -1,0 +1,116 @@
+//! `bird.conf`: the node's own addresses and the kernel, and around them the parts that have a file of their own.
+
+use super::text::Text;
+use super::{Release, fabric, filter, speaker};
+use crate::model::fabric::Found;
+use crate::model::{Family, Model};
+use crate::render::Routers;
+use ichor_values::LinkName;
+
+/// As many paths to one destination as the kernel is given.
+const PATHS: u16 = 64;
+
+/// What the file is made from.
+pub struct Told<'a> {
+    /// What is meant.
+    pub model: &'a Model,
+    /// Who reads it.
+    pub release: Release,
+    /// Seconds that neighbours keep routes through a planned restart.
+    pub graceful_restart: Option<u16>,
+    /// Routers whose addresses are known.
+    pub routers: &'a Routers,
+}
+
+/// The file.
+pub fn render(told: &Told<'_>, passwords: &[Option<String>]) -> String {
+    let mut text = Text::default();
+    head(&mut text, told);
+    own_addresses(&mut text, told.model);
+    for family in Family::ALL {
+        kernel(&mut text, told, family);
+    }
+    fabric::bfd(&mut text, told.model);
+    fabric::advertisements(&mut text, told);
+    fabric::inward(&mut text, told.model);
+    filter::outward(&mut text, told.model);
+    for (neighbor, password) in told.model.fabric.neighbors.iter().zip(passwords) {
+        fabric::session(&mut text, told, neighbor, password.as_deref());
+    }
+    if let Some(workload) = &told.model.workload {
+        speaker::render(&mut text, workload);
+    }
+    text.finish()
+}
+
+/// BIRD's words for a family: of the channel, and at the end of names.
+pub fn words(family: Family) -> (&'static str, &'static str) {
+    match family {
+        Family::V4 => ("ipv4", "v4"),
+        Family::V6 => ("ipv6", "v6"),
+    }
+}
+
+fn head(text: &mut Text, told: &Told<'_>) {
+    let model = told.model;
+    text.remark(format_args!("{}: written by ichor", model.name));
+    for neighbor in &model.fabric.neighbors {
+        if let Found::Port { name, mac: Some(mac) } = &neighbor.found {
+            text.remark(format_args!("{name} is the port with the MAC address {mac}"));
+        }
+    }
+    text.say("log stderr all");
+    text.say(format_args!("router id {}", model.router_id));
+    if let Some(time) = told.graceful_restart {
+        text.say(format_args!("graceful restart wait {time}"));
+    }
+    text.block("protocol device", |text| text.say("scan time 10"));
+}
+
+/// What the node announces of itself: exactly the addresses that are meant, each while its link has it.
+fn own_addresses(text: &mut Text, model: &Model) {
+    let announced = &model.fabric.announced;
+    let mut links: Vec<&LinkName> = Vec::new();
+    for it in announced {
+        if !links.contains(&&it.link) {
+            links.push(&it.link);
+        }
+    }
+    for link in links {
+        text.block(format_args!("protocol direct 'own-{link}'"), |text| {
+            text.say(format_args!("interface \"{link}\""));
+            for family in Family::ALL {
+                let nets = announced.iter().filter(|it| it.link == *link).map(|it| it.net);
+                let mut nets = nets.filter(|net| Family::of(*net) == family).peekable();
+                if nets.peek().is_some() {
+                    let (channel, _) = words(family);
+                    let nets = filter::exactly(nets);
+                    text.part(channel, |text| text.say(format_args!("import where net ~ {nets}")));
+                }
+            }
+        });
+    }
+}
+
+/// What the fabric taught goes to the kernel, with the node's own source. What the speaker sends is for others.
+fn kernel(text: &mut Text, told: &Told<'_>, family: Family) {
+    let (channel, suffix) = words(family);
+    let mut sources = told.model.sources.iter();
+    let source = sources.find(|source| source.is_ipv4() == (family == Family::V4));
+    text.block(format_args!("protocol kernel kernel_{suffix}"), |text| {
+        text.say(format_args!("merge paths on limit {PATHS}"));
+        if told.graceful_restart.is_some() {
+            text.say("graceful restart on");
+        }
+        text.part(channel, |text| {
+            text.say("import none");
+            text.part("export filter", |text| {
+                text.say("if source != RTS_BGP || proto ~ \"speaker*\" then reject");
+                if let Some(source) = source {
+                    text.say(format_args!("krt_prefsrc = {source}"));
+                }
+                text.say("accept");
+            });
+        });
+    });
+}

@@ -1,0 +1,15 @@
+//! `daemons`: with what options the agent starts BIRD, in the form of FRR's file of that name.
+
+use crate::model::Model;
+use crate::render::{Options, Refusal, words};
+
+/// The file for a configuration that somebody else wrote.
+pub fn usual() -> String {
+    "bird=yes\nbird_options=\"\"\n".to_owned()
+}
+
+/// The file; what is wrong with the options that are written is added to `refusals`.
+pub fn render(model: &Model, options: &Options, refusals: &mut Vec<Refusal>) -> String {
+    let options = words(options, "bird", refusals);
+    format!("# {}: written by ichor\nbird=yes\nbird_options=\"{}\"\n", model.name, options.join(" "))
+}

@@ -1,0 +1,71 @@
+//! `daemons`: which of FRR's programs run, and with what options.
+
+use std::fmt::Write;
+
+use crate::model::{Domain, Model};
+use crate::render::{Options, Refusal, words};
+
+/// FRR's programs that a node may need.
+const NAMES: [&str; 5] = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
+
+/// Without this each daemon has a shell on a TCP port of every address.
+const CLOSED: &str = "-P 0";
+
+/// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
+const NETLINK_BUFFER: &str = "16777216";
+
+/// The file for a configuration that somebody else wrote.
+pub fn usual(configuration: &str, version: (u16, u16)) -> String {
+    let bfd = configuration.lines().any(|line| line.split_whitespace().any(|word| word == "bfd"));
+    let runs = |name| match name {
+        "mgmtd" => version.0 >= 9,
+        "bfdd" => bfd,
+        _ => true,
+    };
+    let line = |name| format!("{name}=yes\n{name}_options=\"{CLOSED}\"\n");
+    NAMES.into_iter().filter(|name| runs(name)).map(line).collect()
+}
+
+/// The file; what is wrong with the options that are written is added to `refusals`.
+pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
+    let mut text = format!("# {}: written by ichor\n", model.name);
+    for name in NAMES {
+        let runs = match name {
+            "mgmtd" => version.0 >= 9,
+            "bfdd" => !model.bfd().is_empty(),
+            _ => true,
+        };
+        let more = words(written, name, refusals);
+        if !runs && !more.is_empty() {
+            let reason = format!("`{name}` does not run here, so it takes no options");
+            refusals.push(Refusal::new("routing.daemons", reason));
+        }
+        let mut options = options(model, name, version);
+        options.extend_from_slice(more);
+        let _ = writeln!(text, "{name}={}", if runs { "yes" } else { "no" });
+        if runs {
+            let _ = writeln!(text, "{name}_options=\"{}\"", options.join(" "));
+        }
+    }
+    text + "vtysh_enable=yes\n"
+}
+
+fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
+    let mut options = vec![CLOSED.to_owned()];
+    if name == "zebra" {
+        options.push(format!("-s {NETLINK_BUFFER}"));
+        if let Some(time) = model.fabric.graceful_restart {
+            // Routes stay in the kernel while zebra is away, and go when it did not learn them anew in time.
+            options.push(format!("-r -K {}", u32::from(time) * 2));
+        }
+    }
+    let namespaces =
+        model.workload.as_ref().is_some_and(|workload| matches!(workload.domain, Domain::Namespace { .. }));
+    // With these a VRF is a network namespace and no longer a VRF device: never both.
+    match version.0 {
+        ..=8 if namespaces && name == "zebra" => options.push("-n".to_owned()),
+        9.. if namespaces => options.push("-w".to_owned()),
+        _ => {}
+    }
+    options
+}

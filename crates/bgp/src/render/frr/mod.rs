@@ -1,0 +1,56 @@
+//! FRR, 8.4 to 10: `frr.conf` and `daemons`.
+//!
+//! A `page` is what both a node's and a router's configuration ([`fabric`](ichor_core::render::fabric)) are written on.
+//!
+//! Not here: what FRR cannot do at all ([`plan::backend`](ichor_core::plan::backend)).
+
+pub(crate) mod community;
+mod conf;
+mod daemons;
+pub mod page;
+
+use super::{File, Order, Refusal, Service};
+use crate::model::Domain;
+use ichor_values::SoftwareVersion;
+
+/// The release in ichor's extension.
+const OURS: (u16, u16) = (10, 5);
+
+/// The service of a node; what is wrong is added to `refusals`.
+pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
+    let Order { model, options, .. } = order;
+    let version = order.version.map_or(OURS, SoftwareVersion::minor);
+    if version < (8, 4) || version.0 > 10 {
+        let (major, minor) = version;
+        let reason = format!("FRR {major}.{minor} is not known here; take one from 8.4 to 10");
+        refusals.push(Refusal::new("routing.version", reason));
+    }
+    let gateway = conf::gateway(model);
+    if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == Domain::Shared) {
+        let reason = "without isolation FRR sends what the speaker announces to a neighbour that has an address of the \
+                      link's family, and there is none; use `isolation: vrf`";
+        refusals.push(Refusal::new("routing.workload.isolation", reason));
+    }
+    let daemons = daemons::render(model, options, version, refusals);
+    let conf = conf::render(model, passwords, gateway, version);
+    service(version, conf, daemons)
+}
+
+/// The service of files that somebody else wrote.
+pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+    let version = version.map_or(OURS, SoftwareVersion::minor);
+    let daemons = daemons.map_or_else(|| daemons::usual(configuration, version), str::to_owned);
+    service(version, configuration.to_owned(), daemons)
+}
+
+fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
+    Service {
+        name: "frr",
+        version,
+        folder: "/usr/local/etc/frr",
+        files: vec![
+            File { name: "frr.conf", text: conf, private: true },
+            File { name: "daemons", text: daemons, private: false },
+        ],
+    }
+}

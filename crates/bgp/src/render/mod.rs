@@ -1,0 +1,217 @@
+//! Configurations of routing daemons, from a node's [`Model`].
+//!
+//! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
+//! Each backend has a module of its own.
+
+pub mod bird;
+pub mod frr;
+pub mod gobgp;
+pub mod template;
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use crate::model::Model;
+use crate::setting::Carrier;
+use ichor_values::Backend;
+use ichor_values::{Secret, SoftwareVersion};
+pub use template::Template;
+use template::variables::{self, Daemon};
+
+/// The longest password TCP takes (`TCP_MD5SIG_MAXKEYLEN` of Linux).
+const LONGEST_PASSWORD: usize = 80;
+
+/// The key of templates.
+pub const TEMPLATE: &str = "routing.template";
+
+/// Fetches a secret that the file refers to.
+pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, String> + Sync + 'a;
+
+/// What a daemon's configuration is made from.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Who speaks BGP.
+    pub backend: Backend,
+    /// What brings it.
+    pub carrier: Carrier,
+    /// What is meant.
+    pub model: &'a Model,
+    /// The daemon's release; that of the carrier when there is none.
+    pub version: Option<&'a SoftwareVersion>,
+    /// Further options.
+    pub options: &'a Options,
+    /// A template in the place of the daemon's own configuration.
+    pub template: Option<Template<'a>>,
+    /// Routers whose addresses are known.
+    pub routers: &'a Routers,
+}
+
+/// Addresses of the routers on ports, by the names of the ports: none at the desk.
+pub type Routers = BTreeMap<String, Ipv6Addr>;
+
+/// Further options, by daemon: each word of a command line for itself.
+pub type Options = BTreeMap<String, Vec<String>>;
+
+/// An extension service: what it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name when the file gives it none.
+    pub name: &'static str,
+    /// Release of the daemon its files are written for.
+    pub version: (u16, u16),
+    /// Folder of its files on the node.
+    pub folder: &'static str,
+    /// The files, the daemon's own configuration first.
+    pub files: Vec<File>,
+}
+
+impl Service {
+    /// The text of the daemon's own configuration.
+    pub fn text(&self) -> &str {
+        self.files.first().map_or("", |file| file.text.as_str())
+    }
+}
+
+/// A file that a routing daemon reads.
+#[derive(Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+    /// Whether it is of the kind that holds passwords.
+    pub private: bool,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Why a daemon's configuration cannot be made. It names no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refusal {
+    /// The key that asks for it.
+    pub key: &'static str,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl Refusal {
+    /// Says what is wrong under a key.
+    pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into() }
+    }
+
+    /// Talos itself speaks BGP: there is no daemon.
+    pub fn no_daemon() -> Self {
+        Self::new("routing.backend", "Talos itself speaks BGP, and no agent runs")
+    }
+}
+
+/// The service of a node, or everything that is wrong; none where Talos itself speaks BGP. `fetch` gives the passwords of
+/// sessions.
+pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let passwords = passwords(order.model, fetch, &mut refusals);
+    render_with(order, &passwords, refusals)
+}
+
+/// The service of a node whose passwords are known: one for each session with the fabric. `refusals` is what is wrong already.
+pub fn render_with(
+    order: Order<'_>,
+    passwords: &[Option<String>],
+    mut refusals: Vec<Refusal>,
+) -> Result<Option<Service>, Vec<Refusal>> {
+    let mut service = match order.backend {
+        Backend::Frr => Some(frr::render(order, passwords, &mut refusals)),
+        Backend::Bird => Some(bird::render(order, passwords, &mut refusals)),
+        Backend::Gobgp => Some(gobgp::render(order, passwords, &mut refusals)),
+        Backend::Native => None,
+    };
+    if let (Some(service), Some(template)) = (&mut service, order.template)
+        && let Err(refusal) = fill(service, template, order, passwords)
+    {
+        refusals.push(refusal);
+    }
+    if refusals.is_empty() { Ok(service) } else { Err(refusals) }
+}
+
+/// The service of files that somebody else wrote; without `daemons`, the usual daemons of this release run.
+pub fn ready(
+    backend: Backend,
+    configuration: &str,
+    daemons: Option<&str>,
+    version: Option<&SoftwareVersion>,
+) -> Result<Service, Vec<Refusal>> {
+    match backend {
+        Backend::Frr => Ok(frr::ready(configuration, daemons, version)),
+        Backend::Bird => Ok(bird::ready(configuration, daemons, version)),
+        Backend::Gobgp => Ok(gobgp::ready(configuration, daemons, version)),
+        Backend::Native => Err(vec![Refusal::no_daemon()]),
+    }
+}
+
+/// Puts what a template gives in the place of the daemon's own configuration.
+fn fill(
+    service: &mut Service,
+    template: Template<'_>,
+    order: Order<'_>,
+    passwords: &[Option<String>],
+) -> Result<(), Refusal> {
+    let Some(file) = service.files.first_mut() else { return Ok(()) };
+    let daemon = Daemon { backend: order.backend, version: service.version, default: &file.text };
+    let variables = variables::of(order.model, passwords, daemon);
+    let secrets: Vec<&str> = passwords.iter().flatten().map(String::as_str).collect();
+    file.text = template::render(template, &variables, &secrets)
+        .map_err(|error| Refusal::new(TEMPLATE, error.to_string()))?;
+    file.private = true;
+    Ok(())
+}
+
+/// The password of each session with the fabric; why one cannot be had is added to `refusals`.
+pub fn passwords(model: &Model, fetch: &Fetch<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
+    let mut one = |secret: &Secret| match password(fetch, secret) {
+        Ok(password) => Some(password),
+        Err(reason) => {
+            refusals.push(Refusal::new("routing.neighbors", reason));
+            None
+        }
+    };
+    let neighbors = model.fabric.neighbors.iter();
+    neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut one)).collect()
+}
+
+/// The password of one session, or why it cannot be had.
+pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
+    let password = fetch(secret)?;
+    if fits(&password) {
+        return Ok(password);
+    }
+    Err(format!(
+        "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, without spaces"
+    ))
+}
+
+/// A line break would end the line and start another.
+fn fits(password: &str) -> bool {
+    (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The further options of one daemon; what is wrong with one is added to `refusals`.
+fn words<'a>(options: &'a Options, daemon: &str, refusals: &mut Vec<Refusal>) -> &'a [String] {
+    let words = options.get(daemon).map_or(&[][..], Vec::as_slice);
+    if let Some(bad) = words.iter().find(|option| !is_word(option)) {
+        let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
+        refusals.push(Refusal::new("routing.daemons", reason));
+    }
+    words
+}
+
+/// Whether an option is one word of a command line, which a shell reads between double quotes.
+fn is_word(option: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'$' | b'`');
+    !option.is_empty() && option.bytes().all(plain)
+}

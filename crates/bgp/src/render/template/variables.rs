@@ -1,0 +1,135 @@
+//! What a template may use: the routing model in plain words, the same for every backend.
+//!
+//! `docs/templates.md` lists them. A name, once there, stays; new ones may come.
+
+use serde_json::{Value, json};
+
+use crate::model::fabric::{Found, Neighbor};
+use crate::model::workload::End;
+use crate::model::{Bfd, Domain, Fabric, Family, Filter, Model, Workload};
+use ichor_values::Backend;
+
+/// What is known of the daemon that reads the file.
+#[derive(Clone, Copy)]
+pub struct Daemon<'a> {
+    /// Who it is.
+    pub backend: Backend,
+    /// Its release.
+    pub version: (u16, u16),
+    /// What ichor would have written.
+    pub default: &'a str,
+}
+
+/// All variables.
+pub fn of(model: &Model, passwords: &[Option<String>], daemon: Daemon<'_>) -> Value {
+    json!({
+        "backend": daemon.backend.to_string(),
+        "version": format!("{}.{}", daemon.version.0, daemon.version.1),
+        "default": daemon.default,
+        "node": model.name.as_str(),
+        "asn": model.asn.0,
+        "router_id": model.router_id,
+        "sources": model.sources,
+        "fabric": fabric(&model.fabric, passwords),
+        "workload": model.workload.as_ref().map(workload),
+    })
+}
+
+fn fabric(fabric: &Fabric, passwords: &[Option<String>]) -> Value {
+    let neighbors = fabric.neighbors.iter().zip(passwords);
+    let announced = fabric.announced.iter();
+    let communities = fabric.outward.communities.iter();
+    json!({
+        "neighbors": neighbors.map(|(one, password)| neighbor(one, password.as_deref())).collect::<Vec<_>>(),
+        "announced": announced
+            .map(|one| json!({"kind": one.kind.to_string(), "link": one.link.as_str(), "prefix": one.net}))
+            .collect::<Vec<_>>(),
+        "aggregates": fabric.aggregates,
+        "inward": {
+            "filter": filter(&fabric.inward.filter),
+            "max_prefixes": fabric.inward.max_prefixes,
+            "local_preference": fabric.inward.local_preference,
+        },
+        "outward": {
+            "communities": communities.map(|community| community.as_str()).collect::<Vec<_>>(),
+            "prepend": fabric.outward.prepend,
+        },
+        "graceful_restart": fabric.graceful_restart,
+    })
+}
+
+fn neighbor(neighbor: &Neighbor, password: Option<&str>) -> Value {
+    let (link, mac, address, source) = match &neighbor.found {
+        Found::Port { name, mac } => (Some(name.as_str()), *mac, None, None),
+        Found::Address { address, source } => (None, None, Some(*address), *source),
+    };
+    json!({
+        "link": link,
+        "mac": mac.map(|mac| mac.to_string()),
+        "address": address,
+        "source": source,
+        "asn": neighbor.asn.map(|asn| asn.0),
+        "families": families(&neighbor.families),
+        "extended_nexthop": neighbor.extends_next_hops(),
+        "bfd": neighbor.bfd.map(bfd),
+        "timers": timers(neighbor.timers),
+        "passive": neighbor.passive,
+        "password": password,
+    })
+}
+
+fn workload(workload: &Workload) -> Value {
+    let (kind, table) = match workload.domain {
+        Domain::Vrf { table, .. } => ("vrf", Some(table)),
+        Domain::Namespace { .. } => ("netns", None),
+        Domain::Shared => ("none", None),
+    };
+    json!({
+        "speaker": workload.speaker.to_string(),
+        "isolation": {"kind": kind, "name": workload.domain.name(), "table": table},
+        "ours": end(&workload.ours),
+        "theirs": end(&workload.theirs),
+        "prefix": workload.prefix,
+        "families": families(&workload.families),
+        "extended_nexthop": workload.extends_next_hops(),
+        "bfd": workload.bfd.map(bfd),
+        "timers": timers(workload.timers),
+        "filter": filter(&workload.filter),
+    })
+}
+
+fn end(end: &End) -> Value {
+    json!({"link": end.link, "address": end.address, "asn": end.asn.0})
+}
+
+fn bfd(bfd: Bfd) -> Value {
+    json!({"interval": bfd.interval, "multiplier": bfd.multiplier})
+}
+
+fn timers((keepalive, hold): (u16, u16)) -> Value {
+    json!({"keepalive": keepalive, "hold": hold})
+}
+
+fn families(families: &[Family]) -> Vec<&'static str> {
+    families.iter().copied().map(name).collect()
+}
+
+fn name(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    }
+}
+
+fn filter(filter: &Filter) -> Vec<Value> {
+    let term = filter.0.iter().map(|term| {
+        json!({
+            "permit": term.permit,
+            "family": name(Family::of(term.net)),
+            "prefix": term.net,
+            "least": term.least,
+            "most": term.most,
+        })
+    });
+    term.collect()
+}

@@ -1,0 +1,148 @@
+//! Kubernetes' API of a cluster, as far as nodes come and go: a list of them, cordons, evictions, deletion.
+//!
+//! [`Kubernetes::new`] makes itself a certificate of an hour from the cluster's own authority, so nobody's kubeconfig is
+//! needed. Every control plane may answer; they are asked in turn until one does. What answers mean is in
+//! [`ichor_talos::kubernetes`].
+
+mod call;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::{Method, StatusCode};
+use ichor_talos::kubernetes::{KubeNode, Pod, cordon, uncordon};
+use ichor_talos::secrets::{Bundle, IssueError, Pem, kubernetes_admin_certificate};
+use ichor_values::Moment;
+use rand_core::OsRng;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
+use tokio_rustls::TlsConnector;
+
+use crate::talos::{key, provider};
+
+pub use call::KubernetesError;
+
+/// How long the certificate lasts.
+const LIFE: Duration = Duration::from_hours(1);
+
+/// The port on which control planes answer.
+pub const PORT: u16 = 6443;
+
+/// Where the API may answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub host: String,
+    pub port: u16,
+}
+
+/// The API of a cluster.
+pub struct Kubernetes {
+    places: Vec<Place>,
+    connector: TlsConnector,
+}
+
+/// Why secrets do not open Kubernetes.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("the authority certs.k8s of the bundle signs no certificate")]
+    Issue(#[from] IssueError),
+    #[error("the authority certs.k8s of the bundle is not a certificate that can judge others")]
+    Tls(#[from] rustls::Error),
+    #[error("the authority certs.k8s of the bundle is not PEM")]
+    NotPem,
+}
+
+/// What came of moving a pod away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evicted {
+    /// It is on its way.
+    Going,
+    /// It is not there any more.
+    Gone,
+    /// Not now: its disruption budget is used up.
+    Later(String),
+}
+
+impl Kubernetes {
+    /// The API of the cluster with these secrets, which may answer at any of `places`.
+    pub fn new(bundle: &Bundle, places: Vec<Place>, now: Moment) -> Result<Self, OpenError> {
+        let admin = kubernetes_admin_certificate(&bundle.k8s, &mut OsRng, now, LIFE)?;
+        let der = |pem: &Pem| pem.block().ok_or(OpenError::NotPem);
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(der(&bundle.k8s.crt)?.1))?;
+        let chain = vec![CertificateDer::from(der(&admin.crt)?.1)];
+        let key = key(&admin.key).ok_or(OpenError::NotPem)?;
+        // From Talos 1.14 on kube-apiserver speaks nothing older, and all before it speak this.
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)?;
+        Ok(Self { places, connector: TlsConnector::from(Arc::new(config)) })
+    }
+
+    /// All nodes.
+    pub async fn nodes(&self) -> Result<Vec<KubeNode>, KubernetesError> {
+        let (_, list) = self.ask("list nodes", Method::GET, "/api/v1/nodes", None).await?;
+        Ok(items(&list).filter_map(KubeNode::read).collect())
+    }
+
+    /// A node; none where Kubernetes does not know it.
+    pub async fn node(&self, name: &str) -> Result<Option<KubeNode>, KubernetesError> {
+        match self.ask("look at a node", Method::GET, &format!("/api/v1/nodes/{name}"), None).await {
+            Ok((_, node)) => Ok(KubeNode::read(&node)),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has nothing new put on a node, for a reason by which it is known whose doing that is.
+    pub async fn cordon(&self, name: &str, reason: &str) -> Result<(), KubernetesError> {
+        self.patch("cordon", name, &cordon(reason)).await
+    }
+
+    /// Takes that back.
+    pub async fn uncordon(&self, name: &str) -> Result<(), KubernetesError> {
+        self.patch("uncordon", name, &uncordon()).await
+    }
+
+    async fn patch(&self, what: &'static str, name: &str, patch: &Value) -> Result<(), KubernetesError> {
+        self.ask(what, Method::PATCH, &format!("/api/v1/nodes/{name}"), Some(patch)).await.map(drop)
+    }
+
+    /// Has Kubernetes forget a node; whether it knew it.
+    pub async fn forget(&self, name: &str) -> Result<bool, KubernetesError> {
+        match self.ask("delete a node", Method::DELETE, &format!("/api/v1/nodes/{name}"), None).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What runs on a node.
+    pub async fn pods(&self, node: &str) -> Result<Vec<Pod>, KubernetesError> {
+        let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}");
+        let (_, list) = self.ask("list the pods of a node", Method::GET, &path, None).await?;
+        Ok(items(&list).filter_map(Pod::read).collect())
+    }
+
+    /// Has a pod moved away.
+    pub async fn evict(&self, pod: &Pod) -> Result<Evicted, KubernetesError> {
+        let path = format!("/api/v1/namespaces/{}/pods/{}/eviction", pod.namespace, pod.name);
+        match self.ask("evict a pod", Method::POST, &path, Some(&pod.eviction())).await {
+            Ok(_) => Ok(Evicted::Going),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(Evicted::Gone),
+            Err(error) if error.status() == Some(StatusCode::TOO_MANY_REQUESTS) => {
+                Ok(Evicted::Later(error.answer().to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten()
+}

@@ -1,0 +1,174 @@
+//! A call: its name for people, its path, and how long it may take.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use hyper::http::Uri;
+use hyper::http::uri::PathAndQuery;
+use prost::Message;
+use tokio::time;
+use tonic::client::Grpc;
+use tonic::codec::Streaming;
+use tonic::{Request, Response, Status};
+use tonic_prost::ProstCodec;
+
+use super::Node;
+use super::error::{About, Kind, NodeError};
+use super::line::{End, Line};
+
+/// As much as Talos' own client takes.
+const LARGEST_MESSAGE: usize = 32 << 20;
+
+/// A call of the API.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    /// What it does, for messages.
+    pub name: &'static str,
+    /// Its path.
+    pub path: &'static str,
+    /// How long until there must be an answer; of a stream, until there must be more of it.
+    pub patience: Duration,
+}
+
+impl Call {
+    /// One that is answered at once.
+    pub(super) const fn quick(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, patience: Duration::from_secs(20) }
+    }
+
+    /// One for which a node has to do something first.
+    pub(super) const fn slow(name: &'static str, path: &'static str, patience: Duration) -> Self {
+        Self { name, path, patience }
+    }
+}
+
+impl Node {
+    /// Makes a call with one answer.
+    pub(super) async fn ask<Q, A>(&self, call: Call, request: Q) -> Result<A, NodeError>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let answer = async {
+            let mut client = self.client().await?;
+            let path = PathAndQuery::from_static(call.path);
+            client.unary(Request::new(request), path, ProstCodec::default()).await.map(Response::into_inner)
+        };
+        match time::timeout(call.patience, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(status)) => Err(self.failed(call, &status).await),
+            Err(_) => Err(self.too_late(call)),
+        }
+    }
+
+    /// Makes a call whose answer is a stream; what is wrong with the call itself is told by the first [`Stream::next`].
+    ///
+    /// With `follow` the stream may be silent for as long as it likes.
+    pub(super) fn stream<Q, A>(&self, call: Call, request: Q, follow: bool) -> Stream<A>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let node = self.clone();
+        let opening = Box::pin(async move {
+            let mut client = node.client().await?;
+            let path = PathAndQuery::from_static(call.path);
+            let answer = client.server_streaming(Request::new(request), path, ProstCodec::default()).await;
+            answer.map(Response::into_inner)
+        });
+        Stream { node: self.clone(), call, follow, state: State::Opening(opening) }
+    }
+
+    async fn client(&self) -> Result<Grpc<Line>, Status> {
+        let origin: Uri = self.inner.origin.clone();
+        let mut client = Grpc::with_origin(self.inner.line.clone(), origin);
+        client = client.max_decoding_message_size(LARGEST_MESSAGE);
+        client.ready().await.map_err(|error| Status::from_error(error.into()))?;
+        Ok(client)
+    }
+
+    pub(super) fn about(&self, call: &'static str) -> About<'_> {
+        About { node: &self.inner.name, address: self.inner.address, call }
+    }
+
+    fn too_late(&self, call: Call) -> NodeError {
+        let answer = format!("no answer within {} s", call.patience.as_secs());
+        NodeError::new(self.about(call.name), Kind::TimedOut, answer)
+    }
+
+    /// What went wrong, by the connection's own word where that ended.
+    pub(super) async fn failed(&self, call: Call, status: &Status) -> NodeError {
+        let error = NodeError::of_status(self.about(call.name), status);
+        if error.kind() != Kind::Lost {
+            return error;
+        }
+        match self.inner.line.end().await {
+            Some(End::NotLetIn(reason)) => NodeError::new(self.about(call.name), Kind::Unauthorised, reason),
+            Some(End::Broke(reason)) => {
+                let answer = format!("the connection broke: {reason}");
+                NodeError::new(self.about(call.name), Kind::Lost, answer)
+            }
+            None => error,
+        }
+    }
+}
+
+enum State<A> {
+    Opening(BoxFuture<'static, Result<Streaming<A>, Status>>),
+    Open(Box<Streaming<A>>),
+    Over,
+}
+
+/// Answers that come one after another. Whoever drops it has the node stop.
+pub struct Stream<A> {
+    node: Node,
+    call: Call,
+    follow: bool,
+    state: State<A>,
+}
+
+impl<A> Stream<A> {
+    /// The next one; none when the node said that there are no more. May be dropped and called again.
+    pub async fn next(&mut self) -> Result<Option<A>, NodeError> {
+        let told = if self.follow {
+            Ok(self.advance().await)
+        } else {
+            time::timeout(self.call.patience, self.advance()).await
+        };
+        match told {
+            Ok(Ok(Some(message))) => Ok(Some(message)),
+            Ok(Ok(None)) => {
+                self.state = State::Over;
+                Ok(None)
+            }
+            Ok(Err(status)) => {
+                self.state = State::Over;
+                Err(self.node.failed(self.call, &status).await)
+            }
+            Err(_) => {
+                self.state = State::Over;
+                Err(self.node.too_late(self.call))
+            }
+        }
+    }
+
+    async fn advance(&mut self) -> Result<Option<A>, Status> {
+        if let State::Opening(opening) = &mut self.state {
+            let stream = opening.await?;
+            self.state = State::Open(Box::new(stream));
+        }
+        match &mut self.state {
+            State::Open(stream) => stream.message().await,
+            State::Opening(_) | State::Over => Ok(None),
+        }
+    }
+
+    /// All there are.
+    pub async fn all(mut self) -> Result<Vec<A>, NodeError> {
+        let mut all = Vec::new();
+        while let Some(message) = self.next().await? {
+            all.push(message);
+        }
+        Ok(all)
+    }
+}

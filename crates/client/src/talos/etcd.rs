@@ -1,0 +1,52 @@
+//! Calls about etcd, for control planes.
+
+use std::time::Duration;
+
+use ichor_talos::api::machine::{
+    EtcdAlarm, EtcdAlarmListResponse, EtcdForfeitLeadershipResponse, EtcdMember, EtcdMemberListRequest,
+    EtcdMemberListResponse, EtcdMemberStatus, EtcdRemoveMemberByIdRequest, EtcdStatusResponse, PlainResponse,
+};
+use ichor_talos::api::{Empty, method};
+
+use super::Node;
+use super::call::Call;
+use super::error::{Kind, NodeError};
+
+const MEMBERS: Call = Call::quick("etcd members", method::ETCD_MEMBER_LIST);
+const STATUS: Call = Call::quick("etcd status", method::ETCD_STATUS);
+const REMOVE: Call =
+    Call::slow("remove etcd member", method::ETCD_REMOVE_MEMBER_BY_ID, Duration::from_mins(1));
+const FORFEIT: Call =
+    Call::slow("forfeit etcd leadership", method::ETCD_FORFEIT_LEADERSHIP, Duration::from_mins(1));
+const ALARMS: Call = Call::quick("etcd alarms", method::ETCD_ALARM_LIST);
+
+impl Node {
+    pub async fn etcd_members(&self) -> Result<Vec<EtcdMember>, NodeError> {
+        let answer: EtcdMemberListResponse = self.ask(MEMBERS, EtcdMemberListRequest::default()).await?;
+        self.only(MEMBERS, answer.messages).map(|it| it.members)
+    }
+
+    /// How it is with this node's own member.
+    pub async fn etcd_status(&self) -> Result<EtcdMemberStatus, NodeError> {
+        let answer: EtcdStatusResponse = self.ask(STATUS, Empty {}).await?;
+        let nothing = || NodeError::new(self.about(STATUS.name), Kind::Refused, "it answered with nothing");
+        self.only(STATUS, answer.messages)?.member_status.ok_or_else(nothing)
+    }
+
+    /// Takes out a member that is gone.
+    pub async fn etcd_remove(&self, member_id: u64) -> Result<(), NodeError> {
+        let answer: PlainResponse = self.ask(REMOVE, EtcdRemoveMemberByIdRequest { member_id }).await?;
+        self.only(REMOVE, answer.messages).map(drop)
+    }
+
+    /// Has another member lead; says which, or nothing where this one did not lead.
+    pub async fn etcd_forfeit(&self) -> Result<String, NodeError> {
+        let answer: EtcdForfeitLeadershipResponse = self.ask(FORFEIT, Empty {}).await?;
+        self.only(FORFEIT, answer.messages).map(|it| it.member)
+    }
+
+    pub async fn etcd_alarms(&self) -> Result<Vec<EtcdAlarm>, NodeError> {
+        let answer: EtcdAlarmListResponse = self.ask(ALARMS, Empty {}).await?;
+        Ok(answer.messages.into_iter().flat_map(|it| it.member_alarms).collect())
+    }
+}

@@ -1,0 +1,146 @@
+//! Calls about the machine itself.
+
+use std::time::Duration;
+
+use ichor_talos::api::cluster::{ClusterInfo, HealthCheckProgress, HealthCheckRequest};
+use ichor_talos::api::common;
+use ichor_talos::api::common::{Data, Driver};
+use ichor_talos::api::machine::{
+    ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode,
+    BootstrapRequest, DmesgRequest, LogsRequest, PlainResponse, ReadRequest, RebootMode, RebootRequest,
+    ResetRequest, ServiceInfo, ServiceListResponse, Version, VersionResponse,
+};
+use ichor_talos::api::{Empty, method};
+use ichor_talos::kubeconfig;
+
+use super::Node;
+use super::call::{Call, Stream};
+use super::error::{Kind, NodeError};
+
+/// Where Talos keeps the logs of its own services.
+const SYSTEM: &str = "system";
+
+const VERSION: Call = Call::quick("version", method::VERSION);
+const APPLY: Call = Call::slow("apply configuration", method::APPLY_CONFIGURATION, Duration::from_mins(1));
+const BOOTSTRAP: Call = Call::slow("bootstrap", method::BOOTSTRAP, Duration::from_mins(1));
+const KUBECONFIG: Call = Call::quick("kubeconfig", method::KUBECONFIG);
+const SERVICES: Call = Call::quick("services", method::SERVICE_LIST);
+const LOGS: Call = Call::quick("logs", method::LOGS);
+const DMESG: Call = Call::quick("dmesg", method::DMESG);
+const READ: Call = Call::quick("read", method::READ);
+const REBOOT: Call = Call::quick("reboot", method::REBOOT);
+const RESET: Call = Call::quick("reset", method::RESET);
+
+/// What is to be read of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogTail {
+    /// Only so many of the last lines.
+    pub lines: Option<u32>,
+    /// Whether to wait for more.
+    pub follow: bool,
+}
+
+impl Node {
+    /// Which release runs. In maintenance mode Talos knows the call from 1.13 on.
+    pub async fn version(&self) -> Result<Version, NodeError> {
+        let answer: VersionResponse = self.ask(VERSION, Empty {}).await?;
+        self.only(VERSION, answer.messages)
+    }
+
+    /// Gives the node its configuration; with `dry_run` it only says what it would do.
+    pub async fn apply(
+        &self,
+        configuration: Vec<u8>,
+        dry_run: bool,
+    ) -> Result<ApplyConfiguration, NodeError> {
+        let request = ApplyConfigurationRequest {
+            data: configuration,
+            mode: ApplyMode::Auto.into(),
+            dry_run,
+            try_mode_timeout: None,
+        };
+        let answer: ApplyConfigurationResponse = self.ask(APPLY, request).await?;
+        self.only(APPLY, answer.messages)
+    }
+
+    /// Makes etcd's first member; once in the life of a cluster.
+    pub async fn bootstrap(&self) -> Result<(), NodeError> {
+        let answer: PlainResponse = self.ask(BOOTSTRAP, BootstrapRequest::default()).await?;
+        self.only(BOOTSTRAP, answer.messages).map(drop)
+    }
+
+    /// An administrator's kubeconfig; a secret.
+    pub async fn kubeconfig(&self) -> Result<String, NodeError> {
+        let archive = self.stream(KUBECONFIG, Empty {}, false).bytes().await?;
+        kubeconfig::unpack(&archive)
+            .map_err(|error| NodeError::new(self.about(KUBECONFIG.name), Kind::Refused, error.to_string()))
+    }
+
+    pub async fn services(&self) -> Result<Vec<ServiceInfo>, NodeError> {
+        let answer: ServiceListResponse = self.ask(SERVICES, Empty {}).await?;
+        self.only(SERVICES, answer.messages).map(|list| list.services)
+    }
+
+    /// What a service of Talos writes.
+    pub fn logs(&self, service: &str, tail: LogTail) -> Stream<Data> {
+        let request = LogsRequest {
+            namespace: SYSTEM.to_owned(),
+            id: service.to_owned(),
+            driver: Driver::Containerd.into(),
+            follow: tail.follow,
+            tail_lines: tail.lines.map_or(-1, |lines| i32::try_from(lines).unwrap_or(i32::MAX)),
+        };
+        self.stream(LOGS, request, tail.follow)
+    }
+
+    /// What the kernel and Talos itself write; with `new` only what is written from now on.
+    pub fn dmesg(&self, follow: bool, new: bool) -> Stream<Data> {
+        self.stream(DMESG, DmesgRequest { follow, tail: new }, follow)
+    }
+
+    /// A file of the node.
+    pub async fn read(&self, path: &str) -> Result<Vec<u8>, NodeError> {
+        self.stream(READ, ReadRequest { path: path.to_owned() }, false).bytes().await
+    }
+
+    pub async fn reboot(&self, mode: RebootMode) -> Result<(), NodeError> {
+        let answer: ActionResponse = self.ask(REBOOT, RebootRequest { mode: mode.into() }).await?;
+        self.only(REBOOT, answer.messages).map(drop)
+    }
+
+    /// Makes the node forget what it is.
+    pub async fn reset(&self, request: ResetRequest) -> Result<(), NodeError> {
+        let answer: ActionResponse = self.ask(RESET, request).await?;
+        self.only(RESET, answer.messages).map(drop)
+    }
+
+    /// Has a control plane look at the whole cluster in Talos' own order; it tells what it waits for, and ends when all is well
+    /// or `wait` is over.
+    pub fn health(&self, nodes: ClusterInfo, wait: Duration) -> Stream<HealthCheckProgress> {
+        let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+        let wait_timeout = common::Duration { seconds, nanos: wait.subsec_nanos().cast_signed() };
+        let request = HealthCheckRequest { wait_timeout: Some(wait_timeout), cluster_info: Some(nodes) };
+        // It says nothing while nothing changes.
+        let patience = wait.saturating_add(Duration::from_secs(10));
+        self.stream(Call::slow("health", method::HEALTH_CHECK, patience), request, false)
+    }
+
+    /// The answer of this node: there is one where nobody else was asked through it.
+    pub(super) fn only<M>(&self, call: Call, messages: Vec<M>) -> Result<M, NodeError> {
+        messages
+            .into_iter()
+            .next()
+            .ok_or_else(|| NodeError::new(self.about(call.name), Kind::Refused, "it answered with nothing"))
+    }
+}
+
+impl Stream<Data> {
+    /// All of it in one piece.
+    pub async fn bytes(mut self) -> Result<Vec<u8>, NodeError> {
+        let mut all = Vec::new();
+        while let Some(data) = self.next().await? {
+            all.extend(data.bytes);
+        }
+        Ok(all)
+    }
+}

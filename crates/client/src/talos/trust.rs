@@ -1,0 +1,79 @@
+//! By what a node is believed to be the one it is meant to be, and what it is shown.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ichor_talos::peer::Pin;
+use ichor_talos::secrets::{Pair, Pem};
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+
+/// Whom to believe.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// A machine in maintenance mode: nobody signed its certificate, and it wants none. With a pin, only the one with that
+    /// key.
+    Maintenance { pin: Option<Pin> },
+    /// A machine of the cluster: both sides show certificates of its authority.
+    Mutual(Arc<Credentials>),
+}
+
+/// What opens the API of a cluster's machines.
+pub struct Credentials {
+    pub(super) authority: Arc<WebPkiServerVerifier>,
+    pub(super) client: Arc<CertifiedKey>,
+}
+
+/// Why secrets open nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    #[error("the authority certs.os of the bundle is not a certificate that can judge others")]
+    Authority(#[source] rustls::Error),
+    #[error("the authority certs.os of the bundle holds no certificate")]
+    NoAuthority,
+    #[error("the administrator's certificate and its key cannot be used")]
+    Pair(#[source] rustls::Error),
+    #[error("the administrator's certificate or its key is not PEM")]
+    NotPem,
+}
+
+impl Credentials {
+    /// Of a cluster whose authority is `os`, for an administrator.
+    pub fn new(os: &Pem, administrator: &Pair) -> Result<Self, CredentialsError> {
+        let provider = provider();
+        let (_, root) = os.block().ok_or(CredentialsError::NoAuthority)?;
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(root)).map_err(CredentialsError::Authority)?;
+        let authority = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let authority = authority.build().expect("there is a root, and no list of revoked certificates");
+        let (_, certificate) = administrator.crt.block().ok_or(CredentialsError::NotPem)?;
+        let key = key(&administrator.key).ok_or(CredentialsError::NotPem)?;
+        let client = CertifiedKey::from_der(vec![CertificateDer::from(certificate)], key, &provider);
+        Ok(Self { authority, client: Arc::new(client.map_err(CredentialsError::Pair)?) })
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Who does the sums of TLS.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
+pub fn key(pem: &Pem) -> Option<PrivateKeyDer<'static>> {
+    let (label, der) = pem.block()?;
+    match label.as_str() {
+        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Some(PrivateKeyDer::Pkcs8(der.into())),
+        "EC PRIVATE KEY" => Some(PrivateKeyDer::Sec1(der.into())),
+        "RSA PRIVATE KEY" => Some(PrivateKeyDer::Pkcs1(der.into())),
+        _ => None,
+    }
+}

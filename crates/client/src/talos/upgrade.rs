@@ -1,0 +1,41 @@
+//! Calls that change the release, both ways.
+
+use std::time::Duration;
+
+use ichor_talos::api::common::{Containerd, Driver, Namespace};
+use ichor_talos::api::image::{PullRequest, PullResponse};
+use ichor_talos::api::machine::{UpgradeRequest, UpgradeResponse};
+use ichor_talos::api::{lifecycle, method};
+
+use super::Node;
+use super::call::{Call, Stream};
+use super::error::NodeError;
+
+/// The image is fetched before there is an answer.
+const UPGRADE: Call = Call::slow("upgrade", method::UPGRADE, Duration::from_mins(15));
+const PULL: Call = Call::slow("pull image", method::IMAGE_PULL, Duration::from_mins(5));
+const INSTALL: Call = Call::slow("upgrade", method::LIFECYCLE_UPGRADE, Duration::from_mins(5));
+
+/// Where installers are kept: what talosctl takes, and what outlives a restart.
+const STORE: Containerd = Containerd { driver: Driver::Cri as i32, namespace: Namespace::System as i32 };
+
+impl Node {
+    /// The way before Talos 1.13: installs, drains and reboots by itself.
+    pub async fn upgrade(&self, request: UpgradeRequest) -> Result<(), NodeError> {
+        let answer: UpgradeResponse = self.ask(UPGRADE, request).await?;
+        self.only(UPGRADE, answer.messages).map(drop)
+    }
+
+    /// Fetches an image; from Talos 1.13 on.
+    pub fn pull(&self, image: &str) -> Stream<PullResponse> {
+        self.stream(PULL, PullRequest { containerd: Some(STORE), image_ref: image.to_owned() }, false)
+    }
+
+    /// Installs what an image that was fetched brings; from Talos 1.13 on. Neither drains nor reboots. A failed installer is told
+    /// by its exit code, and is no error of the call.
+    pub fn install(&self, image: &str) -> Stream<lifecycle::UpgradeResponse> {
+        let source = lifecycle::Source { image_name: image.to_owned() };
+        let request = lifecycle::UpgradeRequest { containerd: Some(STORE), source: Some(source) };
+        self.stream(INSTALL, request, false)
+    }
+}

@@ -1,0 +1,205 @@
+//! What keeps extensions from being in one image, found before anything is written.
+
+mod standing;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+
+use super::extension::{EMBEDDED, Extension, MODULES, MODULES_FOLDER};
+use super::initramfs::{Base, NotKept};
+use crate::media::ReadError;
+use crate::oci::{Entry, Kind};
+use ichor_values::TalosVersion;
+
+/// How many files that two extensions have are told; what follows is of the same kind.
+const MOST_FILES: usize = 10;
+
+/// Something that keeps extensions from being in one image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// The same extension, twice.
+    Twice {
+        /// What it is called.
+        name: String,
+        /// Both versions.
+        versions: [String; 2],
+    },
+    /// The image has it already.
+    Present {
+        /// What it is called.
+        name: String,
+        /// The version that is there, and the one that is to come.
+        versions: [String; 2],
+    },
+    /// Two extensions with another file, or something else, at the same path.
+    File {
+        /// The path on the node.
+        path: String,
+        /// The two extensions.
+        names: [String; 2],
+    },
+    /// An extension with another file, or something else, in the place of one of Talos itself.
+    Hides {
+        /// The path on the node.
+        path: String,
+        /// The extension.
+        name: String,
+    },
+    /// Two services of one name.
+    Service {
+        /// What it is called.
+        service: String,
+        /// The two extensions.
+        names: [String; 2],
+    },
+    /// Modules of another kernel.
+    Kernel {
+        /// The extension.
+        name: String,
+        /// The kernel that its modules are for.
+        has: String,
+        /// The kernel of the image.
+        wants: String,
+    },
+}
+
+/// Why nobody can say what keeps extensions apart.
+#[derive(Debug, thiserror::Error)]
+pub enum ConflictError {
+    /// A file system of the image was not kept.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
+    /// It could not be read.
+    #[error("cannot read the file system `{image}` of the initramfs")]
+    Squashfs {
+        /// Which one.
+        image: String,
+        /// Why not.
+        source: ReadError,
+    },
+    /// A file of an extension could not be read.
+    #[error("cannot read a file of an extension")]
+    File(#[from] io::Error),
+}
+
+impl Conflict {
+    /// Whether it keeps the image from being made. That an extension has a file in the place of one of Talos' own can be meant so.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self, Self::Hides { .. })
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Twice { name, versions: [one, other] } => {
+                write!(f, "the extension {name} is given twice, as {one} and as {other}; take one away")
+            }
+            Self::Present { name, .. } if name == EMBEDDED => {
+                write!(f, "the image has a configuration inside already; want one without")
+            }
+            Self::Present { name, versions: [there, given] } => write!(
+                f,
+                "the image has the extension {name} {there} already, and {given} is given; want an image without it, or leave it as it is"
+            ),
+            Self::File { path, names: [one, other] } => {
+                write!(f, "{one} and {other} both have {path}, and not the same: one of them would be hidden")
+            }
+            Self::Hides { path, name } => {
+                write!(f, "{name} has another {path} than Talos itself, and hides that one")
+            }
+            Self::Service { service, names: [one, other] } => write!(
+                f,
+                "{one} and {other} both have a service `{service}`, and the node starts one of them"
+            ),
+            Self::Kernel { name, has, wants } => write!(
+                f,
+                "{name} has modules for the kernel {has}, and the image has the kernel {wants}, which does not load them; want the \
+                 build of the extension for this release of Talos"
+            ),
+        }
+    }
+}
+
+/// Everything that keeps extensions out of an image of a release. `kernel` is the version of the image's kernel, where it is known.
+pub fn conflicts(
+    extensions: &[Extension],
+    base: &Base,
+    talos: &TalosVersion,
+    kernel: Option<&str>,
+) -> Result<Vec<Conflict>, ConflictError> {
+    let mut found = Vec::new();
+    names(extensions, base, &mut found);
+    kernels(extensions, kernel, &mut found);
+    services(extensions, &mut found);
+    files(extensions, &mut found);
+    standing::find(extensions, base, talos, &mut found)?;
+    Ok(found)
+}
+
+fn names(extensions: &[Extension], base: &Base, found: &mut Vec<Conflict>) {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for extension in extensions.iter().map(|extension| &extension.metadata) {
+        let versions = |other: &str| [other.to_owned(), extension.version.clone()];
+        let name = extension.name.clone();
+        if let Some(other) = seen.insert(&extension.name, &extension.version) {
+            found.push(Conflict::Twice { name, versions: versions(other) });
+        } else if let Some(layer) = base.layers.iter().find(|layer| layer.metadata.name == name)
+            && name != MODULES
+        {
+            found.push(Conflict::Present { name, versions: versions(&layer.metadata.version) });
+        }
+    }
+}
+
+fn kernels(extensions: &[Extension], kernel: Option<&str>, found: &mut Vec<Conflict>) {
+    let Some(wants) = kernel else { return };
+    for extension in extensions {
+        let name = || extension.metadata.name.clone();
+        let others = extension.kernels().into_iter().filter(|has| *has != wants);
+        found.extend(others.map(|has| Conflict::Kernel {
+            name: name(),
+            has: has.to_owned(),
+            wants: wants.to_owned(),
+        }));
+    }
+}
+
+fn services(extensions: &[Extension], found: &mut Vec<Conflict>) {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for extension in extensions {
+        for (service, _) in &extension.services {
+            let name = extension.metadata.name.as_str();
+            // Two in one extension are its own affair, and are told when it is judged.
+            if let Some(other) = seen.insert(service, name).filter(|other| *other != name) {
+                let names = [other.to_owned(), name.to_owned()];
+                found.push(Conflict::Service { service: service.clone(), names });
+            }
+        }
+    }
+}
+
+fn files(extensions: &[Extension], found: &mut Vec<Conflict>) {
+    let mut seen: BTreeMap<&str, (&str, &Entry)> = BTreeMap::new();
+    let mut told = 0;
+    for extension in extensions {
+        let name = extension.metadata.name.as_str();
+        for (path, entry) in extension.root.below("rootfs") {
+            let Some((other, there)) = seen.insert(path, (name, entry)) else { continue };
+            let are_folders = there.kind == Kind::Folder && entry.kind == Kind::Folder;
+            if other == name || are_folders || there == entry || are_lists(path) || told == MOST_FILES {
+                continue;
+            }
+            told += 1;
+            let (path, names) = (path["rootfs".len()..].to_owned(), [other.to_owned(), name.to_owned()]);
+            found.push(Conflict::File { path, names });
+        }
+    }
+}
+
+/// Whether a path is one of what depmod writes for a kernel. Builds of modules bring it along, and the list of all takes its place.
+fn are_lists(path: &str) -> bool {
+    let below = path.strip_prefix(MODULES_FOLDER).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
+    below.is_some_and(|(_, name)| name.starts_with("modules.") && !name.contains('/'))
+}

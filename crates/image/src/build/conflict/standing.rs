@@ -1,0 +1,168 @@
+//! What an image has already, beside what is to come: files of Talos itself, files and services of the extensions in it.
+//!
+//! Names and kinds are compared first. Contents are read only where a path and a length are the same, piece by piece.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+
+use super::{Conflict, ConflictError, MOST_FILES, are_lists};
+use crate::build::extension::{Extension, MODULES};
+use crate::build::initramfs::{Base, ROOT};
+use crate::media::squashfs::{self, Node, Squashfs};
+use crate::media::{Content, ReadError};
+use crate::oci::{Digest, Entry, Kind};
+use ichor_talos::extension::{is_definition, service_name};
+use ichor_values::TalosVersion;
+
+/// Who has the files of the root file system.
+const TALOS: &str = "Talos itself";
+
+/// No definition of a service is longer.
+const LONGEST_DEFINITION: u64 = 1 << 20;
+
+/// Finds what extensions would hide of an image, and services that it has already.
+pub(super) fn find(
+    extensions: &[Extension],
+    base: &Base,
+    talos: &TalosVersion,
+    found: &mut Vec<Conflict>,
+) -> Result<(), ConflictError> {
+    if extensions.is_empty() {
+        return Ok(());
+    }
+    let mut search = Search { extensions, talos, seen: BTreeSet::new(), told: 0, found };
+    let is_given = |name: &str| extensions.iter().any(|extension| extension.metadata.name == name);
+    // The highest first: what it hides already is nobody's any more.
+    for layer in base.layers.iter().rev() {
+        let name = &layer.metadata.name;
+        // The list of modules is made anew, and one that is given again is told as that.
+        if name != MODULES && !is_given(name) {
+            search.look(&format!("{name} (in the image)"), &layer.image, base.squash(&layer.image)?)?;
+        }
+    }
+    search.look(TALOS, ROOT, base.squash(ROOT)?)?;
+    search.firmware(base)
+}
+
+struct Search<'s> {
+    extensions: &'s [Extension],
+    talos: &'s TalosVersion,
+    /// Paths that a higher layer has.
+    seen: BTreeSet<String>,
+    told: usize,
+    found: &'s mut Vec<Conflict>,
+}
+
+impl Search<'_> {
+    /// Compares everything of a file system.
+    fn look(&mut self, owner: &str, image: &str, content: &Content) -> Result<(), ConflictError> {
+        let mut walk = || {
+            let squashfs = Squashfs::open(content)?;
+            squashfs.walk(&squashfs.top()?, &mut |path, node| {
+                if is_definition(path) && node.is_file() {
+                    self.service(owner, path, &squashfs.read(node, LONGEST_DEFINITION)?);
+                }
+                self.compare(owner, path, &squashfs, node)
+            })
+        };
+        walk().map_err(|source| ConflictError::Squashfs { image: image.to_owned(), source })
+    }
+
+    fn service(&mut self, owner: &str, path: &str, text: &[u8]) {
+        let Some(service) = service_name(path, text, self.talos) else { return };
+        for extension in self.extensions {
+            if extension.services.iter().any(|(name, _)| *name == service) {
+                let names = [owner.to_owned(), extension.metadata.name.clone()];
+                self.found.push(Conflict::Service { service: service.clone(), names });
+            }
+        }
+    }
+
+    fn compare(
+        &mut self,
+        owner: &str,
+        path: &str,
+        squashfs: &Squashfs<'_>,
+        node: &Node,
+    ) -> Result<(), ReadError> {
+        let inside = format!("rootfs/{path}");
+        if are_lists(&inside) || self.seen.contains(path) {
+            return Ok(());
+        }
+        for extension in self.extensions {
+            let Some(entry) = extension.root.get(&inside) else { continue };
+            self.seen.insert(path.to_owned());
+            if !is_same(squashfs, node, entry)? {
+                self.tell(owner, path, extension);
+            }
+        }
+        Ok(())
+    }
+
+    /// Firmware is no longer in the file systems of extensions: it is in the initramfs, for drivers that start before them.
+    fn firmware(&mut self, base: &Base) -> Result<(), ConflictError> {
+        for (path, (length, digest)) in &base.firmware {
+            for extension in self.extensions {
+                let Some(content) = extension.root.file(&format!("rootfs/{path}")) else { continue };
+                let is_same = content.len() == *length && Digest::of_all(&mut content.reader())? == *digest;
+                if !is_same {
+                    self.tell("the image", path, extension);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, owner: &str, path: &str, extension: &Extension) {
+        if self.told < MOST_FILES {
+            self.told += 1;
+            let (path, name) = (format!("/{path}"), extension.metadata.name.clone());
+            self.found.push(match owner {
+                TALOS => Conflict::Hides { path, name },
+                _ => Conflict::File { path, names: [owner.to_owned(), name] },
+            });
+        }
+    }
+}
+
+/// Whether nobody would notice that one hides the other.
+fn is_same(squashfs: &Squashfs<'_>, node: &Node, entry: &Entry) -> Result<bool, ReadError> {
+    Ok(match (&node.kind, &entry.kind) {
+        (squashfs::Kind::Folder, Kind::Folder) => true,
+        (squashfs::Kind::Link(there), Kind::Link(given)) => there == given,
+        (squashfs::Kind::File, Kind::File(content)) => {
+            node.mode == entry.mode & 0o7777
+                && node.length == content.len()
+                && has_bytes(squashfs, node, content)?
+        }
+        _ => false,
+    })
+}
+
+fn has_bytes(squashfs: &Squashfs<'_>, node: &Node, content: &Content) -> Result<bool, ReadError> {
+    let mut comparison = Comparison { other: content.reader(), buffer: Vec::new(), differs: false };
+    match squashfs.copy(node, node.length, &mut comparison) {
+        _ if comparison.differs => Ok(false),
+        read => read.map(|()| true),
+    }
+}
+
+/// Compares what is written to it with what a reader has, and takes no more once they differ.
+struct Comparison<R> {
+    other: R,
+    buffer: Vec<u8>,
+    differs: bool,
+}
+
+impl<R: Read> Write for Comparison<R> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.resize(bytes.len(), 0);
+        self.other.read_exact(&mut self.buffer)?;
+        self.differs = self.buffer != bytes;
+        if self.differs { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Disk images: what a disk holds that Talos is installed on, before its first boot.
+//!
+//! Sizes and order are those of Talos' own images from 1.11 on. Where machines with a BIOS are to start from it, others make what goes
+//! into two partitions, a [`Bios`]; [`disk`] then puts everything together. STATE and EPHEMERAL are made by Talos at its first boot.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+
+use super::grub::{self, Loader};
+use super::{Parts, Profile, esp};
+use crate::media::fat::{self, TreeError};
+use crate::media::{Attribute, Content, Disk, DiskError, Guid, NewPartition, sparse_tar};
+use crate::oci::{Entry, Root};
+use ichor_talos::{meta, meta_partition as adv};
+use ichor_values::Arch;
+
+const MIB: u64 = 1 << 20;
+
+/// Sizes of partitions. The one that UEFI boots from is as long as all that GRUB needs together.
+const BIOS: u64 = MIB;
+const EFI: u64 = 100 * MIB + BIOS + BOOT_LENGTH;
+const META: u64 = MIB;
+
+/// How long a disk is without what GRUB needs: as short as can be, or with room for clouds that want it so.
+const SHORT: u64 = 2246 * MIB;
+const LONG: u64 = 9192 * MIB;
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// What systemd-boot is told.
+const SETTINGS: &str = "timeout 10\n";
+
+/// What META says of a disk that has both loaders.
+const BOTH: &str = "dual-boot";
+
+/// What the disk's number is made from.
+const NAME: &str = "talos-image-disk";
+
+/// The label of the boot partition, and of its file system.
+pub const BOOT_LABEL: &str = "BOOT";
+
+/// The sector at which GRUB's core image starts.
+pub const CORE_SECTOR: u64 = (MIB + EFI) / SECTOR;
+
+/// How long the boot partition is, which has a file system of XFS.
+pub const BOOT_LENGTH: u64 = 2000 * MIB;
+
+/// What a disk needs for machines with a BIOS.
+#[derive(Clone, Debug)]
+pub struct Bios {
+    /// GRUB, for [`CORE_SECTOR`].
+    pub loader: Loader,
+    /// The boot partition: a file system of [`BOOT_LENGTH`] bytes with [`boot_tree`] in it.
+    pub boot: Content,
+}
+
+/// Why there is no disk.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// There is no systemd-boot.
+    #[error(
+        "there is no systemd-boot among the parts, which UEFI starts; it is in every ISO, installer and imager of Talos"
+    )]
+    NoLoader,
+    /// A BIOS is something of amd64.
+    #[error("machines with arm64 have no BIOS; want an image for UEFI alone")]
+    NoBios,
+    /// The partition of UEFI cannot be made.
+    #[error("cannot make the partition that UEFI boots from")]
+    Efi(#[source] TreeError),
+    /// The META partition cannot be made.
+    #[error("cannot make the META partition")]
+    Meta(#[source] adv::WriteError),
+    /// They do not fit.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// What is on the boot partition.
+pub fn boot_tree(profile: &Profile, parts: &Parts) -> Root {
+    let mut root = Root::default();
+    root.put(grub::KERNEL, Entry::file(0o644, parts.kernel.clone()));
+    root.put(grub::INITRAMFS, Entry::file(0o644, parts.initramfs.clone()));
+    root.put(grub::CONFIG, Entry::file(0o644, grub::config(profile).into_bytes()));
+    root
+}
+
+/// The disk of a profile, with this kernel image. Machines with a BIOS start from it where there is a `bios`.
+pub fn disk(
+    profile: &Profile,
+    parts: &Parts,
+    uki: &Content,
+    bios: Option<&Bios>,
+) -> Result<Content, ImageError> {
+    if bios.is_some() && profile.arch == Arch::Arm64 {
+        return Err(ImageError::NoBios);
+    }
+    let loader = parts.loader.as_ref().ok_or(ImageError::NoLoader)?;
+    let tree = esp::tree(profile, loader, uki, SETTINGS);
+    let efi = fat::tree(esp::LABEL, &tree, EFI).map_err(ImageError::Efi)?;
+    let mut partitions = vec![partition(esp::LABEL, Guid::EFI, EFI, efi)];
+    if let Some(bios) = bios {
+        let core = partition("BIOS", Guid::BIOS, BIOS, bios.loader.core.clone().into());
+        partitions.push(NewPartition { attribute: Some(Attribute::LegacyBoot), ..core });
+        partitions.push(partition(BOOT_LABEL, Guid::LINUX, BOOT_LENGTH, bios.boot.clone()));
+    }
+    partitions.push(partition("META", Guid::LINUX, META, values(profile, bios.is_some())?));
+    let boot_code = bios.map(|bios| bios.loader.code.clone());
+    Ok(Disk { size: size(profile, bios.is_some()), guid: Guid::of(NAME), boot_code, partitions }.write()?)
+}
+
+/// How long a disk is.
+fn size(profile: &Profile, both: bool) -> u64 {
+    let own = if profile.platform == "gcp" { LONG } else { SHORT };
+    own + if both { BIOS + BOOT_LENGTH } else { 0 }
+}
+
+fn partition(label: &'static str, kind: Guid, length: u64, content: Content) -> NewPartition {
+    NewPartition { label, kind, guid: Guid::of(label), attribute: None, length, content }
+}
+
+/// What the META partition holds: nothing at all where there are no values.
+fn values(profile: &Profile, both: bool) -> Result<Content, ImageError> {
+    let mut values = profile.meta.clone();
+    if both {
+        values.push(meta::Value { key: meta::LOADERS, value: BOTH.to_owned() });
+    }
+    if values.is_empty() {
+        return Ok(Content::default());
+    }
+    Ok(adv::write(&values).map_err(ImageError::Meta)?.into())
+}
+
+/// Writes a disk in the form that Google's cloud takes: `disk.raw` in an archive. `seconds` is when it was made, since 1970.
+pub fn google(disk: &Content, seconds: u32, out: &mut dyn Write) -> io::Result<()> {
+    let mut packed = GzBuilder::new().mtime(0).write(out, Compression::default());
+    sparse_tar::write("disk.raw", disk, seconds.into(), &mut packed)?;
+    packed.finish()?.flush()
+}

@@ -1,0 +1,29 @@
+//! What UEFI boots from: systemd-boot, and the kernel images that it shows.
+
+use super::Profile;
+use crate::media::Content;
+use crate::oci::{Entry, Root};
+use ichor_values::Arch;
+
+/// The label of the partition and of its file system.
+pub const LABEL: &str = "EFI";
+
+/// Where systemd-boot reads its settings.
+pub const SETTINGS: &str = "loader/loader.conf";
+
+/// The files. `settings` are those of systemd-boot.
+pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) -> Root {
+    let mut root = Root::default();
+    root.put(loader_path(profile.arch), Entry::file(0o644, loader.clone()));
+    root.put(&format!("EFI/Linux/Talos-{}.efi", profile.talos), Entry::file(0o644, uki.clone()));
+    root.put(SETTINGS, Entry::file(0o644, settings.as_bytes()));
+    root
+}
+
+/// Where UEFI looks for what it starts from a disk that it knows nothing of.
+pub fn loader_path(arch: Arch) -> &'static str {
+    match arch {
+        Arch::Amd64 => "EFI/BOOT/BOOTX64.EFI",
+        Arch::Arm64 => "EFI/BOOT/BOOTAA64.EFI",
+    }
+}

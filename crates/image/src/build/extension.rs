@@ -1,0 +1,142 @@
+//! Extensions that go into an image: what Talos says of each, and those that are made along with the image.
+
+use std::io;
+
+use crate::build::initramfs;
+use crate::extension as made;
+use crate::media::Content;
+use crate::oci::{Digest, Entry, Root};
+use ichor_talos::extension;
+use ichor_talos::extension::{Metadata, Remark};
+use ichor_talos::release;
+use ichor_values::TalosVersion;
+
+/// The extension that holds a configuration, and the one that lists the modules of all others.
+pub const EMBEDDED: &str = "embedded-config";
+pub(super) const MODULES: &str = "modules.dep";
+
+/// Where modules are in the root file system of an extension, each in the folder of its kernel.
+pub(super) const MODULES_FOLDER: &str = "rootfs/usr/lib/modules";
+
+/// What SELinux calls the state of a machine.
+const STATE_LABEL: &str = "system_u:object_r:system_state_t:s0";
+
+/// An extension.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    /// What it says of itself.
+    pub metadata: Metadata,
+    /// Its image, unpacked: `manifest.yaml` and `rootfs`.
+    pub root: Root,
+    /// The services it has, with the files that define them.
+    pub services: Vec<(String, String)>,
+}
+
+/// Why an extension does not go into an image.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtensionError {
+    /// Talos does not take it.
+    #[error("Talos {talos} does not take the extension: {}{}", told(.problem), more(*.others))]
+    Refused {
+        /// The release.
+        talos: String,
+        /// The first thing that is wrong.
+        problem: Box<Remark>,
+        /// How much else is.
+        others: usize,
+    },
+    /// A configuration for a release that does not look for one.
+    #[error(
+        "Talos {talos} does not look for a configuration inside of its image; want 1.12 or newer, or another way to give it"
+    )]
+    NotEmbedded {
+        /// The release.
+        talos: String,
+    },
+    /// Its files could not be read.
+    #[error("cannot read the files of the extension")]
+    Files(#[source] io::Error),
+    /// The configuration could not be read.
+    #[error("cannot read the configuration")]
+    Read(#[from] io::Error),
+}
+
+fn told(problem: &Remark) -> String {
+    let place = if problem.path.is_empty() { String::new() } else { format!(" {}", problem.path) };
+    format!("{}{place}: {}; {}", problem.file, problem.message, problem.fix)
+}
+
+fn more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        others => format!(" (and {others} more; `ichor extension check` tells them all)"),
+    }
+}
+
+impl Extension {
+    /// An extension out of its unpacked image, and what Talos passes over although it cannot be meant so.
+    pub fn of(root: Root, talos: &TalosVersion) -> Result<(Self, Vec<Remark>), ExtensionError> {
+        let tree = made::tree(&root).map_err(ExtensionError::Files)?;
+        let verdict = extension::judge(&tree, talos);
+        if let Some(problem) = verdict.problems.first() {
+            return Err(ExtensionError::Refused {
+                talos: talos.to_string(),
+                problem: Box::new(problem.clone()),
+                others: verdict.problems.len() - 1,
+            });
+        }
+        let metadata = extension::metadata(&tree, talos).expect("a manifest that Talos takes is read");
+        let services = extension::services(&tree, talos);
+        Ok((Self { metadata, root, services }, verdict.warnings))
+    }
+
+    /// The extension that has a machine's configuration inside, as Talos' imager makes it.
+    pub fn embedded(config: &Content, talos: &TalosVersion) -> Result<Self, ExtensionError> {
+        if !release::at_least(talos, 12) {
+            return Err(ExtensionError::NotEmbedded { talos: talos.to_string() });
+        }
+        let version = Digest::of_all(&mut config.reader())?.hex().to_owned();
+        let metadata = Metadata {
+            name: EMBEDDED.to_owned(),
+            version,
+            author: "Imager".to_owned(),
+            description: "Virtual extension which embeds the machine configuration.".to_owned(),
+            constraint: ">= 1.0.0".to_owned(),
+            extra: String::new(),
+        };
+        // 1.12 reads it as root, whom permissions do not keep out.
+        let mode = if release::at_least(talos, 13) { 0o400 } else { 0 };
+        let label = Some(STATE_LABEL.to_owned());
+        let file = Entry { label, ..Entry::file(mode, config.clone()) };
+        let mut root = Root::default();
+        root.put(&format!("rootfs/{}", initramfs::CONFIG), file);
+        Ok(Self::virtual_one(metadata, root))
+    }
+
+    /// The extension that lists the modules of all others, for a kernel: `files` are those that depmod wrote.
+    pub fn modules(kernel: &str, files: &[(String, Content)]) -> Self {
+        let metadata = Metadata {
+            name: MODULES.to_owned(),
+            version: kernel.to_owned(),
+            author: "Talos Machinery".to_owned(),
+            description: "Combined modules.dep for all extensions".to_owned(),
+            ..Metadata::default()
+        };
+        let mut root = Root::default();
+        for (name, content) in files {
+            root.put(&format!("{MODULES_FOLDER}/{kernel}/{name}"), Entry::file(0o644, content.clone()));
+        }
+        Self::virtual_one(metadata, root)
+    }
+
+    fn virtual_one(metadata: Metadata, mut root: Root) -> Self {
+        root.put("manifest.yaml", Entry::file(0o644, extension::manifest(&metadata).into_bytes()));
+        Self { metadata, root, services: Vec::new() }
+    }
+
+    /// The kernels it has modules for.
+    pub fn kernels(&self) -> Vec<&str> {
+        let below = self.root.below(MODULES_FOLDER).map(|(path, _)| &path[MODULES_FOLDER.len() + 1..]);
+        below.filter(|name| !name.contains('/')).collect()
+    }
+}

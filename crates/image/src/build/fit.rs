@@ -1,0 +1,130 @@
+//! Whether kernel and initramfs belong together: modules of that kernel, machines of that architecture, and the release that is wanted.
+
+use super::kernel::version;
+use super::modules::kernels;
+use super::parts::release;
+use crate::media::squashfs::{Node, Squashfs};
+use crate::media::{Content, ReadError};
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
+
+/// Where a release says which it is, where it does before it boots.
+const RELEASE: [&str; 2] = ["etc/os-release", "usr/lib/os-release"];
+const LONGEST_RELEASE: u64 = 64 << 10;
+
+/// Programs that every release has, and where they say what machines they are for.
+const PROGRAMS: [&str; 3] = ["usr/bin/init", "sbin/init", "usr/bin/containerd"];
+const LONGEST_PROGRAM: u64 = 1 << 30;
+const ELF: &[u8] = b"\x7fELF";
+const MACHINE: usize = 18;
+
+/// Why they do not.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// The modules are of another kernel.
+    #[error(
+        "the kernel is {kernel}, and the initramfs has modules for {}: they are of two releases; give both of one",
+        modules.join(", ")
+    )]
+    Kernel {
+        /// The version of the kernel.
+        kernel: String,
+        /// Those that the initramfs has modules for.
+        modules: Vec<String>,
+    },
+    /// Another release.
+    #[error("the initramfs is of Talos {is}, and {want} is wanted; give parts of one release")]
+    Release {
+        /// What it says it is.
+        is: String,
+        /// What is wanted.
+        want: String,
+    },
+    /// Other machines.
+    #[error("the initramfs is for {is}, and {want} is wanted")]
+    Arch {
+        /// What it is for.
+        is: &'static str,
+        /// What is wanted.
+        want: &'static str,
+    },
+    /// The root file system could not be read.
+    #[error("cannot read the root file system of the initramfs")]
+    Read(#[from] ReadError),
+}
+
+/// Compares a kernel with the root file system of an initramfs, and that with what is wanted. What says nothing is believed.
+///
+/// The answer is the version of the kernel: that of the modules where the kernel does not say it; none where nothing does.
+pub fn check(
+    kernel: &Content,
+    root: &Content,
+    talos: &TalosVersion,
+    arch: Arch,
+) -> Result<Option<String>, FitError> {
+    let modules = kernels(root)?;
+    let root = Squashfs::open(root)?;
+    if let Some(is) = written_release(&root)?.filter(|is| is != talos) {
+        return Err(FitError::Release { is: is.to_string(), want: talos.to_string() });
+    }
+    if let Some(is) = machine(&root)?.filter(|is| *is != arch) {
+        return Err(FitError::Arch { is: is.word(), want: arch.word() });
+    }
+    match version(kernel) {
+        Some(kernel) if !modules.is_empty() && !modules.contains(&kernel) => {
+            Err(FitError::Kernel { kernel, modules })
+        }
+        Some(kernel) => Ok(Some(kernel)),
+        None => Ok(<[String; 1]>::try_from(modules).ok().map(|[kernel]| kernel)),
+    }
+}
+
+fn written_release(root: &Squashfs<'_>) -> Result<Option<TalosVersion>, ReadError> {
+    for path in RELEASE {
+        if let Some(file) = root.find(path)?.filter(Node::is_file) {
+            let text = root.read(&file, LONGEST_RELEASE)?;
+            if let Some(talos) = release(&String::from_utf8_lossy(&text)) {
+                return Ok(Some(talos));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// What machines its programs are for.
+fn machine(root: &Squashfs<'_>) -> Result<Option<Arch>, ReadError> {
+    for path in PROGRAMS {
+        let Some(file) = root.find(path)?.filter(Node::is_file) else { continue };
+        let mut head = Head::default();
+        // What is longer than its head ends early.
+        if root.copy(&file, LONGEST_PROGRAM, &mut head).is_err() && head.0.len() < MACHINE + 2 {
+            continue;
+        }
+        if head.0.starts_with(ELF) && head.0.len() >= MACHINE + 2 {
+            return Ok(match u16::from_le_bytes([head.0[MACHINE], head.0[MACHINE + 1]]) {
+                62 => Some(Arch::Amd64),
+                183 => Some(Arch::Arm64),
+                _ => None,
+            });
+        }
+    }
+    Ok(None)
+}
+
+/// The first bytes of a file; it is full after them.
+#[derive(Default)]
+struct Head(Vec<u8>);
+
+impl std::io::Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() > MACHINE + 2 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.0.extend_from_slice(&bytes[..bytes.len().min(64)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! An initramfs that Talos or the Image Factory made: what is in it already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+
+use super::ReadError;
+use super::segments::{self, File};
+use crate::media::cpio::Shape;
+use crate::media::squashfs::Squashfs;
+use crate::media::{self, Content};
+use crate::oci::Digest;
+use ichor_talos::extension::{LAYERS, Layer};
+
+/// What a kernel starts.
+pub const INIT: &str = "init";
+
+/// Talos' own file system.
+pub const ROOT: &str = "rootfs.sqsh";
+
+/// How the names of file systems end.
+pub(super) const SQUASHFS: &str = ".sqsh";
+
+/// Where a kernel finds microcode before it unpacks anything.
+const MICROCODE: &str = "kernel/x86/microcode/";
+
+/// Where drivers look for their firmware, in the root file system of an extension and in an initramfs.
+pub(super) const FIRMWARE: &str = "usr/lib/firmware";
+
+/// How long the list of extensions and the configuration of a machine may be.
+const LONGEST: u64 = 16 << 20;
+
+/// Where a configuration is inside of an image.
+pub(in crate::build) const CONFIG: &str = "usr/local/etc/talos/config.yaml";
+
+/// Is shown a file system by its name, and gives back what it kept of it, if it did.
+pub type Keep<'k> = &'k mut dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<Content>>;
+
+/// An initramfs, and what is in it.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// What begins with the first compressed segment.
+    pub(super) rest: Content,
+    /// Everything that is at its top.
+    pub(super) names: BTreeSet<String>,
+    /// Microcode by the names of its files.
+    pub(super) microcode: BTreeMap<String, Content>,
+    /// Firmware by its path: how long it is, and its sum.
+    pub(in crate::build) firmware: BTreeMap<String, (u64, Digest)>,
+    /// The extensions it has, the lowest first.
+    pub layers: Vec<Layer>,
+    /// The file systems that were kept, by the names of their files.
+    pub kept: BTreeMap<String, Content>,
+}
+
+/// A file system is in the list of an initramfs, and nowhere else.
+#[derive(Debug, thiserror::Error)]
+#[error("the file system `{0}` of the initramfs is not there")]
+pub struct NotKept(pub String);
+
+impl Base {
+    /// Reads an initramfs; `keep` is shown each squashfs in it.
+    pub fn read(image: &Content, keep: Keep<'_>) -> Result<Self, ReadError> {
+        let mut base = Self {
+            rest: Content::default(),
+            names: BTreeSet::new(),
+            microcode: BTreeMap::new(),
+            firmware: BTreeMap::new(),
+            layers: Vec::new(),
+            kept: BTreeMap::new(),
+        };
+        let head = segments::files(image, &mut |file, bytes| base.add(image, file, bytes, keep))?;
+        for name in [INIT, ROOT] {
+            if !base.names.contains(name) {
+                return Err(ReadError::Missing(name));
+            }
+        }
+        // What is before it is microcode, which is written anew.
+        base.rest = image.part(head, image.len() - head).expect("within the image");
+        Ok(base)
+    }
+
+    fn add(
+        &mut self,
+        image: &Content,
+        file: &File,
+        bytes: &mut dyn Read,
+        keep: Keep<'_>,
+    ) -> Result<(), ReadError> {
+        if file.shape != Shape::File {
+            return Ok(());
+        }
+        if !file.path.contains('/') {
+            self.names.insert(file.path.clone());
+        }
+        if file.path == LAYERS {
+            // The last one is the one that is there when everything is unpacked.
+            self.layers = Layer::read(&whole(file, bytes)?).map_err(ReadError::Layers)?;
+        } else if file.path.strip_suffix(SQUASHFS).is_some() {
+            if let Some(kept) = keep(&file.path, bytes)? {
+                self.kept.insert(file.path.clone(), kept);
+            }
+        } else if file.path.starts_with(MICROCODE)
+            && let Some(content) = file.at.and_then(|at| image.part(at, file.length))
+        {
+            // And of microcode the first.
+            self.microcode.entry(file.path.clone()).or_insert(content);
+        } else if file.path.strip_prefix(FIRMWARE).is_some_and(|rest| rest.starts_with('/')) {
+            self.firmware.insert(file.path.clone(), (file.length, Digest::of_all(bytes)?));
+        }
+        Ok(())
+    }
+
+    /// A file system that was kept.
+    pub(in crate::build) fn squash(&self, image: &str) -> Result<&Content, NotKept> {
+        self.kept.get(image).ok_or_else(|| NotKept(image.to_owned()))
+    }
+}
+
+fn whole(file: &File, bytes: &mut dyn Read) -> Result<Vec<u8>, ReadError> {
+    if file.length > LONGEST {
+        return Err(ReadError::Long { path: file.path.clone(), length: file.length, most: LONGEST });
+    }
+    let mut whole = Vec::new();
+    bytes.read_to_end(&mut whole)?;
+    Ok(whole)
+}
+
+/// The configuration in the file system of an extension; none where it has none.
+pub fn embedded_config(squashfs: &Content) -> Result<Option<Vec<u8>>, media::ReadError> {
+    let squashfs = Squashfs::open(squashfs)?;
+    let found = squashfs.find(CONFIG)?.filter(|node| node.is_file());
+    found.map(|node| squashfs.read(&node, LONGEST)).transpose()
+}

@@ -1,0 +1,147 @@
+//! How extensions go into an initramfs: which file holds which, what stands before everything and what behind it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::base::{Base, FIRMWARE, SQUASHFS};
+use crate::build::extension::{Extension, MODULES};
+use crate::media::{Content, cpio};
+use crate::oci::{Entry, Kind, Root};
+use ichor_talos::extension::{LAYERS, Layer};
+
+/// How well the segment is compressed: quickly where everything in it is compressed already, and as Talos' imager does it where there is
+/// firmware. See `docs/decisions.md`.
+const LEVEL: i32 = 3;
+const FIRMWARE_LEVEL: i32 = 18;
+
+/// Microcode: the folder and the beginning and end of the names of its parts, and what it is put together to.
+const MICROCODE: [(&str, &str, &str, &str); 2] = [
+    ("intel-ucode/", "", "", "kernel/x86/microcode/GenuineIntel.bin"),
+    ("amd-ucode/", "microcode_amd", ".bin", "kernel/x86/microcode/AuthenticAMD.bin"),
+];
+
+/// What is to be added to an initramfs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The extensions, in the order their file systems are laid over each other.
+    pub additions: Vec<Addition>,
+    layers: Vec<Layer>,
+    head: Root,
+    files: Root,
+    rest: Content,
+}
+
+/// An extension that is to be added.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    /// The layer it becomes.
+    pub layer: Layer,
+    /// What its squashfs is written from: the folder `rootfs` of this tree.
+    pub tree: Root,
+}
+
+impl Base {
+    /// How extensions are added to it, in the order they are given; all of them are to be right, and without conflicts.
+    ///
+    /// Files are numbered from the first number on that is free, and laid over each other in the order of their names as text, as Talos'
+    /// imager does: `10.sqsh` comes before `2.sqsh`. The list of modules comes last, in the place of an earlier one.
+    pub fn plan(&self, extensions: &[Extension]) -> Plan {
+        let mut plan = Plan {
+            additions: Vec::new(),
+            layers: self.layers.clone(),
+            head: Root::default(),
+            files: Root::default(),
+            rest: self.rest.clone(),
+        };
+        let mut microcode: BTreeMap<&str, Content> =
+            self.microcode.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
+        for (name, extension) in self.named(extensions) {
+            let mut tree = extension.root.clone();
+            plan.take_firmware(&mut tree, &mut microcode);
+            let image = format!("{name}{SQUASHFS}");
+            plan.layers.retain(|layer| layer.image != image);
+            let layer = Layer { image, metadata: extension.metadata.clone() };
+            plan.layers.push(layer.clone());
+            plan.additions.push(Addition { layer, tree });
+        }
+        for (path, content) in microcode {
+            plan.head.put(path, Entry::file(0o644, content));
+        }
+        plan
+    }
+
+    /// Extensions with the names their files get, in the order Talos lists them.
+    fn named<'e>(&self, extensions: &'e [Extension]) -> Vec<(String, &'e Extension)> {
+        let taken = self.names.iter().filter_map(|name| name.strip_suffix(SQUASHFS)?.parse::<u32>().ok());
+        let first = taken.max().map_or(0, |last| u64::from(last) + 1);
+        let (lists, others): (Vec<_>, Vec<_>) =
+            extensions.iter().partition(|extension| extension.metadata.name == MODULES);
+        let mut named: Vec<_> = (first..).map(|number| number.to_string()).zip(others).collect();
+        named.sort_by(|(one, _), (other, _)| one.cmp(other));
+        named.extend(lists.into_iter().map(|list| (MODULES.to_owned(), list)));
+        named
+    }
+}
+
+impl Plan {
+    /// Takes firmware out of the tree of an extension: drivers look for it before the extension is there.
+    fn take_firmware(&mut self, tree: &mut Root, microcode: &mut BTreeMap<&str, Content>) {
+        let folder = format!("rootfs/{FIRMWARE}");
+        if tree.get(&folder).is_none() {
+            return;
+        }
+        let mut firmware: Vec<(String, Entry)> =
+            tree.below(&folder).map(|(path, entry)| (path.to_owned(), entry.clone())).collect();
+        for (subfolder, start, end, whole) in MICROCODE {
+            firmware.retain(|(path, entry)| {
+                let name = path[folder.len() + 1..].strip_prefix(subfolder);
+                let is_part = name.is_some_and(|name| {
+                    !name.contains('/') && name.starts_with(start) && name.ends_with(end)
+                });
+                match &entry.kind {
+                    Kind::File(content) if is_part => {
+                        microcode.entry(whole).or_default().push(content.clone());
+                        false
+                    }
+                    _ => true,
+                }
+            });
+        }
+        self.files.put(FIRMWARE, Entry::folder());
+        for (path, entry) in firmware {
+            self.files.put(&path["rootfs/".len()..], entry);
+        }
+        tree.remove(&folder);
+    }
+
+    /// Writes the segment that goes behind everything, as one frame of zstd. `squashes` are the file systems of the additions, in their
+    /// order.
+    pub fn write_tail(&self, squashes: &[Content], out: &mut dyn Write) -> io::Result<()> {
+        let mut files = self.files.clone();
+        for (addition, squashfs) in self.additions.iter().zip(squashes) {
+            files.put(&addition.layer.image, Entry::file(0o644, squashfs.clone()));
+        }
+        files.put(LAYERS, Entry::file(0o644, Layer::list(&self.layers).into_bytes()));
+        let archive = cpio::write(&files).map_err(io::Error::other)?;
+        let level = if self.files.is_empty() { LEVEL } else { FIRMWARE_LEVEL };
+        let mut encoder = zstd::stream::Encoder::new(out, level)?;
+        encoder.include_checksum(true)?;
+        encoder.set_pledged_src_size(Some(archive.len()))?;
+        archive.copy_to(&mut encoder)?;
+        encoder.finish()?;
+        Ok(())
+    }
+
+    /// The whole initramfs: microcode, what was there before, and the segment that [`write_tail`](Self::write_tail) wrote.
+    pub fn initramfs(&self, tail: Content) -> Result<Content, cpio::WriteError> {
+        let mut whole = if self.head.is_empty() { Content::default() } else { cpio::write(&self.head)? };
+        whole.push(self.rest.clone());
+        whole.push(tail);
+        Ok(whole)
+    }
+
+    /// All layers that the initramfs will have, the lowest first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+}

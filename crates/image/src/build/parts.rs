@@ -1,0 +1,467 @@
+//! Parts of a release, found in anything official.
+//!
+//! A [`Heap`] is given one thing after the other: kernels, initramfs, unified kernel images, CDs, disks, trees of container images. It tells
+//! by what is inside what each is, and takes what it does not have yet, so that several things complete each other.
+//! [`Heap::missing`] is what a product still needs, with where to get it, and [`Heap::parts`] are all of them.
+//!
+//! Not here: whether kernel and initramfs belong together ([`fit`](super::fit)), and where files come from (the command).
+
+use super::kernel::{ARM64_MARK, X86_MARK, ZBOOT_MARK, is_at};
+use super::packed::{CD_MARK, is_initramfs};
+use super::{Grub, Parts, Product};
+use crate::media::uki::{self, Uki, name as section};
+use crate::media::{Content, Entry, FileSystem, Kind, Partitions, ReadError};
+use crate::oci::Root;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
+
+/// What qcow2 images begin with.
+const QCOW2_MARK: (u64, &[u8]) = (0, b"QFI\xfb");
+
+/// The program of UEFI.
+const PROGRAM_MARK: (u64, &[u8]) = (0, b"MZ");
+
+/// The longest release text and version that is read.
+const LONGEST_TEXT: u64 = 64 << 10;
+
+/// Where Talos' container images keep what they install.
+const INSTALL: &str = "usr/install";
+
+/// What was found so far.
+#[derive(Clone, Debug)]
+pub struct Heap {
+    arch: Arch,
+    kernel: Option<Found<Content>>,
+    initramfs: Option<Found<Content>>,
+    stub: Option<Found<Content>>,
+    loader: Option<Found<Content>>,
+    grub: Option<Found<Grub>>,
+    releases: Vec<Found<TalosVersion>>,
+}
+
+/// Something, and what it was in.
+#[derive(Clone, Debug)]
+struct Found<T> {
+    it: T,
+    from: String,
+}
+
+/// Why something is no part, or does not belong to the others.
+#[derive(Debug, thiserror::Error)]
+pub enum PartsError {
+    /// It is something else.
+    #[error(
+        "{from} is nothing that Talos publishes; want a kernel, an initramfs, a unified kernel image, an ISO, a raw disk image, or a \
+         container image such as ghcr.io/siderolabs/imager"
+    )]
+    Unknown {
+        /// What was given.
+        from: String,
+    },
+    /// It has to be unpacked first.
+    #[error("{from} is a qcow2 image; make a raw one of it with `qemu-img convert -O raw`")]
+    Qcow2 {
+        /// What was given.
+        from: String,
+    },
+    /// It is for other machines.
+    #[error("{from} is for {is}, and {want} is wanted")]
+    Arch {
+        /// What was given.
+        from: String,
+        /// What it is for.
+        is: &'static str,
+        /// What is wanted.
+        want: &'static str,
+    },
+    /// It is of another release.
+    #[error("{from} is of Talos {is}, and {want} is wanted; give parts of one release")]
+    Release {
+        /// What was given.
+        from: String,
+        /// What it is of.
+        is: String,
+        /// What is wanted.
+        want: String,
+    },
+    /// Nothing says which release it is.
+    #[error(
+        "nothing of what is given says which release of Talos it is; name it with --talos, such as --talos v1.13.9"
+    )]
+    NoRelease,
+    /// A container image has none.
+    #[error(
+        "{from} has nothing in {INSTALL}/{arch}; want ghcr.io/siderolabs/imager, or an installer with a kernel inside"
+    )]
+    Empty {
+        /// What was given.
+        from: String,
+        /// For which machines.
+        arch: &'static str,
+    },
+    /// It could not be read.
+    #[error("cannot read {from}")]
+    Read {
+        /// What was given.
+        from: String,
+        /// Why.
+        #[source]
+        source: ReadError,
+    },
+    /// A unified kernel image without a usable stub.
+    #[error("cannot take {from} apart")]
+    Stub {
+        /// What was given.
+        from: String,
+        /// Why.
+        #[source]
+        source: uki::StubError,
+    },
+}
+
+/// A part that a product needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The kernel.
+    Kernel,
+    /// The first file system.
+    Initramfs,
+    /// What a unified kernel image begins with.
+    Stub,
+    /// What UEFI starts.
+    Loader,
+}
+
+impl Part {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "the kernel",
+            Self::Initramfs => "the initramfs",
+            Self::Stub => "systemd-stub",
+            Self::Loader => "systemd-boot",
+        }
+    }
+
+    /// What of a release has it.
+    pub fn is_in(self, talos: &TalosVersion, arch: Arch) -> String {
+        let imager = format!("ghcr.io/siderolabs/imager:{talos}");
+        match self {
+            Self::Kernel => format!("vmlinuz-{arch}, metal-{arch}-uki.efi, metal-{arch}.iso or {imager}"),
+            Self::Initramfs => {
+                format!("initramfs-{arch}.xz, metal-{arch}-uki.efi, metal-{arch}.iso or {imager}")
+            }
+            Self::Stub => format!("metal-{arch}-uki.efi, metal-{arch}.iso or {imager}"),
+            Self::Loader => format!("metal-{arch}.iso, metal-{arch}.raw.zst or {imager}"),
+        }
+    }
+
+    /// What a product is made of.
+    fn of(product: Product) -> &'static [Part] {
+        match product {
+            Product::Netboot => &[Part::Kernel, Part::Initramfs],
+            Product::Uki => &[Part::Kernel, Part::Initramfs, Part::Stub],
+            Product::Iso
+            | Product::Disk
+            | Product::Qcow2
+            | Product::Gcp
+            | Product::Installer
+            | Product::Layout => &[Part::Kernel, Part::Initramfs, Part::Stub, Part::Loader],
+        }
+    }
+}
+
+impl Heap {
+    /// Nothing yet, for machines of an architecture.
+    pub fn new(arch: Arch) -> Self {
+        Self {
+            arch,
+            kernel: None,
+            initramfs: None,
+            stub: None,
+            loader: None,
+            grub: None,
+            releases: Vec::new(),
+        }
+    }
+
+    /// Takes what a file has. `from` is what errors call it.
+    pub fn add(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+        if is_at(content, CD_MARK) {
+            self.add_cd(from, content)
+        } else if is_at(content, QCOW2_MARK) {
+            Err(PartsError::Qcow2 { from: from.to_owned() })
+        } else if self.add_part(from, content)? {
+            Ok(())
+        } else {
+            self.add_disk(from, content)
+        }
+    }
+
+    /// Takes a part that is a file by itself. Whether it is one.
+    fn add_part(&mut self, from: &str, content: &Content) -> Result<bool, PartsError> {
+        if is_at(content, X86_MARK) {
+            self.suits(from, Arch::Amd64)?;
+            put(&mut self.kernel, from, content.clone());
+        } else if is_at(content, ARM64_MARK) {
+            self.suits(from, Arch::Arm64)?;
+            put(&mut self.kernel, from, content.clone());
+        } else if is_at(content, PROGRAM_MARK) {
+            self.add_program(from, content)?;
+        } else if is_initramfs(content) {
+            put(&mut self.initramfs, from, content.clone());
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Takes what a container image has.
+    pub fn add_root(&mut self, from: &str, root: &Root) -> Result<(), PartsError> {
+        let folder = format!("{INSTALL}/{}", self.arch);
+        let mut files = root.below(&folder).filter_map(|(path, _)| Some((path, root.file(path)?))).peekable();
+        if files.peek().is_none() {
+            return Err(PartsError::Empty { from: from.to_owned(), arch: self.arch.word() });
+        }
+        files.try_for_each(|(path, content)| self.add(&format!("{from}: {path}"), content))
+    }
+
+    /// Says which release something is of.
+    pub fn add_release(&mut self, from: &str, talos: TalosVersion) {
+        self.releases.push(Found { it: talos, from: from.to_owned() });
+    }
+
+    /// A program for UEFI.
+    fn add_program(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+        let program = uki::Identity::find_in(content).map_err(failed)?;
+        let Some(program) = program else { return Err(PartsError::Unknown { from: from.to_owned() }) };
+        if let Some(arch) = program.arch {
+            self.suits(from, arch)?;
+        }
+        if let Some(uki) = Uki::find_in(content).map_err(failed)? {
+            return self.add_uki(from, &uki);
+        }
+        let place = match program.info.as_deref() {
+            Some(info) if info.contains("systemd-stub") => &mut self.stub,
+            Some(info) if info.contains("systemd-boot") => &mut self.loader,
+            _ if is_at(content, ZBOOT_MARK) => &mut self.kernel,
+            _ => return Err(PartsError::Unknown { from: from.to_owned() }),
+        };
+        put(place, from, content.clone());
+        Ok(())
+    }
+
+    fn add_uki(&mut self, from: &str, uki: &Uki) -> Result<(), PartsError> {
+        if let Some(kernel) = uki.first(section::KERNEL) {
+            put(&mut self.kernel, from, kernel.clone());
+        }
+        if let Some(initramfs) = uki.first(section::INITRAMFS) {
+            put(&mut self.initramfs, from, initramfs.clone());
+        }
+        if self.stub.is_none() {
+            let stub = uki.stub().map_err(|source| PartsError::Stub { from: from.to_owned(), source })?;
+            put(&mut self.stub, from, stub);
+        }
+        if let Some(talos) = uki.first(section::RELEASE).and_then(|text| release(&read_text(text)?)) {
+            self.add_release(from, talos);
+        }
+        Ok(())
+    }
+
+    fn add_cd(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+        let cd = FileSystem::open(content).map_err(failed)?;
+        for path in ["boot/vmlinuz", "boot/initramfs.xz"] {
+            if let Some(file) = cd.at(content, path).map_err(failed)? {
+                self.add_part(&format!("{from}: {path}"), &cd.content(content, &file).map_err(failed)?)?;
+            }
+        }
+        if let Some(grub) = Grub::find_in(content).map_err(failed)? {
+            put(&mut self.grub, from, grub);
+        }
+        self.add_boot_folder(from, &cd, content)?;
+        // What UEFI boots may be in a partition of its own alone.
+        self.add_partitions(from, content)
+    }
+
+    fn add_disk(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+        if let Some(volume) = FileSystem::find_in(content).map_err(failed)? {
+            return self.add_boot_folder(from, &volume, content);
+        }
+        if Partitions::find_in(content).map_err(failed)?.is_none() {
+            return Err(PartsError::Unknown { from: from.to_owned() });
+        }
+        self.add_partitions(from, content)
+    }
+
+    fn add_partitions(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+        let partitions = Partitions::find_in(content).map_err(failed)?;
+        for partition in partitions.iter().flat_map(|partitions| &partitions.list) {
+            let Some(part) = partition.content(content) else { continue };
+            if let Ok(Some(volume)) = FileSystem::find_in(&part)
+                && volume.kind != Kind::Iso9660
+            {
+                self.add_boot_folder(from, &volume, &part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What UEFI boots: systemd-boot and kernel images.
+    fn add_boot_folder(
+        &mut self,
+        from: &str,
+        volume: &FileSystem,
+        image: &Content,
+    ) -> Result<(), PartsError> {
+        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+        for folder in ["EFI/BOOT", "EFI/Linux"] {
+            let Some(entry) = volume.at(image, folder).map_err(failed)? else { continue };
+            let is_program = |entry: &Entry| !entry.folder && entry.name.to_lowercase().ends_with(".efi");
+            for file in volume.list(image, &entry).map_err(failed)?.iter().filter(|entry| is_program(entry)) {
+                let program = volume.content(image, file).map_err(failed)?;
+                let name = format!("{from}: {folder}/{}", file.name);
+                match self.add_program(&name, &program) {
+                    // GRUB and shim may lie beside what is looked for.
+                    Ok(()) | Err(PartsError::Unknown { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn suits(&self, from: &str, is: Arch) -> Result<(), PartsError> {
+        let (is, want) = (is.word(), self.arch.word());
+        if is == want { Ok(()) } else { Err(PartsError::Arch { from: from.to_owned(), is, want }) }
+    }
+
+    /// What is not there for a product.
+    pub fn missing(&self, product: Product) -> Vec<Part> {
+        let has = |part: Part| match part {
+            Part::Kernel => self.kernel.is_some(),
+            Part::Initramfs => self.initramfs.is_some(),
+            Part::Stub => self.stub.is_some(),
+            Part::Loader => self.loader.is_some(),
+        };
+        Part::of(product).iter().copied().filter(|part| !has(*part)).collect()
+    }
+
+    /// Whether nothing more can be found: GRUB is for machines that may have a BIOS.
+    pub fn is_complete(&self) -> bool {
+        let grub = self.grub.is_some() || self.arch != Arch::Amd64;
+        grub && self.missing(Product::Iso).is_empty()
+    }
+
+    /// Whether a machine with a BIOS boots a CD that is made of this.
+    pub fn has_grub(&self) -> bool {
+        self.grub.is_some()
+    }
+
+    /// The release that everything is of, which must be the wanted one where one is.
+    pub fn release(&self, want: Option<&TalosVersion>) -> Result<TalosVersion, PartsError> {
+        let want = match (want, self.releases.first()) {
+            (Some(want), _) => want,
+            (None, Some(first)) => &first.it,
+            (None, None) => return Err(PartsError::NoRelease),
+        };
+        match self.releases.iter().find(|found| found.it != *want) {
+            None => Ok(want.clone()),
+            Some(Found { it, from }) => {
+                Err(PartsError::Release { from: from.clone(), is: it.to_string(), want: want.to_string() })
+            }
+        }
+    }
+
+    /// All parts; none without a kernel or an initramfs, of which nothing is made.
+    pub fn parts(&self) -> Option<Parts> {
+        let it = |found: &Option<Found<Content>>| found.as_ref().map(|found| found.it.clone());
+        Some(Parts {
+            kernel: it(&self.kernel)?,
+            initramfs: it(&self.initramfs)?,
+            stub: it(&self.stub),
+            loader: it(&self.loader),
+            grub: self.grub.as_ref().map(|found| found.it.clone()),
+        })
+    }
+
+    /// Where kernel and initramfs are from, for errors.
+    pub fn sources(&self) -> Option<(&str, &str)> {
+        Some((&self.kernel.as_ref()?.from, &self.initramfs.as_ref()?.from))
+    }
+}
+
+/// Keeps the first.
+fn put<T>(place: &mut Option<Found<T>>, from: &str, it: T) {
+    place.get_or_insert(Found { it, from: from.to_owned() });
+}
+
+/// The release that a text such as `/etc/os-release` names.
+pub(crate) fn release(text: &str) -> Option<TalosVersion> {
+    let value = text.lines().find_map(|line| line.trim().strip_prefix("VERSION_ID="))?;
+    TalosVersion::parse(value.trim_matches(['"', '\'', '\0'])).ok()
+}
+
+/// A short text.
+fn read_text(content: &Content) -> Option<String> {
+    let bytes = content.part(0, content.len().min(LONGEST_TEXT))?.read().ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel() -> Content {
+        let mut bytes = vec![0; 0x400];
+        bytes[0x202..0x206].copy_from_slice(b"HdrS");
+        bytes.into()
+    }
+
+    fn version(text: &str) -> TalosVersion {
+        TalosVersion::parse(text).unwrap()
+    }
+
+    #[test]
+    fn the_first_of_each_is_kept_and_what_is_missing_is_known() {
+        let mut heap = Heap::new(Arch::Amd64);
+        heap.add("vmlinuz", &kernel()).unwrap();
+        heap.add("other", &kernel()).unwrap();
+        heap.add("initramfs", &Content::from(b"0707010000")).unwrap();
+
+        assert_eq!(heap.missing(Product::Netboot), []);
+        assert_eq!(heap.missing(Product::Iso), [Part::Stub, Part::Loader]);
+        assert!(!heap.is_complete() && heap.parts().is_some());
+        assert_eq!(heap.kernel.as_ref().unwrap().from, "vmlinuz");
+        assert!(Part::Loader.is_in(&version("v1.13.9"), Arch::Amd64).contains("metal-amd64.iso"));
+    }
+
+    #[test]
+    fn what_is_for_other_machines_or_nothing_at_all_is_refused() {
+        let mut heap = Heap::new(Arch::Arm64);
+
+        let error = heap.add("vmlinuz", &kernel()).unwrap_err().to_string();
+        assert_eq!(error, "vmlinuz is for amd64, and arm64 is wanted");
+        for nothing in [b"".to_vec(), b"MZ".to_vec(), b"QFI\xfb".to_vec(), b"text".to_vec(), vec![0; 70_000]]
+        {
+            assert!(heap.add("x", &nothing.into()).is_err());
+        }
+    }
+
+    #[test]
+    fn parts_are_of_one_release() {
+        let mut heap = Heap::new(Arch::Amd64);
+        assert!(matches!(heap.release(None), Err(PartsError::NoRelease)));
+        heap.add_release("a", version("v1.13.9"));
+
+        assert_eq!(heap.release(None).unwrap(), version("v1.13.9"));
+        assert!(heap.release(Some(&version("v1.13.8"))).is_err());
+        heap.add_release("b", version("v1.13.8"));
+        let error = heap.release(Some(&version("v1.13.9"))).unwrap_err().to_string();
+        assert!(error.starts_with("b is of Talos v1.13.8"), "{error}");
+        assert_eq!(release("ID=talos\nVERSION_ID=\"v1.14.0-rc.1\"\n"), Some(version("v1.14.0-rc.1")));
+    }
+}

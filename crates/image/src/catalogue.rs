@@ -1,0 +1,65 @@
+//! The catalogue of official extensions: which image has which, for each release.
+//!
+//! It is an image itself, with a file that has a line for each extension. An extension is called by the repository of its image.
+
+use std::collections::BTreeMap;
+
+use crate::oci::{Reference, ReferenceError};
+use ichor_values::TalosVersion;
+
+/// The file of the catalogue with the lines.
+pub const FILE: &str = "image-digests";
+
+/// Official extensions of a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalogue(BTreeMap<String, Reference>);
+
+/// Where the catalogue of a release is.
+pub fn place(talos: &TalosVersion) -> String {
+    format!("ghcr.io/siderolabs/extensions:{talos}")
+}
+
+/// Whether an extension is called as the official ones are.
+pub fn is_official(name: &str) -> bool {
+    name.strip_prefix("siderolabs/").is_some_and(|name| !name.contains(['/', ':', '@']))
+}
+
+impl Catalogue {
+    /// Reads the lines of the catalogue. Lines without a digest are passed over, as the factory does.
+    pub fn read(text: &str) -> Result<Self, ReferenceError> {
+        let lines = text.lines().map(str::trim).filter(|line| line.contains('@'));
+        let named = lines.map(|line| Reference::parse(line).map(|it| (it.repository.clone(), it)));
+        named.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The image of an extension, by its digest.
+    pub fn find(&self, name: &str) -> Option<&Reference> {
+        self.0.get(name)
+    }
+
+    /// What the extensions are called.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oci::Digest;
+
+    #[test]
+    fn an_extension_is_found_by_its_repository() {
+        let digest = Digest::of(b"");
+        let text = format!("ghcr.io/siderolabs/gvisor:20260101.0@{digest}\n\nghcr.io/siderolabs/plain:1\n");
+
+        let catalogue = Catalogue::read(&text).unwrap();
+
+        let found = catalogue.find("siderolabs/gvisor").unwrap();
+        assert_eq!((found.host.as_str(), found.version()), ("ghcr.io", digest.to_string()));
+        assert_eq!(catalogue.names().collect::<Vec<_>>(), ["siderolabs/gvisor"]);
+        assert!(Catalogue::read("no reference@sha256:1").is_err());
+        assert_eq!(place(&TalosVersion::parse("1.13.9").unwrap()), "ghcr.io/siderolabs/extensions:v1.13.9");
+        assert!(is_official("siderolabs/gvisor") && !is_official("ghcr.io/siderolabs/gvisor:1"));
+    }
+}

@@ -1,0 +1,23 @@
+//! `manifest.yaml`: what the extension is called, and which releases it is for.
+
+use serde_json::json;
+
+use super::Order;
+use super::recipe::Recipe;
+use ichor_talos::release;
+use ichor_values::go_yaml::emit::emit;
+
+/// The text of the manifest.
+pub(super) fn text(order: &Order<'_>, recipe: &Recipe, version: &str) -> String {
+    let (oldest, _) = release::known();
+    emit(&json!({
+        "version": "v1alpha1",
+        "metadata": {
+            "name": order.name,
+            "version": version,
+            "author": "ichor",
+            "description": format!("BGP on the node: {} and ichor-agent", recipe.product),
+            "compatibility": {"talos": {"version": format!(">= v1.{oldest}.0")}},
+        },
+    }))
+}

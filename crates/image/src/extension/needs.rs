@@ -1,0 +1,150 @@
+//! The libraries that programs need, found as their loader would find them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::elf::Elf;
+use super::{MakeError, Order};
+use crate::oci::Root;
+use ichor_values::Arch;
+
+/// The list of libraries that glibc's loader looks into before its own folders.
+const CACHE: &str = "etc/ld.so.cache";
+
+/// What programs need: paths in the input, links on the way included.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    /// Libraries and loaders.
+    pub libraries: BTreeSet<String>,
+    /// Links that lead to them.
+    pub links: BTreeSet<String>,
+}
+
+struct Search<'s> {
+    root: &'s Root,
+    arch: Arch,
+    needs: Needs,
+    missing: BTreeMap<String, String>,
+    queue: VecDeque<Object>,
+}
+
+/// A program or library whose needs are to be found.
+struct Object {
+    path: String,
+    elf: Elf,
+    /// Folders that those who load it want to be looked into.
+    inherited: Vec<String>,
+    musl: bool,
+}
+
+/// Finds everything that programs need, which lie at these paths.
+pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Needs, MakeError> {
+    let mut search = Search {
+        root: order.input,
+        arch: order.arch,
+        needs: Needs::default(),
+        missing: BTreeMap::new(),
+        queue: VecDeque::new(),
+    };
+    for (path, elf) in programs {
+        let musl = elf.interpreter.as_ref().is_some_and(|loader| loader.contains("/ld-musl-"));
+        if let Some(loader) = &elf.interpreter
+            && !search.take(loader, &[], musl)
+        {
+            search.missing.entry(loader.clone()).or_insert_with(|| path.clone());
+        }
+        let object = Object { path: path.clone(), elf: elf.clone(), inherited: Vec::new(), musl };
+        search.queue.push_back(object);
+    }
+    while let Some(object) = search.queue.pop_front() {
+        search.object(&object);
+    }
+    if search.missing.is_empty() {
+        return Ok(search.needs);
+    }
+    let missing =
+        search.missing.iter().map(|(library, by)| format!("{library}, which /{by} needs")).collect();
+    Err(MakeError::Libraries { missing, origin: order.origin.to_owned() })
+}
+
+impl Search<'_> {
+    fn object(&mut self, object: &Object) {
+        let own = |folders: &[String]| -> Vec<String> {
+            let origin =
+                object.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("/{folder}"));
+            folders.iter().map(|it| it.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)).collect()
+        };
+        // ld.so(8): RPATH only where there is no RUNPATH, and RPATH alone is handed down.
+        let handed_down: Vec<_> = if object.elf.runpath.is_empty() {
+            own(&object.elf.rpath).into_iter().chain(object.inherited.iter().cloned()).collect()
+        } else {
+            Vec::new()
+        };
+        let mut folders = handed_down.clone();
+        folders.extend(own(&object.elf.runpath));
+        let known = folders.len();
+        folders.extend(self.usual(object.musl));
+        let usual = folders.len();
+        if !object.musl && self.root.read(CACHE).is_some() {
+            folders.extend(self.configured());
+        }
+        for library in &object.elf.needed {
+            let candidates: Vec<_> = if library.contains('/') {
+                vec![library.clone()]
+            } else {
+                folders.iter().map(|folder| format!("{folder}/{library}")).collect()
+            };
+            match candidates.iter().position(|path| self.take(path, &handed_down, object.musl)) {
+                Some(nth) if nth >= usual && usual >= known => self.pass(CACHE),
+                Some(_) => {}
+                None => drop(self.missing.entry(library.clone()).or_insert_with(|| object.path.clone())),
+            }
+        }
+    }
+
+    /// Takes the library that a path leads to, if there is one for these machines.
+    fn take(&mut self, path: &str, handed_down: &[String], musl: bool) -> bool {
+        let Some(walk) = self.root.follow(path) else { return false };
+        let Some(bytes) = self.root.read(&walk.target) else { return false };
+        let Ok(elf) = Elf::read(bytes) else { return false };
+        if elf.arch() != Some(self.arch) {
+            return false;
+        }
+        self.needs.links.extend(walk.links);
+        if self.needs.libraries.insert(walk.target.clone()) {
+            let inherited = handed_down.to_vec();
+            self.queue.push_back(Object { path: walk.target, elf, inherited, musl });
+        }
+        true
+    }
+
+    /// Takes a file that is no library.
+    fn pass(&mut self, path: &str) {
+        if let Some(walk) = self.root.follow(path) {
+            self.needs.links.extend(walk.links);
+            self.needs.libraries.insert(walk.target);
+        }
+    }
+
+    /// Where the loader looks by itself: glibc of Debian and of others, and musl.
+    fn usual(&self, musl: bool) -> Vec<String> {
+        let triple = match self.arch {
+            Arch::Amd64 => "x86_64-linux-gnu",
+            Arch::Arm64 => "aarch64-linux-gnu",
+        };
+        if musl {
+            return ["/lib", "/usr/local/lib", "/usr/lib"].map(str::to_owned).to_vec();
+        }
+        let multiarch = [format!("/lib/{triple}"), format!("/usr/lib/{triple}")];
+        multiarch.into_iter().chain(["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(str::to_owned)).collect()
+    }
+
+    /// Where glibc's list of libraries is made from.
+    fn configured(&self) -> Vec<String> {
+        let parts = self.root.below("etc/ld.so.conf.d").map(|(path, _)| path.to_owned());
+        let files = ["etc/ld.so.conf".to_owned()].into_iter().chain(parts);
+        let texts = files.filter_map(|path| String::from_utf8(self.root.read(&path)?.to_vec()).ok());
+        let lines =
+            texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>());
+        lines.filter(|line| line.starts_with('/')).collect()
+    }
+}

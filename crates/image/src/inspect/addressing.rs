@@ -1,0 +1,281 @@
+//! The addresses a machine has, and the links it asks for more on.
+//!
+//! Talos joins what its command line, its platform and its configuration say. Where none of them says anything of a physical link,
+//! it asks for an address by DHCP, unless the configuration has a document of links or of DHCP (1.12 and later).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::platform::Boot;
+use super::{Inspection, Outcome};
+use crate::inspect::rules;
+use ichor_talos::command_line::CommandLine;
+use ichor_talos::config::{Config, Document};
+use ichor_talos::go::netip;
+use ichor_talos::nocloud::Link;
+use ichor_talos::{document, kind};
+
+/// An address of a machine, or a way to get one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addressing {
+    /// The link.
+    pub link: String,
+    /// An address with its prefix length, or the operator that asks for one: `dhcp4`, `dhcp6` or `vip`.
+    pub address: String,
+    /// Who says so.
+    pub by: By,
+}
+
+/// Who says what addresses a machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The kernel command line.
+    CommandLine,
+    /// The platform.
+    Platform,
+    /// The configuration in force.
+    Configuration,
+    /// Nobody: it is what Talos does.
+    Default,
+}
+
+impl By {
+    /// Who it is, in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::CommandLine => "command line",
+            By::Platform => "platform",
+            By::Configuration => "configuration",
+            By::Default => "default",
+        }
+    }
+}
+
+/// The operators that get addresses.
+const OPERATORS: [&str; 3] = ["dhcp4", "dhcp6", "vip"];
+
+impl Addressing {
+    /// Whether it is a way to get an address, and none itself.
+    pub fn is_operator(&self) -> bool {
+        OPERATORS.contains(&self.address.as_str())
+    }
+}
+
+/// What is found, and the links that somebody says something of.
+#[derive(Default)]
+struct Finder {
+    found: Vec<Addressing>,
+    links: BTreeSet<String>,
+}
+
+impl Finder {
+    fn add(&mut self, link: &str, address: impl Into<String>, by: By) {
+        self.found.push(Addressing { link: link.to_owned(), address: address.into(), by });
+    }
+
+    fn configured(&mut self, link: &str) {
+        self.links.insert(link.to_owned());
+    }
+}
+
+/// Finds what addresses the machine will have.
+pub(super) fn find(boot: &Boot<'_>, inspection: &mut Inspection) {
+    let mut finder = Finder::default();
+    if let Err(reason) = of_command_line(boot, &mut finder, inspection) {
+        inspection.mistake(&rules::IP, format!("Talos passes over `ip=` and all after it: {reason}"));
+    }
+    of_platform(inspection, &mut finder);
+    if let Some(config) = inspection.effective() {
+        of_config(config, &boot.machine.links, &mut finder);
+    }
+    let by_default = inspection.effective().is_none_or(asks_by_default);
+    for ignored in boot.line.all("talos.network.interface.ignore") {
+        finder.configured(ignored);
+    }
+    for link in boot.machine.links.iter().filter(|_| by_default) {
+        if !finder.links.contains(&link.name) {
+            finder.add(&link.name, "dhcp4", By::Default);
+        }
+    }
+    let somebody_answers = [Outcome::Boots, Outcome::Maintenance].contains(&inspection.outcome());
+    let has_any = finder.found.iter().any(|found| found.address != "vip");
+    if somebody_answers && !has_any && (!by_default || !boot.machine.links.is_empty()) {
+        let message = "no link of the machine has an address or asks for one: nobody reaches it";
+        inspection.mistake(&rules::NO_ADDRESS, message);
+    }
+    inspection.addressing = finder.found;
+}
+
+/// Whether Talos asks for addresses on links that nobody says anything of.
+fn asks_by_default(config: &Config) -> bool {
+    let ends_it = |document: &Document| {
+        document.kind.is_some_and(|found| {
+            kind::is_of_links(found.name) || ["DHCPv4Config", "DHCPv6Config"].contains(&found.name)
+        })
+    };
+    !config.documents.iter().any(ends_it)
+}
+
+fn of_platform(inspection: &Inspection, finder: &mut Finder) {
+    let Some(network) = &inspection.network else { return };
+    let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+    for (_, item) in document::items(network, "/addresses") {
+        finder.add(&text(item, "linkName"), text(item, "address"), By::Platform);
+    }
+    for (_, item) in document::items(network, "/operators") {
+        finder.add(&text(item, "linkName"), text(item, "operator"), By::Platform);
+    }
+    for (_, item) in document::items(network, "/links") {
+        finder.configured(&text(item, "name"));
+    }
+}
+
+fn of_config(config: &Config, links: &[Link], finder: &mut Finder) {
+    for document in &config.documents {
+        match document.kind.map(|kind| kind.name) {
+            None => {
+                for (_, interface) in document::items(&document.value, "/machine/network/interfaces") {
+                    of_interface(interface, links, finder);
+                }
+            }
+            Some("DHCPv4Config") => finder.add(document.name(), "dhcp4", By::Configuration),
+            Some("DHCPv6Config") => finder.add(document.name(), "dhcp6", By::Configuration),
+            Some("Layer2VIPConfig" | "HCloudVIPConfig") => {
+                let link = document.value["link"].as_str().unwrap_or_default();
+                finder.add(link, "vip", By::Configuration);
+            }
+            Some(name) if kind::is_of_links(name) => {
+                of_link(document.name(), &document.value, finder);
+                if let Some(peer) = document.value.get("peer") {
+                    of_link(peer["name"].as_str().unwrap_or_default(), peer, finder);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A link of a document of its own.
+fn of_link(name: &str, value: &Value, finder: &mut Finder) {
+    finder.configured(name);
+    for (_, item) in document::items(value, "/addresses") {
+        let address = item.as_str().or_else(|| item["address"].as_str());
+        finder.add(name, address.unwrap_or_default(), By::Configuration);
+    }
+}
+
+/// A link of `machine.network.interfaces`.
+fn of_interface(interface: &Value, links: &[Link], finder: &mut Finder) {
+    let name = interface_name(interface, links);
+    if interface["ignore"] == true {
+        finder.configured(&name);
+        return;
+    }
+    of_old_link(&name, interface, finder);
+    for (_, vlan) in document::items(interface, "/vlans") {
+        of_old_link(&format!("{name}.{}", vlan["vlanId"]), vlan, finder);
+    }
+}
+
+fn of_old_link(name: &str, value: &Value, finder: &mut Finder) {
+    finder.configured(name);
+    let single = value["cidr"].as_str();
+    for address in single.into_iter().chain(document::texts(value, "/addresses")) {
+        finder.add(name, whole_prefix(address), By::Configuration);
+    }
+    if value["dhcp"] == true {
+        let wants = |family: &str, usual: bool| value["dhcpOptions"][family].as_bool().unwrap_or(usual);
+        for (family, operator, usual) in [("ipv4", "dhcp4", true), ("ipv6", "dhcp6", false)] {
+            if wants(family, usual) {
+                finder.add(name, operator, By::Configuration);
+            }
+        }
+    }
+    if value["vip"]["ip"].is_string() {
+        finder.add(name, "vip", By::Configuration);
+    }
+}
+
+/// An address without a length stands for itself alone.
+fn whole_prefix(address: &str) -> String {
+    match netip::print_address(address) {
+        Some(alone) if alone.contains(':') => format!("{alone}/128"),
+        Some(alone) => format!("{alone}/32"),
+        None => address.to_owned(),
+    }
+}
+
+/// What an interface is called, or what it is looked for by.
+fn interface_name(interface: &Value, links: &[Link]) -> String {
+    if let Some(name) = interface["interface"].as_str().filter(|name| !name.is_empty()) {
+        return name.to_owned();
+    }
+    let selector = &interface["deviceSelector"];
+    let mac = ["hardwareAddr", "permanentAddr"].iter().find_map(|key| selector[*key].as_str());
+    let found = mac.and_then(|mac| links.iter().find(|link| link.mac.to_string().eq_ignore_ascii_case(mac)));
+    match (found, mac) {
+        (Some(link), _) => link.name.clone(),
+        (None, Some(mac)) => format!("the link {mac}"),
+        (None, None) => "a selected link".to_owned(),
+    }
+}
+
+/// `ip=`, in each of its forms. Talos stops at the first that it cannot read.
+fn of_command_line(boot: &Boot<'_>, finder: &mut Finder, inspection: &mut Inspection) -> Result<(), String> {
+    for value in boot.line.all("ip") {
+        let fields = CommandLine::split_ip(value);
+        match fields.as_slice() {
+            ["dhcp"] => {}
+            [link, "dhcp"] => {
+                finder.configured(link);
+                finder.add(link, "dhcp4", By::CommandLine);
+            }
+            fields => of_fields(fields, boot, finder, inspection)?,
+        }
+    }
+    Ok(())
+}
+
+/// `client:server:gateway:netmask:hostname:device:autoconf:dns0:dns1:ntp0`
+fn of_fields(
+    fields: &[&str],
+    boot: &Boot<'_>,
+    finder: &mut Finder,
+    inspection: &mut Inspection,
+) -> Result<(), String> {
+    let field = |nth: usize| fields.get(nth).copied().filter(|field| !field.is_empty());
+    let address = |nth: usize| {
+        let parse =
+            |text: &str| netip::print_address(text).ok_or_else(|| format!("`{text}` is not an address"));
+        field(nth).map(parse).transpose()
+    };
+    let client = address(0)?;
+    for nth in [2, 7, 8, 9] {
+        address(nth)?;
+    }
+    let length = field(3).map(mask_length).transpose()?;
+    if let Some(name) = field(4) {
+        inspection.command_line_hostname.get_or_insert_with(|| name.to_owned());
+    }
+    // Where no link is named, it is the first by its name.
+    let first = || boot.machine.links.iter().map(|link| link.name.as_str()).min();
+    let link = field(5).or_else(first).unwrap_or("the first link");
+    finder.configured(link);
+    if let Some(client) = client {
+        let whole = if client.contains(':') { 128 } else { 32 };
+        finder.add(link, format!("{client}/{}", length.unwrap_or(whole)), By::CommandLine);
+    }
+    if field(6) == Some("dhcp") {
+        finder.add(link, "dhcp4", By::CommandLine);
+    }
+    Ok(())
+}
+
+fn mask_length(text: &str) -> Result<u32, String> {
+    if let Ok(length) = text.parse() {
+        return Ok(length);
+    }
+    let mask: std::net::Ipv4Addr = text.parse().map_err(|_| format!("`{text}` is not a netmask"))?;
+    Ok(mask.to_bits().leading_ones())
+}

@@ -1,0 +1,230 @@
+//! Media out of an image: a CD, a stick, a disk, a disk inside of a qcow2 image, or a kernel image.
+
+use super::carrier::SHORTEST;
+use super::{Carrier, Found, Media, boot_entry};
+use crate::build::initramfs;
+use crate::inspect::rules;
+use crate::media::{FileSystem, Image, Kind, Partition, Partitions, Qcow2, ReadError, Scheme, Window, uki};
+use crate::oci::Spool;
+use ichor_talos::meta_partition as adv;
+
+/// The partitions of Talos, by their labels.
+const META: &str = "META";
+const STATE: &str = "STATE";
+
+/// What packed files begin with, and what unpacks them.
+const PACKED: [(&[u8], &str); 4] =
+    [(b"\x28\xb5\x2f\xfd", "zstd -d"), (b"\x1f\x8b", "gunzip"), (b"\xfd7zXZ\0", "unxz"), (b"BZh", "bunzip2")];
+
+impl Media {
+    /// What is on an image, whatever it is called.
+    pub fn of_image(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
+        if let Some(disk) = Qcow2::find_in(image)? {
+            let mut media = Self::of_disk(&disk, spool)?;
+            media.found.insert(
+                0,
+                Found { name: "qcow2".to_owned(), length: disk.size(), taken_for: "a disk".to_owned() },
+            );
+            return Ok(media);
+        }
+        if let Some(line) = uki::command_line(image)? {
+            let mut media = Self::default();
+            media.boots("the kernel image", line);
+            media.add_kernel_image("the kernel image", image, spool)?;
+            return Ok(media);
+        }
+        Self::of_disk(image, spool)
+    }
+
+    fn of_disk(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
+        let mut media = Self::default();
+        let whole = FileSystem::find_in(image)?;
+        if let Some(found) = &whole {
+            media.add_volume("the volume", "", found, image, spool)?;
+        }
+        // A CD may have partitions as well, to be booted from a stick.
+        let has_partitions = whole.as_ref().is_none_or(|found| found.kind == Kind::Iso9660);
+        match Partitions::find_in(image)?.filter(|_| has_partitions) {
+            Some(partitions) => media.add_partitions(&partitions, whole.is_some(), image, spool)?,
+            None if whole.is_none() && initramfs::is_one(image) => {
+                media.add_initramfs("the initramfs", image, spool);
+            }
+            None if whole.is_none() => return Err(unknown(image)),
+            None => {}
+        }
+        Ok(media)
+    }
+
+    fn add_partitions(
+        &mut self,
+        partitions: &Partitions,
+        on_a_cd: bool,
+        image: &dyn Image,
+        spool: &mut dyn Spool,
+    ) -> Result<(), ReadError> {
+        if !on_a_cd {
+            partitions.check()?;
+        }
+        for partition in &partitions.list {
+            if on_a_cd {
+                self.add_boot_partition(partition, image, spool);
+            } else {
+                self.add_partition(partition, partition.window(image)?, spool)?;
+            }
+        }
+        if partitions.scheme == Scheme::Mbr
+            && self.carriers.iter().any(|carrier| !carrier.files.is_empty())
+            && !on_a_cd
+        {
+            let message =
+                "the disk has an MBR, and Talos reads the table of a GPT alone: it may not find the files";
+            self.mistake(&rules::MBR, message);
+        }
+        Ok(())
+    }
+
+    /// Those of a CD are there to be booted from, may be of any form, and may be the CD itself again.
+    fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image, spool: &mut dyn Spool) {
+        let Ok(window) = partition.window(image) else { return };
+        if let Ok(Some(found)) = FileSystem::find_in(&window)
+            && found.kind != Kind::Iso9660
+            && let Ok(lines) = boot_entry::find_in(&found, &window)
+        {
+            for (path, line) in lines {
+                self.boots(&path, line);
+            }
+            let _ = self.add_booted(&found, &window, spool);
+        }
+    }
+
+    fn add_partition(
+        &mut self,
+        partition: &Partition,
+        window: Window<'_>,
+        spool: &mut dyn Spool,
+    ) -> Result<(), ReadError> {
+        let label = partition.label.as_str();
+        let place = match label {
+            "" => format!("partition {}", partition.number),
+            label => format!("partition {} ({label})", partition.number),
+        };
+        match (label, FileSystem::find_in(&window)?) {
+            (META, _) => self.add_meta(place, &window),
+            (STATE, _) => {
+                self.add_state(place, &window);
+                Ok(())
+            }
+            (_, Some(found)) => self.add_volume(&place, label, &found, &window, spool),
+            (_, None) => {
+                let taken_for = form(&window).unwrap_or("nothing that Talos looks for here");
+                self.found.push(Found {
+                    name: place,
+                    length: window.size(),
+                    taken_for: taken_for.to_owned(),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    fn add_volume(
+        &mut self,
+        place: &str,
+        partition: &str,
+        found: &FileSystem,
+        image: &dyn Image,
+        spool: &mut dyn Spool,
+    ) -> Result<(), ReadError> {
+        let taken_for = format!("{}, label `{}`", found.kind.name(), found.label);
+        self.found.push(Found { name: place.to_owned(), length: image.size(), taken_for });
+        for (path, line) in boot_entry::find_in(found, image)? {
+            self.boots(&path, line);
+        }
+        self.add_booted(found, image, spool)?;
+        let carrier = Carrier::volume(place.to_owned(), partition, found, image)?;
+        if carrier.is_short && !(carrier.files.is_empty() && carrier.renamed.is_empty()) {
+            let message = format!(
+                "{place} has {} bytes, and Talos looks into nothing shorter than {SHORTEST}",
+                image.size()
+            );
+            self.mistake(&rules::SMALL, message);
+        }
+        if !carrier.renamed.is_empty() {
+            let names = carrier.renamed.iter().map(|(name, shown)| format!("{name} is called `{shown}`"));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message =
+                format!("{place} has neither Rock Ridge nor Joliet: {names}, and Talos does not find it");
+            self.mistake(&rules::NAMES, message);
+        }
+        self.carriers.push(carrier);
+        Ok(())
+    }
+
+    /// Adds a command line to boot with. The first is taken; others are only told of.
+    pub(super) fn boots(&mut self, path: &str, line: String) {
+        let taken_for = match &self.command_line {
+            None => "the command line",
+            Some(first) if *first == line => "the same command line",
+            Some(_) => "another command line, which is not looked at",
+        };
+        self.found.push(Found::new(path, line.len(), taken_for));
+        self.command_line.get_or_insert(line);
+    }
+
+    fn add_meta(&mut self, place: String, window: &Window<'_>) -> Result<(), ReadError> {
+        let length = usize::try_from(window.size()).unwrap_or(usize::MAX).min(adv::LENGTH);
+        let mut bytes = vec![0; length];
+        window.read_at(0, &mut bytes).map_err(ReadError::Read)?;
+        let values = adv::read(&bytes).unwrap_or_else(|error| {
+            let message = format!("{place}: {error}, and Talos starts without any");
+            self.mistake(&rules::META_BROKEN, message);
+            Vec::new()
+        });
+        let keys: Vec<String> = values.iter().map(|value| value.key.to_string()).collect();
+        let taken_for = match keys.as_slice() {
+            [] => "META, without values".to_owned(),
+            [key] => format!("META, with key {key}"),
+            keys => format!("META, with keys {}", keys.join(", ")),
+        };
+        self.found.push(Found { name: place, length: window.size(), taken_for });
+        self.meta = Some(Ok(values));
+        Ok(())
+    }
+
+    fn add_state(&mut self, place: String, window: &Window<'_>) {
+        let form = form(window);
+        let taken_for = form.unwrap_or("empty: Talos makes a file system on it");
+        self.found.push(Found { name: place, length: window.size(), taken_for: taken_for.to_owned() });
+        self.state = form.map(|form| {
+            format!("{form}, which ichor does not read: a configuration that is there goes before all others")
+        });
+    }
+}
+
+/// What a partition is that is not read.
+fn form(window: &dyn Image) -> Option<&'static str> {
+    let mut head = [0; 8];
+    let length = usize::try_from(window.size()).unwrap_or(head.len()).min(head.len());
+    window.read_at(0, &mut head[..length]).ok()?;
+    let mut ext = [0; 2];
+    let is_ext = window.size() > 0x43a && window.read_at(0x438, &mut ext).is_ok() && ext == [0x53, 0xef];
+    match &head {
+        head if head.starts_with(b"XFSB") => Some("XFS"),
+        head if head.starts_with(b"LUKS\xba\xbe") => Some("encrypted with LUKS"),
+        _ if is_ext => Some("ext4"),
+        _ => None,
+    }
+}
+
+/// Why an image is nothing that is known.
+fn unknown(image: &dyn Image) -> ReadError {
+    let mut head = [0; 8];
+    let length = usize::try_from(image.size()).unwrap_or(head.len()).min(head.len());
+    let read = image.read_at(0, &mut head[..length]);
+    let packed = PACKED.iter().find(|(magic, _)| head.starts_with(magic));
+    match (read, packed) {
+        (Err(error), _) => ReadError::Read(error),
+        (Ok(()), Some((_, with))) => ReadError::Packed(with),
+        (Ok(()), None) => ReadError::Unknown,
+    }
+}

@@ -1,0 +1,105 @@
+//! What a machine will do, and what it will be called.
+
+use serde_json::Value;
+
+use super::{Inspection, Verdict};
+use ichor_talos::config::Config;
+use ichor_talos::{encode, secret_value};
+use ichor_values::Severity;
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit;
+
+/// What becomes of the machine at its first boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has a whole configuration, installs itself where it has to, and joins.
+    Boots,
+    /// It waits for a configuration, with an interface to apply one.
+    Maintenance,
+    /// It starts again and again, and never waits for a configuration.
+    Loops,
+    /// It depends on what is elsewhere, or not read.
+    Depends,
+}
+
+impl Outcome {
+    /// The outcome in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Boots => "boots",
+            Outcome::Maintenance => "maintenance",
+            Outcome::Loops => "loops",
+            Outcome::Depends => "depends",
+        }
+    }
+}
+
+impl Inspection {
+    /// What becomes of the machine.
+    pub fn outcome(&self) -> Outcome {
+        if self.is_part {
+            return Outcome::Depends;
+        }
+        if self.platform.is_empty() {
+            return Outcome::Loops;
+        }
+        for source in &self.sources {
+            match source.verdict {
+                Verdict::Nothing | Verdict::Partial(_) => {}
+                Verdict::Complete(_) => return Outcome::Boots,
+                Verdict::Refused(_) => return Outcome::Loops,
+                Verdict::Elsewhere(_) | Verdict::Unread(_) => return Outcome::Depends,
+            }
+        }
+        Outcome::Maintenance
+    }
+
+    /// Whether Talos takes what is there: the machine does not start again for ever, and nothing that is wrong is an error.
+    pub fn is_taken(&self) -> bool {
+        let has_error = self.mistakes.iter().any(|mistake| mistake.rule.severity == Severity::Error);
+        self.error.is_none() && self.outcome() != Outcome::Loops && !has_error
+    }
+
+    /// Which source is in force in the end: sources are not joined, each replaces the one before.
+    pub fn taken(&self) -> Option<usize> {
+        let mut taken = None;
+        for (nth, source) in self.sources.iter().enumerate() {
+            if source.verdict.config().is_some() {
+                taken = Some(nth);
+            }
+            if source.verdict.ends_the_search() {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// The configuration in force in the end, as far as it is known.
+    pub fn effective(&self) -> Option<&Config> {
+        self.sources[self.taken()?].verdict.config()
+    }
+
+    /// The configuration in force as a release writes it, without its secrets.
+    pub fn shown(&self, talos: &TalosVersion) -> Option<String> {
+        let documents = encode::encode(self.effective()?, talos);
+        let redacted: Vec<Value> = documents.iter().map(secret_value::redacted).collect();
+        Some(emit::emit_all(&redacted))
+    }
+
+    /// What the machine is called, as far as that is known: by its configuration, its platform or its command line.
+    pub fn hostname(&self) -> Option<String> {
+        let configured = self.effective().and_then(configured_hostname);
+        let by_platform = || {
+            let name = self.network.as_ref()?.get("hostnames")?.get(0)?;
+            let [host, domain] = ["hostname", "domainname"].map(|key| name[key].as_str().unwrap_or_default());
+            Some(if domain.is_empty() { host.to_owned() } else { format!("{host}.{domain}") })
+        };
+        configured.or_else(by_platform).or_else(|| self.command_line_hostname.clone())
+    }
+}
+
+fn configured_hostname(config: &Config) -> Option<String> {
+    let document = config.of_kind("HostnameConfig").find_map(|document| document.value.get("hostname"));
+    let old = || config.machine()?.value.pointer("/machine/network/hostname");
+    document.or_else(old)?.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
+}

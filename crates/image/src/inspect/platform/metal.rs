@@ -1,0 +1,112 @@
+//! What metal looks at: META key 10, and where `talos.config` says.
+
+use std::collections::BTreeMap;
+
+use super::{Boot, CONFIG, METAL_CONFIG, METAL_LABEL, NOCLOUD};
+use crate::inspect::rules;
+use crate::inspect::verdict::config_source;
+use crate::inspect::{Inspection, Verdict};
+use ichor_talos::validate::Mode;
+use ichor_talos::{config_url, meta, platform_network};
+
+pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
+    network(boot, inspection);
+    let verdict = if boot.has_line() { asked(boot, inspection) } else { volume(boot, inspection) };
+    config_source("platform", METAL_CONFIG, verdict, inspection);
+    if boot.media.carriers.iter().any(|carrier| carrier.has(&NOCLOUD)) {
+        let message =
+            format!("{} are of no use: only the platform nocloud looks at them", NOCLOUD.join(", "));
+        inspection.mistake(&rules::CONFIG_UNUSED, message);
+    }
+}
+
+fn network(boot: &Boot<'_>, inspection: &mut Inspection) {
+    let read = boot.meta(meta::NETWORK).and_then(|text| {
+        let Some(text) = text else { return Ok(None) };
+        inspection.find("META key 10", text.len(), "the network");
+        let read = platform_network::read(&text, &boot.machine.talos);
+        read.map(Some).map_err(|error| format!("META key 10: {error}"))
+    });
+    match read {
+        Ok(mut network) => {
+            if let (Some(network), Some(name)) = (&mut network, boot.line.first("talos.hostname")) {
+                network["metadata"]["hostname"] = name.into();
+            }
+            inspection.network = network;
+        }
+        Err(error) => {
+            inspection.error = Some(error.clone());
+            inspection.mistake(&rules::META_NETWORK, format!("{error}; Talos has no network from here"));
+        }
+    }
+}
+
+/// What `talos.config` asks for.
+fn asked(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+    let is_there = boot.media.carriers.iter().any(|carrier| carrier.has(&[METAL_CONFIG]));
+    match boot.line.first(CONFIG) {
+        Some(METAL_LABEL) => {
+            inspection.find(CONFIG, METAL_LABEL.len(), "config.yaml of the volume with the label metal-iso");
+            volume(boot, inspection)
+        }
+        other => {
+            if is_there {
+                let message = format!(
+                    "{METAL_CONFIG} is of no use: Talos looks for it with {CONFIG}={METAL_LABEL} alone"
+                );
+                inspection.mistake(&rules::CONFIG_UNUSED, message);
+            }
+            match other {
+                None | Some("none") => Verdict::Nothing,
+                Some(written) => {
+                    inspection.find(CONFIG, written.len(), "the URL of the configuration");
+                    url(written, boot, inspection)
+                }
+            }
+        }
+    }
+}
+
+/// `config.yaml` of the volume that is called as it should be.
+fn volume(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+    let Some(carrier) = boot.carrier(&[METAL_LABEL], true, &[METAL_CONFIG], inspection) else {
+        return if boot.has_line() {
+            Verdict::Elsewhere("config.yaml of the volume with the label metal-iso".to_owned())
+        } else {
+            Verdict::Nothing
+        };
+    };
+    match carrier.file(METAL_CONFIG) {
+        Some(bytes) => {
+            inspection.find(METAL_CONFIG, bytes.len(), "the configuration, with talos.config=metal-iso");
+            Verdict::of_platform(bytes, &boot.machine.talos, Mode::Metal)
+        }
+        // A folder may have the network alone.
+        None if carrier.label.is_none() => Verdict::Nothing,
+        None => Verdict::Refused(vec![format!("{} has no {METAL_CONFIG}", carrier.place)]),
+    }
+}
+
+fn url(written: &str, boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+    let mut known = BTreeMap::new();
+    if let Some(first) = boot.machine.links.first() {
+        known.insert("mac".to_owned(), first.mac.to_string());
+    }
+    if let Some(name) = boot.line.first("talos.hostname") {
+        known.insert("hostname".to_owned(), name.split('.').next().unwrap_or_default().to_owned());
+    }
+    if let Ok(Some(code)) = boot.meta(meta::CODE) {
+        known.insert("code".to_owned(), code);
+    }
+    match config_url::expand(written, &known) {
+        Ok(expanded) => {
+            if written.split('?').next().is_some_and(|path| path.contains("${")) {
+                let message =
+                    format!("{CONFIG} has a variable outside of its query, where Talos leaves it as it is");
+                inspection.mistake(&rules::URL_VARIABLE, message);
+            }
+            Verdict::fetched(&expanded.url)
+        }
+        Err(reason) => Verdict::Refused(vec![format!("{CONFIG} is not a URL: {reason}")]),
+    }
+}

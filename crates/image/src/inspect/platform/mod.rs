@@ -1,0 +1,96 @@
+//! What a platform gives: a network, and perhaps a configuration.
+
+mod metal;
+mod nocloud;
+
+use super::carrier::{METAL_CONFIG, METAL_LABEL, NOCLOUD};
+use super::verdict::config_source;
+use super::{Carrier, Inspection, Machine, Media, Verdict};
+use crate::inspect::rules;
+use ichor_talos::command_line::CommandLine;
+use ichor_talos::meta;
+
+/// Where Talos gets its configuration from on metal.
+pub(super) const CONFIG: &str = "talos.config";
+
+/// A machine, what it boots from, and its command line: an empty one where it is not known.
+#[derive(Clone, Copy)]
+pub(super) struct Boot<'b> {
+    pub media: &'b Media,
+    pub machine: &'b Machine,
+    pub line: &'b CommandLine,
+}
+
+impl<'b> Boot<'b> {
+    /// Whether anything is known beside the files of a carrier.
+    fn has_line(&self) -> bool {
+        self.media.command_line.is_some()
+    }
+
+    /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake; that one
+    /// is too short was told when it was read.
+    fn carrier(
+        &self,
+        labels: &[&str],
+        by_partition: bool,
+        files: &[&str],
+        inspection: &mut Inspection,
+    ) -> Option<&'b Carrier> {
+        let carriers = &self.media.carriers;
+        let is_called = |carrier: &&Carrier| carrier.is_called(labels, by_partition);
+        if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_called(carrier)) {
+            return Some(found);
+        }
+        let meant = carriers.iter().find(|carrier| carrier.is_meant_for(files) && !is_called(carrier))?;
+        let message = format!("{} {}, so that Talos does not find it", meant.place, meant.called());
+        inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
+        None
+    }
+
+    /// The META value of a key, of the partition or else of the command line.
+    fn meta(&self, key: u8) -> Result<Option<String>, String> {
+        let values = match &self.media.meta {
+            Some(values) => values.clone()?,
+            None => self.carried_meta()?,
+        };
+        Ok(values.into_iter().rev().find(|value| value.key == key).map(|value| value.value))
+    }
+
+    fn carried_meta(&self) -> Result<Vec<meta::Value>, String> {
+        let mut values = Vec::new();
+        for carried in self.line.environment(meta::VARIABLE) {
+            values.extend(meta::decode(carried).map_err(|error| format!("META values: {error}"))?);
+        }
+        Ok(values)
+    }
+}
+
+/// Reads what the platform has, and adds its source.
+pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
+    match inspection.platform.as_str() {
+        "" => {}
+        "nocloud" => nocloud::read(boot, inspection),
+        "metal" => metal::read(boot, inspection),
+        other => {
+            let elsewhere = format!("what the platform {other} has");
+            config_source("platform", CONFIG, Verdict::Elsewhere(elsewhere), inspection);
+        }
+    }
+    if !["", "metal"].contains(&inspection.platform.as_str()) {
+        of_no_use(boot, inspection);
+    }
+}
+
+/// What only metal looks at.
+fn of_no_use(boot: &Boot<'_>, inspection: &mut Inspection) {
+    let platform = inspection.platform.clone();
+    if boot.line.first(CONFIG).is_some() {
+        let message =
+            format!("{CONFIG} is of no use: only the platform metal looks at it, and this is {platform}");
+        inspection.mistake(&rules::CONFIG_UNUSED, message);
+    }
+    if matches!(boot.meta(meta::NETWORK), Ok(Some(_)) | Err(_)) {
+        let message = format!("META key 10 is of no use: {platform} does not look at it");
+        inspection.mistake(&rules::META_UNUSED, message);
+    }
+}

@@ -1,0 +1,142 @@
+//! Media out of a schematic: what is in the images that a factory makes from it.
+
+use super::rules;
+use super::{Found, Media};
+use ichor_talos::asset::{Asset, Wanted};
+use ichor_talos::kernel_args::Line;
+use ichor_talos::schematic::Schematic;
+use ichor_talos::{meta, secret_value};
+use ichor_values::TalosVersion;
+
+/// Why what a factory makes cannot be inspected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchematicError {
+    /// The schematic is that of other images.
+    #[error("the schematic has the id {given}, and what is asked for is made from {wanted}")]
+    Another {
+        /// Its id.
+        given: String,
+        /// The id that is asked for.
+        wanted: String,
+    },
+    /// It is only a part of what boots.
+    #[error("{0} alone does not say how it is booted; want the address of its command line, or of an image")]
+    Part(&'static str),
+}
+
+impl Media {
+    /// What a schematic makes: a disk image for metal, unless its arguments say otherwise.
+    pub fn of_schematic(schematic: &Schematic, talos: &TalosVersion) -> Result<Self, SchematicError> {
+        let wanted = Wanted {
+            id: schematic.id(),
+            talos: talos.clone(),
+            platform: Some("metal".to_owned()),
+            arch: Some("amd64"),
+            secure_boot: false,
+            asset: Some(Asset::disk_of("metal")),
+        };
+        Self::of_factory(&wanted, Some(schematic))
+    }
+
+    /// What an address asks for, made from a schematic where that is known.
+    pub fn of_factory(wanted: &Wanted, schematic: Option<&Schematic>) -> Result<Self, SchematicError> {
+        let part = match wanted.asset {
+            Some(Asset::Kernel) => Some("a kernel"),
+            Some(Asset::Initramfs) => Some("an initramfs"),
+            _ => None,
+        };
+        if let Some(part) = part {
+            return Err(SchematicError::Part(part));
+        }
+        // Everybody knows the schematic of images that are not customised.
+        let plain = Schematic::default();
+        let schematic = schematic.or_else(|| (plain.id() == wanted.id).then_some(&plain));
+        let mut media = Self::default();
+        media.found.push(Found::new(name(wanted.asset.as_ref()), 0, described(wanted)));
+        media.found.push(Found::new("schematic", 0, wanted.id.as_str()));
+        let Some(schematic) = schematic else {
+            media.command_line = Some(line(wanted, &[]));
+            media.embedded =
+                Some(Err("the schematic, which is not known here: want --schematic FILE".to_owned()));
+            return Ok(media);
+        };
+        if schematic.id() != wanted.id {
+            return Err(SchematicError::Another { given: schematic.id(), wanted: wanted.id.clone() });
+        }
+        media.add_schematic(wanted, schematic);
+        Ok(media)
+    }
+
+    fn add_schematic(&mut self, wanted: &Wanted, schematic: &Schematic) {
+        for extension in &schematic.extensions {
+            self.found.push(Found::new(extension, 0, "an extension"));
+        }
+        let mut args = schematic.kernel_args.clone();
+        if !schematic.meta.is_empty() {
+            let values: Vec<_> = schematic
+                .meta
+                .iter()
+                .map(|(key, value)| meta::Value { key: *key, value: value.clone() })
+                .collect();
+            let keys: Vec<String> = values.iter().map(|value| value.key.to_string()).collect();
+            let taken_for = match wanted.asset {
+                Some(Asset::Disk(_)) => {
+                    self.meta = Some(Ok(values));
+                    "META, on the disk"
+                }
+                Some(Asset::Uki | Asset::Installer) => "META, which is not carried by what is asked for",
+                _ => {
+                    args.push(meta::kernel_argument(&meta::encode(&values, true)));
+                    "META, on the command line"
+                }
+            };
+            self.found.push(Found::new(format!("key {}", keys.join(", ")), 0, taken_for));
+        }
+        self.command_line = Some(line(wanted, &args));
+        if !schematic.embedded_config.is_empty() {
+            let bytes = schematic.embedded_config.clone().into_bytes();
+            let taken_for = if wanted.asset == Some(Asset::Cmdline) {
+                "the configuration in the image, which a command line does not carry"
+            } else {
+                "the configuration in the image"
+            };
+            self.found.push(Found::new("embeddedMachineConfiguration", bytes.len(), taken_for));
+            self.embedded = Some(Ok(bytes)).filter(|_| wanted.asset != Some(Asset::Cmdline));
+        }
+        for key in secret_value::in_schematic(&schematic.to_value()) {
+            let message = format!("{key} is a secret, and whoever knows the id of a schematic can read it");
+            self.mistake(&rules::SECRET_PUBLISHED, message);
+        }
+    }
+}
+
+fn name(asset: Option<&Asset>) -> &'static str {
+    match asset {
+        None => "a PXE script",
+        Some(Asset::Kernel) => "a kernel",
+        Some(Asset::Initramfs) => "an initramfs",
+        Some(Asset::Cmdline) => "a command line",
+        Some(Asset::Iso) => "an ISO",
+        Some(Asset::Uki) => "a kernel image",
+        Some(Asset::Disk(_)) => "a disk image",
+        Some(Asset::Installer) => "an installer",
+    }
+}
+
+fn described(wanted: &Wanted) -> String {
+    let platform = wanted.platform.as_deref().unwrap_or("every platform");
+    let arch = wanted.arch.map(|arch| format!(", {arch}")).unwrap_or_default();
+    let secure = if wanted.secure_boot { ", secure boot" } else { "" };
+    format!("Talos {} for {platform}{arch}{secure}", wanted.talos)
+}
+
+/// The command line of an image: the platform's, Talos' own, and those of the schematic.
+fn line(wanted: &Wanted, extra: &[String]) -> String {
+    let platform = wanted.platform.as_deref().unwrap_or("metal");
+    let mut line = Line::of(&wanted.talos, platform, wanted.arch.unwrap_or("amd64"));
+    if wanted.asset == Some(Asset::Iso) {
+        line.halt_if_installed();
+    }
+    line.customize(extra);
+    line.to_string()
+}

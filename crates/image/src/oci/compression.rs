@@ -1,0 +1,128 @@
+//! How an archive or a file is compressed, told by how it begins.
+
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
+
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use lzma_rust2::XzReader;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+
+/// How much is read at once.
+const BUFFER: usize = 64 << 10;
+
+/// The dictionary of xz may be so large, in KiB: twice that of `xz -9`.
+const LARGEST_DICTIONARY: u32 = 128 << 10;
+
+/// What bytes are once nothing compresses them.
+pub fn plain<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    let mut bytes = BufReader::with_capacity(BUFFER, bytes);
+    let mut head = Vec::new();
+    bytes.by_ref().take(6).read_to_end(&mut head)?;
+    let whole = Cursor::new(head.clone()).chain(bytes);
+    Ok(match head.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(Frames { rest: Some(whole), frame: None }),
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
+            Box::new(XzReader::new_mem_limit(whole, true, LARGEST_DICTIONARY))
+        }
+        _ => Box::new(whole),
+    })
+}
+
+/// The mark that a frame of zstd begins with, read already, and what follows.
+type Marked<R> = Chain<Cursor<[u8; 4]>, R>;
+
+/// Frames of zstd, of which several may follow each other. At any time there is either a frame or what follows it.
+struct Frames<R: BufRead> {
+    rest: Option<R>,
+    frame: Option<StreamingDecoder<Marked<R>, FrameDecoder>>,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                match frame.read(buffer)? {
+                    0 if buffer.is_empty() => return Ok(0),
+                    0 => self.rest = self.frame.take().map(|frame| frame.into_inner().into_inner().1),
+                    read => return Ok(read),
+                }
+            }
+            let Some(mut rest) = self.rest.take() else { return Ok(0) };
+            let Some(mark) = next_mark(&mut rest)? else { return Ok(0) };
+            let marked = Cursor::new(mark).chain(rest);
+            self.frame = Some(StreamingDecoder::new(marked).map_err(io::Error::other)?);
+        }
+    }
+}
+
+/// The mark of the next frame that is not to be skipped: RFC 8878, 3.1.2. Images that are loaded piece by piece have their lists in those
+/// that are.
+fn next_mark(rest: &mut impl BufRead) -> io::Result<Option<[u8; 4]>> {
+    let mut word = [0; 4];
+    while !rest.fill_buf()?.is_empty() {
+        rest.read_exact(&mut word)?;
+        let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = word else { return Ok(Some(word)) };
+        rest.read_exact(&mut word)?;
+        let length = u64::from(u32::from_le_bytes(word));
+        if io::copy(&mut rest.take(length), &mut io::sink())? < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(None)
+}
+
+/// Compresses with gzip, always to the same bytes: without a name, a time and a system.
+pub(super) fn gzip<W: Write>(out: W) -> GzEncoder<W> {
+    // 255 is a system that is not known, RFC 1952, 2.3.1.
+    GzBuilder::new().mtime(0).operating_system(255).write(out, Compression::new(6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte at a time, as a network may.
+    struct Drops<'b>(&'b [u8]);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = buffer.len().min(1);
+            self.0.read(&mut buffer[..length])
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Vec<u8>> {
+        let all = |reader: Box<dyn Read + '_>| {
+            let mut unpacked = Vec::new();
+            plain(reader).and_then(|mut reader| reader.read_to_end(&mut unpacked)).ok().map(|_| unpacked)
+        };
+        let whole = all(Box::new(bytes));
+        assert_eq!(whole, all(Box::new(Drops(bytes))));
+        whole
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = super::gzip(Vec::new());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn every_compression_is_undone() {
+        let text = b"many words ".repeat(5_000);
+        let zstd = zstd::bulk::compress(&text, 3).unwrap();
+        let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+
+        assert_eq!(read(&text).as_ref(), Some(&text));
+        assert_eq!(read(&gzip(&text)).as_ref(), Some(&text));
+        assert_eq!(read(&[gzip(&text), gzip(&text)].concat()), Some(text.repeat(2)));
+        assert_eq!(read(&zstd).as_ref(), Some(&text));
+        assert_eq!(read(&[zstd.clone(), skipped.clone(), zstd.clone()].concat()), Some(text.repeat(2)));
+        assert_eq!(read(&[&zstd, &skipped[..10]].concat()), None, "cut off in what is skipped");
+        for packed in [gzip(&text), zstd] {
+            assert_eq!(read(&packed[..packed.len() - 9]), None, "cut off");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! An image in a source: found, read, and all that belongs to it.
+
+use std::collections::BTreeSet;
+
+use super::config::Config;
+use super::descriptor::Descriptor;
+use super::digest::Digest;
+use super::document::{Document, Manifest, index};
+use super::error::{LayerError, ReadError};
+use super::layer::Layer;
+use super::layout::Packed;
+use super::root::Root;
+use super::source::{self, Source};
+use super::spool::Spool;
+use super::unpack::Unpack;
+use ichor_values::Arch;
+use ichor_values::Moment;
+
+/// Lists in lists are followed so far; one is what builders make.
+const DEEPEST: usize = 3;
+
+/// An image for one architecture, in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The architecture it is for.
+    pub arch: Arch,
+    /// Its digest.
+    pub digest: Digest,
+    manifest: Manifest,
+    config: Config,
+}
+
+impl Image {
+    /// Every image for a Linux machine that is known, by its architecture; of several for one, the first.
+    pub fn all(source: &mut dyn Source) -> Result<Vec<Image>, ReadError> {
+        let mut images: Vec<Image> = Vec::new();
+        let top = source::top(source)?;
+        for (digest, manifest, arch) in manifests(source, &top, 0)? {
+            if images.iter().any(|image| Some(image.arch) == arch) {
+                continue;
+            }
+            let bytes = source::document(source, &manifest.config)?;
+            let config = Config::read(&bytes, &format!("configuration {}", manifest.config.digest))?;
+            if config.diff_ids.len() != manifest.layers.len() {
+                let reason = format!(
+                    "{} sums for {} layers in `rootfs.diff_ids`",
+                    config.diff_ids.len(),
+                    manifest.layers.len()
+                );
+                return Err(ReadError::json(&format!("configuration {}", manifest.config.digest), reason));
+            }
+            match config.arch {
+                Some(arch) if !images.iter().any(|image| image.arch == arch) => {
+                    images.push(Image { arch, digest, manifest, config });
+                }
+                _ => {}
+            }
+        }
+        images.sort_by_key(|image| image.arch);
+        Ok(images)
+    }
+
+    /// The image for an architecture.
+    pub fn find(source: &mut dyn Source, arch: Arch) -> Result<Image, ReadError> {
+        let all = Self::all(source)?;
+        let have: Vec<_> = all.iter().map(|image| format!("linux/{}", image.arch)).collect();
+        let have =
+            if have.is_empty() { "none for a machine Talos runs on".to_owned() } else { have.join(", ") };
+        let missing = ReadError::Architecture { arch: arch.word().to_owned(), have };
+        all.into_iter().find(|image| image.arch == arch).ok_or(missing)
+    }
+
+    /// Its root file system, with what is long in the spool. `step` is called after each layer.
+    pub fn unpack(
+        &self,
+        source: &mut dyn Source,
+        spool: &mut dyn Spool,
+        step: &dyn Fn(),
+    ) -> Result<Root, ReadError> {
+        let mut unpack = Unpack::new(spool);
+        for (layer, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids) {
+            let mut blob = source::blob(source, layer)?;
+            let unpacked = unpack.layer(&mut blob, Some(diff_id));
+            // A layer that is not what it is called may fail in any way before its end; where there is no room, the rest is no help.
+            if !matches!(unpacked, Err(LayerError::Keep { .. })) {
+                blob.finish()?;
+            }
+            unpacked.map_err(|source| ReadError::Layer { digest: layer.digest.clone(), source })?;
+            step();
+        }
+        Ok(unpack.finish())
+    }
+
+    /// Its lowest layers as they are stored, kept in the spool.
+    pub(crate) fn keep(
+        &self,
+        layers: usize,
+        source: &mut dyn Source,
+        spool: &mut dyn Spool,
+    ) -> Result<Vec<Layer>, ReadError> {
+        let mut kept = Vec::new();
+        for (descriptor, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids).take(layers) {
+            let mut blob = source::blob(source, descriptor)?;
+            let content = match spool.keep(&mut blob) {
+                Ok(content) => content,
+                Err(source) => {
+                    let what = format!("blob {}", descriptor.digest);
+                    return Err(blob.failure().unwrap_or(ReadError::Keep { what, source }));
+                }
+            };
+            blob.finish()?;
+            kept.push(Layer { content, descriptor: descriptor.in_oci(), diff_id: diff_id.clone() });
+        }
+        Ok(kept)
+    }
+
+    /// An image that runs as this one does, of its lowest layers and one on top of them, which somebody made.
+    pub(crate) fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> Packed {
+        let config = self.config.extended(self.arch, created, lowest.len(), &top.diff_id, by);
+        lowest.push(top);
+        Packed { arch: self.arch, config, layers: lowest }
+    }
+
+    /// How many layers it has.
+    pub fn layers(&self) -> usize {
+        self.manifest.layers.len()
+    }
+}
+
+/// Every manifest that a document leads to, with its digest and the architecture its descriptor names.
+fn manifests(
+    source: &mut dyn Source,
+    bytes: &[u8],
+    depth: usize,
+) -> Result<Vec<(Digest, Manifest, Option<Arch>)>, ReadError> {
+    let digest = Digest::of(bytes);
+    match Document::read(bytes, &format!("document {digest}"))? {
+        Document::Manifest(manifest) => Ok(vec![(digest, manifest, None)]),
+        Document::Index(_) if depth == DEEPEST => {
+            Err(ReadError::json(&format!("document {digest}"), "a list in a list in a list of images"))
+        }
+        Document::Index(items) => {
+            let mut found = Vec::new();
+            for item in items {
+                // Others are for other machines, or no images at all, such as attestations.
+                let is_ours = item.platform.is_none() || item.arch().is_some();
+                if !is_ours || !(item.is_manifest() || item.is_index()) {
+                    continue;
+                }
+                let bytes = source::document(source, &item)?;
+                let below = manifests(source, &bytes, depth + 1)?;
+                let arch = item.arch();
+                found.extend(
+                    below.into_iter().map(|(digest, manifest, below)| (digest, manifest, below.or(arch))),
+                );
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// Everything that has to be sent for an image, or for the images of several architectures: blobs, then documents, each after what
+/// it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shipment {
+    /// Layers and configurations.
+    pub blobs: Vec<Descriptor>,
+    /// Manifests and lists with their bytes; the last one is the image.
+    pub documents: Vec<(Descriptor, Vec<u8>)>,
+}
+
+impl Shipment {
+    /// What belongs to the image of a layout. Of several, it is the list among them, and else all of them as one list.
+    pub fn of(source: &mut dyn Source) -> Result<Shipment, ReadError> {
+        let top = source::top(source)?;
+        let mut shipment = Shipment { blobs: Vec::new(), documents: Vec::new() };
+        let image = match Document::read(&top, "the list of images")? {
+            Document::Manifest(_) => {
+                return Err(ReadError::json("the list of images", "an image where a list of them should be"));
+            }
+            Document::Index(items) => {
+                let known: Vec<_> =
+                    items.into_iter().filter(|it| it.is_manifest() || it.is_index()).collect();
+                match known.as_slice() {
+                    [] => return Err(ReadError::json("the list of images", "there is no image in it")),
+                    [one] => one.clone(),
+                    several => match several.iter().find(|item| item.is_index()) {
+                        Some(list) => list.clone(),
+                        None => {
+                            let bytes = index(several);
+                            several.iter().try_for_each(|item| shipment.add(source, item, 1))?;
+                            let descriptor = Descriptor::of(super::descriptor::INDEX, &bytes);
+                            shipment.documents.push((descriptor, bytes));
+                            return Ok(shipment);
+                        }
+                    },
+                }
+            }
+        };
+        shipment.add(source, &image, 0)?;
+        Ok(shipment)
+    }
+
+    fn add(&mut self, source: &mut dyn Source, item: &Descriptor, depth: usize) -> Result<(), ReadError> {
+        let bytes = source::document(source, item)?;
+        let what = format!("document {}", item.digest);
+        let known: BTreeSet<_> = self.blobs.iter().map(|blob| blob.digest.clone()).collect();
+        match Document::read(&bytes, &what)? {
+            Document::Manifest(manifest) => {
+                let blobs = manifest.layers.into_iter().chain([manifest.config]);
+                self.blobs.extend(blobs.filter(|blob| !known.contains(&blob.digest)));
+            }
+            Document::Index(_) if depth == DEEPEST => {
+                return Err(ReadError::json(&what, "a list in a list in a list of images"));
+            }
+            Document::Index(items) => items.iter().try_for_each(|item| self.add(source, item, depth + 1))?,
+        }
+        if !self.documents.iter().any(|(descriptor, _)| descriptor.digest == item.digest) {
+            self.documents.push((item.clone(), bytes));
+        }
+        Ok(())
+    }
+}

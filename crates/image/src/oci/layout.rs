@@ -1,0 +1,119 @@
+//! An image layout: the files of an image, in a folder.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use super::config;
+use super::descriptor::{CONFIG, Descriptor, INDEX, MANIFEST};
+use super::digest::Digest;
+use super::document::{Manifest, index};
+use super::error::Failure;
+use super::layer::{self, Layer};
+use super::root::{Entry, Root};
+use super::source::Source;
+use crate::media::Content;
+use ichor_values::Arch;
+use ichor_values::Moment;
+
+/// The file that says that a folder is a layout.
+pub const LAYOUT: &str = "oci-layout";
+
+/// The file that lists the images in it.
+pub const LIST: &str = "index.json";
+
+const LAYOUT_TEXT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
+
+/// A layout that was made here.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Its files, by their paths.
+    pub files: BTreeMap<String, Content>,
+    /// The digest of the image: of the list where there are several architectures.
+    pub digest: Digest,
+}
+
+/// An image that is to be packed.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// The architecture it is for.
+    pub arch: Arch,
+    /// Its configuration.
+    pub config: Vec<u8>,
+    /// What it is made of, the lowest first.
+    pub layers: Vec<Layer>,
+}
+
+impl Packed {
+    /// An image of one layer, for nobody to run.
+    pub fn of(arch: Arch, layer: Layer, created: Moment) -> Self {
+        let config = config::write(arch, created, &layer.diff_id);
+        Self { arch, config, layers: vec![layer] }
+    }
+
+    /// How much it has as it is stored, without its documents.
+    pub fn size(&self) -> u64 {
+        self.layers.iter().map(|layer| layer.descriptor.size).sum()
+    }
+}
+
+impl Layout {
+    /// Packs one image, or one for each of several architectures, under a name.
+    ///
+    /// Of several, each is in the list by itself, which is where Talos' imager looks for it, and then all of them as one list, which
+    /// is what a registry gets.
+    pub fn pack(images: &[Packed], name: &str) -> Layout {
+        let mut files = BTreeMap::from([(LAYOUT.to_owned(), LAYOUT_TEXT.into())]);
+        let mut add = |descriptor: &Descriptor, content: Content| {
+            files.insert(descriptor.digest.path(), content);
+        };
+        let mut list = Vec::new();
+        for Packed { arch, config, layers } in images {
+            let config_descriptor = Descriptor::of(CONFIG, config);
+            let descriptors = layers.iter().map(|layer| layer.descriptor.clone()).collect();
+            let manifest = Manifest { config: config_descriptor.clone(), layers: descriptors }.bytes();
+            let descriptor = Descriptor::of(MANIFEST, &manifest).on(*arch);
+            for layer in layers {
+                add(&layer.descriptor, layer.content.clone());
+            }
+            add(&config_descriptor, config.clone().into());
+            add(&descriptor, manifest.into());
+            list.push(descriptor);
+        }
+        let (list, digest) = match list.as_slice() {
+            [one] => (vec![one.clone().named(name)], one.digest.clone()),
+            several => {
+                let bytes = index(several);
+                let all = Descriptor::of(INDEX, &bytes).named(name);
+                let digest = all.digest.clone();
+                add(&all, bytes.into());
+                let named = |item: &Descriptor| match item.arch() {
+                    Some(arch) => item.clone().named(format!("{name}-{arch}")),
+                    None => item.clone(),
+                };
+                (several.iter().map(named).chain([all]).collect(), digest)
+            }
+        };
+        files.insert(LIST.to_owned(), index(&list).into());
+        Layout { files, digest }
+    }
+
+    /// Writes the layout as one file: a tar archive.
+    pub fn archive(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut root = Root::default();
+        for (path, content) in &self.files {
+            root.put(path, Entry::file(0o644, content.clone()));
+        }
+        layer::archive(root.iter(), out)
+    }
+}
+
+impl Source for Layout {
+    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+        Ok(self.files.get(LIST).map(Content::read).transpose()?.unwrap_or_default())
+    }
+
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        let content = self.files.get(&descriptor.digest.path());
+        Ok(Box::new(content.ok_or("it is not in the layout")?.reader()))
+    }
+}

@@ -1,0 +1,167 @@
+//! A root file system. What its files hold may be elsewhere. Owners are not kept: everything belongs to root.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Bound;
+
+use crate::media::Content;
+use ichor_values::symlink::{self, Target, Walk};
+
+/// A root file system. Paths are relative to its top, parted by slashes; the top itself is not in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Root {
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Something in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its permissions.
+    pub mode: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Its SELinux label, if it has one.
+    pub label: Option<String>,
+}
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder.
+    Folder,
+    /// A file and its contents.
+    File(Content),
+    /// A symbolic link and where it leads.
+    Link(String),
+    /// A device, pipe or socket, by its name.
+    Special(&'static str),
+}
+
+impl Entry {
+    /// A folder that everybody may look into.
+    pub fn folder() -> Self {
+        Self { mode: 0o755, kind: Kind::Folder, label: None }
+    }
+
+    /// A file.
+    pub fn file(mode: u32, content: impl Into<Content>) -> Self {
+        Self { mode, kind: Kind::File(content.into()), label: None }
+    }
+
+    /// The bytes of a file, where they are in memory.
+    pub fn memory(&self) -> Option<&[u8]> {
+        match &self.kind {
+            Kind::File(content) => content.memory(),
+            _ => None,
+        }
+    }
+
+    /// A symbolic link.
+    pub fn link(target: impl Into<String>) -> Self {
+        Self { mode: 0o777, kind: Kind::Link(target.into()), label: None }
+    }
+}
+
+impl Root {
+    /// What lies at a path; links are not followed.
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// Everything, in the order of the paths.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
+    }
+
+    /// How much there is.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Everything below a folder.
+    pub fn below<'r>(&'r self, folder: &str) -> impl Iterator<Item = (&'r str, &'r Entry)> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let range = (Bound::Included(prefix.clone()), Bound::Unbounded);
+        let all = self.entries.range::<String, _>(range);
+        all.take_while(move |(path, _)| path.starts_with(&prefix)).map(|(path, entry)| (path.as_str(), entry))
+    }
+
+    /// Puts something at a path, in the place of what was there, and makes the folders above it. A folder in the place of
+    /// a folder leaves what is in it.
+    pub fn put(&mut self, path: &str, entry: Entry) {
+        for (at, _) in path.match_indices('/') {
+            let above = &path[..at];
+            if !matches!(self.get(above), Some(Entry { kind: Kind::Folder, .. })) {
+                self.entries.insert(above.to_owned(), Entry::folder());
+            }
+        }
+        if entry.kind != Kind::Folder {
+            self.remove(path);
+        }
+        self.entries.insert(path.to_owned(), entry);
+    }
+
+    /// Removes what lies at a path, with everything below it.
+    pub fn remove(&mut self, path: &str) {
+        let below: Vec<_> = self.below(path).map(|(path, _)| path.to_owned()).collect();
+        for path in &below {
+            self.entries.remove(path);
+        }
+        self.entries.remove(path);
+    }
+
+    /// Where a path leads, links followed; `/` is the top.
+    pub(crate) fn follow(&self, path: &str) -> Option<Walk> {
+        let look = |path: &str| match &self.get(path)?.kind {
+            Kind::Folder => Some(Target::Folder),
+            Kind::Link(target) => Some(Target::Link(target)),
+            Kind::File(_) | Kind::Special(_) => Some(Target::Leaf),
+        };
+        symlink::follow(path, look)
+    }
+
+    /// The file that a path leads to.
+    pub fn file(&self, path: &str) -> Option<&Content> {
+        match &self.get(&self.follow(path)?.target)?.kind {
+            Kind::File(content) => Some(content),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the file that a path leads to, where they are in memory.
+    pub fn read(&self, path: &str) -> Option<&[u8]> {
+        self.file(path)?.memory()
+    }
+
+    /// The bytes of the file that a path leads to, brought into memory where they are elsewhere; none of a file with more than `most`.
+    pub fn load(&self, path: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+        self.file(path).filter(|content| content.len() <= most).map(Content::read).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_takes_the_place_of_what_was_there() {
+        let mut root = Root::default();
+        root.put("a/b/c", Entry::file(0o644, b"x"));
+        root.put("a-b", Entry::file(0o644, b"y"));
+        root.put("a", Entry { mode: 0o700, ..Entry::folder() });
+        assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b", "a/b/c"]);
+
+        root.put("a/b", Entry::link("/a-b"));
+        assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b"]);
+        assert_eq!(root.read("a/b").map(|bytes| bytes.to_vec()), Some(b"y".to_vec()));
+        assert_eq!(root.follow("/a/b").unwrap().links, ["a/b"]);
+
+        root.remove("a");
+        assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a-b"]);
+    }
+}

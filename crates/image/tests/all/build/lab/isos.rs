@@ -1,0 +1,136 @@
+//! ISOs of ours with GRUB out of one that grub-mkrescue made: compared with that by foreign tools, and booted as a CD and as a stick, under a
+//! BIOS and under UEFI.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use ichor_image::build::uki::{Offer, uki};
+use ichor_image::build::{Parts, Profile, iso};
+use ichor_image::inspect::Media;
+use ichor_image::media::Content;
+use ichor_image::oci::Memory;
+
+use super::official::release;
+use super::programs::told;
+use crate::build::samples;
+use crate::common::firmware::{Drive, Firmware, boot};
+
+/// One whose kernel speaks on the serial port.
+fn profile() -> Profile {
+    let mut profile = Profile { meta: Vec::new(), ..samples::profile("nocloud") };
+    profile.line.customize(&["quiet".to_owned(), "no_timer_check".to_owned()]);
+    profile
+}
+
+fn iso_of(profile: &Profile, parts: &Parts) -> Content {
+    let image = uki(profile, parts, &iso::line(profile).to_string(), Offer::Reset, 0).unwrap();
+    iso::iso(profile, parts, &image).unwrap().content
+}
+
+fn written(content: &Content, folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    content.copy_to(&mut File::create(&path).unwrap()).unwrap();
+    path
+}
+
+fn boots(firmware: Firmware, drive: Drive) {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, parts) = release(folder.path());
+    let profile = profile();
+    let path = written(&iso_of(&profile, &parts), folder.path(), "ours.iso");
+
+    let line = boot(firmware, &path, drive);
+
+    // GRUB says what it booted, and a kernel image does not.
+    let said = if firmware == Firmware::Bios { "BOOT_IMAGE=/boot/vmlinuz " } else { "" };
+    assert_eq!(line, format!("{said}{}", iso::line(&profile)));
+}
+
+#[test]
+fn a_bios_boots_an_iso_as_a_cd() {
+    boots(Firmware::Bios, Drive::Cd);
+}
+
+#[test]
+fn a_bios_boots_an_iso_as_a_stick() {
+    boots(Firmware::Bios, Drive::Stick);
+}
+
+#[test]
+fn uefi_boots_an_iso_as_a_cd() {
+    boots(Firmware::Uefi, Drive::Cd);
+}
+
+#[test]
+fn uefi_boots_an_iso_as_a_stick() {
+    boots(Firmware::Uefi, Drive::Stick);
+}
+
+/// What xorriso says of what boots, without numbers that depend on what else is there.
+fn report(folder: &Path, name: &str) -> Vec<String> {
+    let said = told(
+        folder,
+        "xorriso",
+        &["-indev", name, "-report_el_torito", "plain", "-report_system_area", "plain"],
+    );
+    let boots = [
+        "El Torito boot img",
+        "El Torito img path",
+        "El Torito img opts",
+        "System area summary",
+        "MBR partition      ",
+        "GPT partname local",
+        "GPT type GUID",
+        "GPT partition flags",
+    ];
+    let lines = said.lines().filter(|line| boots.iter().any(|word| line.starts_with(word)));
+    let start = |line: &str| {
+        let end = ["  none", "            1 "].iter().find_map(|end| line.find(end)).unwrap_or(line.len());
+        line[..end].to_owned()
+    };
+    // xorriso makes a third partition of what is left over at the end.
+    lines.map(start).filter(|line| !line.contains(":   3  ")).collect()
+}
+
+#[test]
+fn what_boots_is_what_boots_from_an_official_iso() {
+    let folder = tempfile::tempdir().unwrap();
+    let (official, parts) = release(folder.path());
+    let profile = profile();
+    let ours = iso_of(&profile, &parts);
+
+    written(&official, folder.path(), "theirs.iso");
+    written(&ours, folder.path(), "ours.iso");
+
+    let report = ["ours.iso", "theirs.iso"].map(|name| report(folder.path(), name));
+    assert_eq!(report[0], report[1]);
+    assert_eq!(report[0].len(), 12, "{:?}", report[0]);
+    let checked = told(folder.path(), "sgdisk", &["-v", "ours.iso"]);
+    assert!(checked.contains("No problems found"), "{checked}");
+    let facts = told(folder.path(), "isoinfo", &["-d", "-i", "ours.iso"]);
+    for fact in
+        ["Volume id: TALOS_V1_13_9\n", "Volume set id: Talos-v1.13.9\n", "El Torito VD version 1 found"]
+    {
+        assert!(facts.contains(fact), "{facts}");
+    }
+    let media = Media::of_image(&ours, &mut Memory::default()).unwrap();
+    assert_eq!(media.command_line, Some(iso::line(&profile).to_string()));
+}
+
+#[test]
+fn mtools_read_the_partition_of_uefi_of_an_iso() {
+    let folder = tempfile::tempdir().unwrap();
+    let talos = ichor_values::TalosVersion::parse("v1.14.0").unwrap();
+    let parts = Parts { grub: Some(samples::grub()), ..samples::parts() };
+    written(&iso_of(&Profile { talos, ..profile() }, &parts), folder.path(), "ours.iso");
+
+    let info = told(folder.path(), "sgdisk", &["-i", "2", "ours.iso"]);
+    let start = info.lines().find_map(|line| line.strip_prefix("First sector: ")).unwrap();
+    let sector: u64 = start.split(' ').next().unwrap().parse().unwrap();
+    let partition = format!("ours.iso@@{}", sector * 512);
+    let listed = told(folder.path(), "mdir", &["-/", "-b", "-i", &partition, "::"]);
+    let attributes = told(folder.path(), "mattrib", &["-i", &partition, "::/loader/random-seed"]);
+
+    assert!(listed.contains("::/EFI/Linux/Talos-v1.14.0.efi"), "{listed}");
+    assert!(attributes.split("::").next().unwrap().contains('R'), "{attributes}");
+}

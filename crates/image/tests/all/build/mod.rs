@@ -1,0 +1,14 @@
+//! Images that machines boot: what is put together is found again, by ourselves, and in `lab` by other programs and by machines that boot
+//! from it. Those tests need `scripts/tools disk efi iso fat`, `scripts/lab-vm` and `scripts/lab-efi`.
+
+mod disks;
+mod isos;
+mod kernels;
+mod samples;
+
+mod lab {
+    mod boots;
+    mod isos;
+    mod official;
+    mod programs;
+}

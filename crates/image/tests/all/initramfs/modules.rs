@@ -1,0 +1,64 @@
+//! What the list of kernel modules is made of.
+
+use std::collections::BTreeMap;
+
+use ichor_image::build::extension::Extension;
+use ichor_image::build::initramfs::{Base, NotKept};
+use ichor_image::build::modules::{Item, Modules, ModulesError};
+
+use crate::initramfs::extensions::extension;
+use crate::initramfs::segments::{assembled, base, published};
+
+fn unpacked(extensions: &[Extension], base: &Base) -> Option<BTreeMap<String, Vec<u8>>> {
+    let modules = Modules::of(extensions, base).unwrap()?;
+    assert_eq!(modules.kernel, "6.12.45-talos");
+    let mut files = BTreeMap::new();
+    modules
+        .unpack(&mut |path, item| {
+            if let Item::File(write) = item {
+                let mut bytes = Vec::new();
+                write(&mut bytes)?;
+                files.insert(path.to_owned(), bytes);
+            }
+            Ok(())
+        })
+        .unwrap();
+    Some(files)
+}
+
+#[test]
+fn modules_of_talos_and_of_all_extensions_come_together() {
+    let one = extension("one", &[("usr/lib/modules/6.12.45-talos/extras/one.ko", b"1")]);
+    let image = assembled(&published(), &[one]);
+    let other =
+        extension("other", &[("usr/lib/modules/6.12.45-talos/extras/other.ko", b"2"), ("usr/local/x", b"x")]);
+
+    let files = unpacked(&[other], &base(&image).unwrap()).unwrap();
+
+    let folder = "usr/lib/modules/6.12.45-talos";
+    let names: Vec<_> = files.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            format!("{folder}/extras/one.ko"),
+            format!("{folder}/extras/other.ko"),
+            format!("{folder}/modules.dep")
+        ]
+    );
+    assert_eq!(files[&format!("{folder}/extras/other.ko")], b"2");
+}
+
+#[test]
+fn without_modules_there_is_nothing_to_list() {
+    assert_eq!(unpacked(&[extension("frr", &[])], &base(&published()).unwrap()), None);
+}
+
+#[test]
+fn a_file_system_that_was_not_kept_is_missed() {
+    let base = Base::read(&published(), &mut |_, _| Ok(None)).unwrap();
+    let modules = [extension("one", &[("usr/lib/modules/6.12.45-talos/one.ko", b"1")])];
+
+    let error = Modules::of(&modules, &base).err().unwrap();
+
+    assert!(matches!(error, ModulesError::NotKept(NotKept(name)) if name == "rootfs.sqsh"));
+}

@@ -1,0 +1,130 @@
+//! Each rule of boot media, with something that trips it.
+
+use std::collections::BTreeSet;
+
+use ichor_image::inspect::rules;
+use ichor_image::inspect::{Carrier, Media, inspect};
+use ichor_image::media::{Volume, fat};
+use ichor_image::oci::Memory;
+use ichor_talos::meta;
+use ichor_talos::meta::Value;
+use ichor_talos::schematic::Schematic;
+
+use crate::inspect::disk;
+use crate::inspect::images::{WORKER, inspected, machine, of_image};
+
+fn folder(files: &[(&str, &str)]) -> Media {
+    let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+    Media::of_folder(Carrier::folder(files.collect()))
+}
+
+fn tripped(media: &Media) -> Vec<&'static str> {
+    inspected(media).mistakes.iter().map(|mistake| mistake.rule.id).collect()
+}
+
+fn line(text: &str) -> Media {
+    Media::of_command_line(text)
+}
+
+fn schematic(text: &str) -> Media {
+    Media::of_schematic(&Schematic::read(text).unwrap(), &machine("v1.13.9").talos).unwrap()
+}
+
+/// Media, and all the rules that they trip.
+fn cases() -> Vec<(Media, Vec<&'static str>)> {
+    let image = |image: &Vec<u8>| Media::of_image(image, &mut Memory::default()).unwrap();
+    let config = ("user-data", WORKER);
+    let network = (
+        "network-config",
+        "version: 2\nethernets: {eth0: {match: {macaddress: 52-54-00-00-01-0b}, set-name: a}}\n",
+    );
+    let mut broken = disk::meta(&[(10, "a")]);
+    for copy in [0, 256 << 10] {
+        broken[copy + 9] ^= 1;
+    }
+    let carried = meta::encode(&[Value { key: 10, value: "addresses: [{flags: ''}]".to_owned() }], false);
+    let carried = meta::kernel_argument(&carried);
+    let dummy = "apiVersion: v1alpha1\nkind: DummyLinkConfig\nname: dummy0\n";
+    let long = format!("talos.platform=metal x={}", "y".repeat(2047));
+    let embedded = format!("customization: {{embeddedMachineConfiguration: {}}}", serde_json::json!(WORKER));
+    let replaced = "customization: {extraKernelArgs: [talos.platform=nocloud], embeddedMachineConfiguration: \"apiVersion: v1alpha1\\nkind: \
+                    HostnameConfig\\nauto: 'off'\\nhostname: a\\n\"}";
+    let mut replaced = schematic(replaced);
+    replaced.carriers.push(Carrier::folder([("user-data".to_owned(), dummy_with_dhcp())].into()));
+    vec![
+        (image(&disk::stick("seed", &[config])), vec!["media-label"]),
+        (image(&disk::short_stick("cidata", &[config])), vec!["media-small"]),
+        (image(&disk::plain_cd("cidata", &[config])), vec!["media-names"]),
+        (image(&disk::mbr(&disk::stick("cidata", &[config]))), vec!["media-mbr"]),
+        (line("quiet"), vec!["media-no-platform"]),
+        (line("talos.platform=bare"), vec!["media-platform-unknown"]),
+        (line(&long), vec!["media-command-line-long"]),
+        (line("talos.platform=metal ip=fe80::1::eth0"), vec!["media-ip"]),
+        (folder(&[("user-data", "machine: {}\n")]), vec!["media-config-refused"]),
+        (replaced, vec!["media-config-replaced"]),
+        (line("talos.platform=nocloud talos.config=http://a"), vec!["media-config-unused"]),
+        (folder(&[("user-data", "#cloud-config\n")]), vec!["media-cloud-config"]),
+        (line("talos.platform=metal talos.config=http://a/${mac}"), vec!["media-url-variable"]),
+        (folder(&[("network-config", "")]), vec!["media-network-config"]),
+        (folder(&[("meta-data", "local-hostname: a\n")]), vec!["media-no-network-config"]),
+        (folder(&[network]), vec!["media-link-missing", "media-passed-over"]),
+        (line(&format!("talos.platform=metal {carried}")), vec!["media-meta-network"]),
+        (line(&format!("talos.platform=nocloud {carried}")), vec!["media-meta-unused"]),
+        (image(&disk::gpt(&[("META", broken)])), vec!["media-meta-broken"]),
+        (folder(&[("user-data", dummy)]), vec!["media-no-address"]),
+        (schematic(&embedded), vec!["media-secret-published"]),
+    ]
+}
+
+fn dummy_with_dhcp() -> Vec<u8> {
+    b"apiVersion: v1alpha1\nkind: DHCPv4Config\nname: eth0\n".to_vec()
+}
+
+#[test]
+fn every_rule_is_tripped_by_something_and_by_nothing_else() {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for (media, want) in cases() {
+        let mut got = tripped(&media);
+        got.sort_unstable();
+
+        assert_eq!(got, want);
+        seen.extend(want);
+    }
+    let talos = machine("v1.11.5");
+    let schematic = Schematic::read("customization: {embeddedMachineConfiguration: 'a: b'}").unwrap();
+    let media = Media::of_schematic(&schematic, &talos.talos).unwrap();
+    let early: Vec<_> =
+        inspect(&media, &talos).unwrap().mistakes.iter().map(|mistake| mistake.rule.id).collect();
+    assert_eq!(early, ["media-embedded-unread"]);
+    seen.extend(early);
+
+    let all: BTreeSet<&str> =
+        rules::ALL.iter().map(|rule| rule.id).filter(|id| id.starts_with("media-")).collect();
+    assert_eq!(seen, all);
+}
+
+#[test]
+fn media_without_mistakes_trip_nothing() {
+    let good = [
+        ("user-data", WORKER),
+        ("meta-data", "local-hostname: a\n"),
+        ("network-config", "version: 2\nethernets: {eth0: {addresses: [10.0.0.5/24]}}\n"),
+    ];
+
+    assert_eq!(tripped(&folder(&good)), Vec::<&str>::new());
+    assert_eq!(of_image(&disk::stick("cidata", &good)).mistakes.len(), 0);
+    assert_eq!(
+        tripped(&line("talos.platform=metal talos.config=https://a/c?mac=${mac}")),
+        Vec::<&str>::new()
+    );
+}
+
+#[test]
+fn what_talos_looks_for_is_not_in_an_empty_volume() {
+    let empty = fat::write(&Volume::new("cidata", vec![]).unwrap());
+    let media = Media::of_image(&empty, &mut Memory::default()).unwrap();
+
+    let error = inspect(&media, &machine("v1.13.9")).unwrap_err();
+
+    assert!(error.to_string().contains("network-config"), "{error}");
+}

@@ -1,0 +1,422 @@
+//! Images as they are read from others: whole, broken and hostile.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, Read, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ichor_image::media::Content;
+use ichor_image::oci::{
+    Archive, ArchiveError, Descriptor, Digest, Entry, Failure, Fill, Image, LAYOUT, LIST, Layer, LayerError,
+    Layout, Memory, Packed, ReadError, Root, Shipment, Source, Spool, Unpacked, layer,
+};
+use ichor_values::Arch;
+use ichor_values::Moment;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A layout in memory, whose files can be changed.
+struct Files(BTreeMap<String, Vec<u8>>);
+
+impl Source for Files {
+    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+        Ok(self.0.get(LIST).ok_or("no list")?.clone())
+    }
+
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        Ok(Box::new(self.0.get(&descriptor.digest.path()).ok_or("no such blob")?.as_slice()))
+    }
+}
+
+fn root(text: &str) -> Root {
+    let mut root = Root::default();
+    root.put("usr/bin/x", Entry::file(0o755, text.as_bytes()));
+    root.put("bin", Entry::link("usr/bin"));
+    root
+}
+
+fn packed(archs: &[Arch]) -> Layout {
+    let pack = |arch: &Arch| {
+        let layer = layer(&root(arch.word()), &mut Memory::default()).unwrap();
+        Packed::of(*arch, layer, Moment::from_unix(0).unwrap())
+    };
+    let images: Vec<_> = archs.iter().map(pack).collect();
+    Layout::pack(&images, "1.0")
+}
+
+fn memory(layout: &Layout) -> Files {
+    Files(layout.files.iter().map(|(path, content)| (path.clone(), content.read().unwrap())).collect())
+}
+
+fn archive(layout: &Layout) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    layout.archive(&mut bytes).unwrap();
+    bytes
+}
+
+fn open(bytes: &[u8]) -> Result<Unpacked, ArchiveError> {
+    Archive::open(bytes, &mut Memory::default())?.layout()
+}
+
+fn unpack(image: &Image, source: &mut dyn Source) -> Result<Root, ReadError> {
+    image.unpack(source, &mut Memory::default(), &|| {})
+}
+
+fn list(memory: &Files) -> Value {
+    serde_json::from_slice(&memory.0[LIST]).unwrap()
+}
+
+#[test]
+fn what_is_packed_is_read_back() {
+    for archs in [&[Arch::Amd64][..], &[Arch::Arm64], &[Arch::Amd64, Arch::Arm64]] {
+        let mut layout = packed(archs);
+        let mut archive = open(&archive(&layout)).unwrap();
+        let mut files = memory(&layout);
+        for (source, what) in
+            [(&mut layout as &mut dyn Source, "made"), (&mut files, "files"), (&mut archive, "archive")]
+        {
+            let images = Image::all(source).unwrap();
+            assert_eq!(images.iter().map(|image| image.arch).collect::<Vec<_>>(), archs, "{what}");
+            for image in images {
+                assert_eq!(unpack(&image, source).unwrap(), root(image.arch.word()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes() {
+    let both = [Arch::Amd64, Arch::Arm64];
+    assert_eq!(archive(&packed(&both)), archive(&packed(&both)));
+}
+
+#[test]
+fn several_architectures_are_one_image_and_each_by_itself() {
+    let layout = packed(&[Arch::Amd64, Arch::Arm64]);
+    let mut memory = memory(&layout);
+    assert_eq!(memory.0[LAYOUT], br#"{"imageLayoutVersion":"1.0.0"}"#);
+
+    let list = list(&memory);
+    let items = list["manifests"].as_array().unwrap();
+    let names: Vec<_> = items
+        .iter()
+        .map(|it| it["annotations"]["org.opencontainers.image.ref.name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["1.0-amd64", "1.0-arm64", "1.0"]);
+
+    let shipment = Shipment::of(&mut memory).unwrap();
+    assert_eq!(shipment.blobs.len(), 4);
+    let kinds: Vec<_> = shipment.documents.iter().map(|(descriptor, _)| descriptor.is_index()).collect();
+    assert_eq!(kinds, [false, false, true], "each after what it names");
+    assert_eq!(shipment.documents[2].0.digest, layout.digest);
+}
+
+#[test]
+fn an_architecture_that_is_not_there_is_told_with_those_that_are() {
+    let mut memory = memory(&packed(&[Arch::Amd64]));
+
+    let refused = Image::find(&mut memory, Arch::Arm64).unwrap_err().to_string();
+
+    assert_eq!(refused, "there is no image for linux/arm64 in it; it has linux/amd64");
+}
+
+#[test]
+fn nothing_that_was_changed_is_read() {
+    let whole = packed(&[Arch::Amd64]);
+    let blobs: Vec<_> = whole.files.keys().filter(|path| path.starts_with("blobs/")).cloned().collect();
+    assert_eq!(blobs.len(), 3);
+    for path in &blobs {
+        for (change, want) in [
+            ((|bytes: &mut Vec<u8>| bytes[10] ^= 1) as fn(&mut Vec<u8>), "is not what it is called"),
+            (|bytes| bytes.truncate(bytes.len() - 1), "cut off"),
+            (|bytes| bytes.push(0), "cut off"),
+        ] {
+            let mut memory = memory(&whole);
+            change(memory.0.get_mut(path).unwrap());
+            let read = Image::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains(want), "{path}: {error}");
+        }
+        let mut memory = memory(&whole);
+        memory.0.remove(path);
+        let read = Image::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
+        assert!(matches!(read, Err(ReadError::Source { .. })), "{path}");
+    }
+}
+
+/// The list of a layout with another text in it.
+fn refusal(list: impl Into<Vec<u8>>) -> String {
+    let mut memory = memory(&packed(&[Arch::Amd64]));
+    memory.0.insert(LIST.to_owned(), list.into());
+    Image::all(&mut memory).unwrap_err().to_string()
+}
+
+#[test]
+fn documents_that_make_no_sense_are_refused() {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let kind = "application/vnd.oci.image.manifest.v1+json";
+    let item = json!({"mediaType": kind, "digest": digest, "size": 1_u64 << 40});
+    for (list, want) in [
+        (json!([]), "neither an image manifest nor a list"),
+        (json!({"manifests": {}}), "`manifests` is not a list"),
+        (json!({"manifests": [{}]}), "without a digest"),
+        (json!({"manifests": [{"digest": "sha256:../../etc/passwd"}]}), "no SHA-256 digest"),
+        (json!({"manifests": [{"digest": digest, "size": -1}]}), "without a size"),
+        (json!({"manifests": [item]}), "more than 4194304 are not read"),
+        (json!({"manifests": vec![item.clone(); 1001]}), "more than 1000 items"),
+        (json!({"schemaVersion": 1}), "Docker's first sort"),
+    ] {
+        let said = refusal(list.to_string());
+        assert!(said.contains(want), "{want}: {said}");
+    }
+    assert!(refusal("{").contains("not JSON"));
+    assert!(refusal("[".repeat(100_000)).contains("not JSON"));
+    assert!(refusal(vec![b' '; (4 << 20) + 1]).contains("more than 4194304"));
+}
+
+#[test]
+fn lists_in_lists_come_to_an_end() {
+    let mut memory = memory(&packed(&[Arch::Amd64]));
+    for _ in 0..5 {
+        let bytes = memory.0[LIST].clone();
+        let descriptor = Descriptor::of("application/vnd.oci.image.index.v1+json", &bytes);
+        let (digest, size) = (descriptor.digest.to_string(), descriptor.size);
+        memory.0.insert(descriptor.digest.path(), bytes);
+        let list =
+            json!({"manifests": [{"mediaType": descriptor.media_type, "digest": digest, "size": size}]});
+        memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
+    }
+
+    assert!(Image::all(&mut memory).unwrap_err().to_string().contains("a list in a list"));
+    assert!(Shipment::of(&mut memory).unwrap_err().to_string().contains("a list in a list"));
+}
+
+#[test]
+fn what_is_no_image_in_a_list_is_passed_over() {
+    let whole = packed(&[Arch::Amd64]);
+    let mut memory = memory(&whole);
+    let mut list = list(&memory);
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let kind = "application/vnd.oci.image.manifest.v1+json";
+    let items = list["manifests"].as_array_mut().unwrap();
+    let attestation = json!({"architecture": "unknown", "os": "unknown"});
+    items.insert(0, json!({"mediaType": kind, "digest": digest, "size": 1, "platform": attestation}));
+    items.insert(0, json!({"mediaType": "application/x-other", "digest": digest, "size": 1}));
+    memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
+
+    assert_eq!(Image::find(&mut memory, Arch::Amd64).unwrap().digest, whole.digest);
+}
+
+#[test]
+fn archives_of_something_else_are_told() {
+    let said = |root: &Root| {
+        let tar = layer(root, &mut Memory::default()).unwrap().content.read().unwrap();
+        open(&tar).unwrap_err().to_string()
+    };
+    let mut docker = Root::default();
+    docker.put("manifest.json", Entry::file(0o644, b"[]"));
+
+    assert!(said(&root("x")).contains("no index.json in it"));
+    assert!(said(&docker).contains("skopeo copy docker-archive:"));
+    assert!(open(b"not a tar archive, and not empty").is_err());
+}
+
+#[test]
+fn an_extension_may_come_without_an_image_around_it() {
+    let mut root = Root::default();
+    root.put("manifest.yaml", Entry::file(0o644, b"version: v1alpha1\n"));
+    root.put("rootfs/usr/local/bin/x", Entry::file(0o755, b"x"));
+    let tar = || layer(&root, &mut Memory::default()).unwrap().content.read().unwrap();
+
+    let Ok(Archive::Extension(found)) = Archive::open(tar().as_slice(), &mut Memory::default()) else {
+        panic!("not seen")
+    };
+
+    assert_eq!(found, root);
+    assert!(open(&tar()).unwrap_err().to_string().contains("an extension without an image"));
+}
+
+/// Gives a few bytes at a time, as a network may.
+struct Drops<'b>(&'b [u8], usize);
+
+impl Read for Drops<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.1);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+/// A layout whose blobs come so.
+struct Network(Files, usize);
+
+impl Source for Network {
+    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+        self.0.top()
+    }
+
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        let blob = self.0.0.get(&descriptor.digest.path()).ok_or("no such blob")?;
+        Ok(Box::new(Drops(blob, self.1)))
+    }
+}
+
+/// Keeps contents outside of memory, as far as anybody can tell.
+struct Elsewhere;
+
+impl Spool for Elsewhere {
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+        let mut bytes = Vec::new();
+        fill(&mut bytes)?;
+        Ok(Content::of(Arc::new(bytes)))
+    }
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let label = prop::option::of("[a-z:_]{1,200}");
+    let kind = prop_oneof![
+        Just(Entry::folder()),
+        prop_oneof!["[a-z./]{1,100}", "[a-z]{101,300}"].prop_map(Entry::link),
+        (0_u32..0o10000, prop::collection::vec(any::<u8>(), 0..2000))
+            .prop_map(|(mode, bytes)| Entry::file(mode, bytes)),
+        // Longer than what stays in memory.
+        Just(Entry::file(0o644, vec![7; (1 << 20) + 1])),
+    ];
+    (label, kind).prop_map(|(label, entry)| Entry { label, ..entry })
+}
+
+fn tree() -> impl Strategy<Value = Root> {
+    let path = prop::collection::vec("[a-z]{1,60}", 1..5).prop_map(|steps| steps.join("/"));
+    prop::collection::vec((path, entry()), 0..8).prop_map(|entries| {
+        let mut root = Root::default();
+        for (path, entry) in entries {
+            root.put(&path, entry);
+        }
+        root
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn every_tree_is_read_back_however_it_comes(tree in tree(), step in 1_usize..5000, place in any::<prop::sample::Index>()) {
+        let made = layer(&tree, &mut Elsewhere).unwrap();
+        let again = layer(&tree, &mut Memory::default()).unwrap();
+        prop_assert_eq!(&made.content, &again.content);
+        let (digest, size) = (made.descriptor.digest.path(), made.descriptor.size);
+        let image = Packed::of(Arch::Amd64, made, Moment::from_unix(0).unwrap());
+        let mut network = Network(memory(&Layout::pack(&[image], "1")), step);
+        let image = Image::find(&mut network, Arch::Amd64).unwrap();
+
+        prop_assert_eq!(image.unpack(&mut network, &mut Elsewhere, &|| {}).unwrap(), tree.clone());
+
+        let at = place.index(usize::try_from(size).unwrap());
+        network.0.0.get_mut(&digest).unwrap()[at] ^= 1;
+        let changed = image.unpack(&mut network, &mut Elsewhere, &|| {});
+        prop_assert!(matches!(changed, Err(ReadError::Digest { .. })), "{:?}", changed.err());
+    }
+}
+
+/// How much was read, and how much of it somebody keeps.
+#[derive(Clone, Default)]
+struct Pipe {
+    read: Rc<Cell<u64>>,
+    kept: Rc<Cell<u64>>,
+}
+
+impl Pipe {
+    /// Nothing is on its way for long.
+    fn look(&self) {
+        assert!(self.read.get() - self.kept.get() < 1 << 20, "{} of {}", self.kept.get(), self.read.get());
+    }
+}
+
+struct Counting<R>(R, Pipe);
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        self.1.read.set(self.1.read.get() + read as u64);
+        self.1.look();
+        Ok(read)
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.kept.set(self.kept.get() + bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Spool for Pipe {
+    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+        let before = self.kept.get();
+        fill(self)?;
+        Ok(Content::zeros(self.kept.get() - before))
+    }
+}
+
+/// Has no room.
+struct Full;
+
+impl Spool for Full {
+    fn write(&mut self, _: Fill<'_>) -> io::Result<Content> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+}
+
+const LONG: u64 = 48 << 20;
+
+/// A tar archive with one long file, which is nowhere.
+fn long_layer() -> impl Read {
+    let mut header = tar::Header::new_gnu();
+    header.set_path("long").unwrap();
+    header.set_mode(0o644);
+    header.set_size(LONG);
+    header.set_cksum();
+    Cursor::new(header.as_bytes().to_vec()).chain(io::repeat(0).take(LONG + 1024))
+}
+
+/// An image with that layer.
+struct Long(Files, Pipe);
+
+impl Source for Long {
+    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+        self.0.top()
+    }
+
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+        if descriptor.size > LONG {
+            return Ok(Box::new(Counting(long_layer(), self.1.clone())));
+        }
+        self.0.blob(descriptor)
+    }
+}
+
+#[test]
+fn a_long_layer_is_never_held() {
+    let mut bytes = Vec::new();
+    long_layer().read_to_end(&mut bytes).unwrap();
+    let descriptor = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
+    let layer = Layer { descriptor, diff_id: Digest::of(&bytes), content: Content::default() };
+    drop(bytes);
+    let image = Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap());
+    let mut pipe = Pipe::default();
+    let mut long = Long(memory(&Layout::pack(&[image], "1")), pipe.clone());
+    let image = Image::find(&mut long, Arch::Amd64).unwrap();
+
+    let full = image.unpack(&mut long, &mut Full, &|| {});
+    let begun = pipe.read.replace(0);
+    let root = image.unpack(&mut long, &mut pipe, &|| {}).unwrap();
+
+    assert!(matches!(full, Err(ReadError::Layer { source: LayerError::Keep { .. }, .. })), "{full:?}");
+    assert!(begun < 1 << 20, "where there is no room, the rest is not waited for");
+    assert_eq!(pipe.kept.get(), LONG);
+    assert_eq!(root.file("long").unwrap().len(), LONG);
+}

@@ -1,0 +1,233 @@
+//! What Talos' machined does until extension services run.
+//!
+//! What it finds is judged by what `ichor media inspect` judges with: the command line, the configuration in the image, the
+//! volumes and the META partition. Then the network is what the configuration in force says, and each service of an extension gets
+//! its document.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ichor_image::inspect;
+use ichor_image::inspect::{Inspection, Machine, Media};
+use ichor_image::media::{FileSystem, Image, Partitions};
+use ichor_image::oci::Memory;
+use ichor_talos::nocloud::Link;
+use ichor_talos::{document, meta_partition as adv};
+use ichor_values::{Mac, TalosVersion};
+use serde_json::Value;
+
+use crate::boot::console::say;
+use crate::boot::node::Node;
+use crate::boot::service::{Service, listen};
+
+/// Where the definitions of services are.
+const DEFINITIONS: &str = "/usr/local/etc/containers";
+
+/// Where their root file systems are.
+const ROOTS: &str = "/usr/local/lib/containers";
+
+/// The configuration inside of an image.
+const EMBEDDED: &str = "/usr/local/etc/talos/config.yaml";
+
+/// Tenths of a second after which a volume that is not there will not come.
+const PATIENCE: u32 = 50;
+
+/// What extensions brought to the node: each path with its kind, mode, owner and, of a file, its length; and what is in them.
+const TREE: &str = r"
+cd /usr/local
+{
+    find . -type f -printf '%p %m %U:%G %s\n'
+    find . ! -type f -printf '%p %y %m %U:%G %l\n'
+    find . -type f -exec sha256sum {} +
+} | sort | sha256sum";
+
+/// Runs the machine, for ever.
+pub fn run() {
+    let node = Own;
+    for folder in ["/run", "/tmp", "/system", "/var"] {
+        node.ask(&format!("mount -t tmpfs tmpfs {folder}"));
+    }
+    node.ask("modprobe -a $(cat /etc/modules)");
+    say(&format!("tree {}", node.ask(TREE).trim_end_matches(" -\n").trim_end()));
+    let inspection = inspection(&node);
+    tell(&inspection);
+    connect(&node, &inspection);
+    let _machined = listen(&node);
+    let mut services = services(&node);
+    for service in &mut services {
+        start(service, &inspection);
+    }
+    follow(&node);
+}
+
+/// This machine.
+struct Own;
+
+impl Node for Own {
+    fn enter(&self) -> Command {
+        Command::new("env")
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        path.into()
+    }
+
+    fn system(&self) -> &'static str {
+        "/system"
+    }
+}
+
+/// What the machine makes of what is there. Talos looks for volumes when all devices are known; here they are waited for.
+fn inspection(node: &dyn Node) -> Inspection {
+    let machine = Machine { talos: release(), links: links(node) };
+    let mut media = media();
+    for _ in 0..PATIENCE {
+        if media.carriers.iter().any(|carrier| !carrier.files.is_empty()) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+        media = self::media();
+    }
+    inspect::inspect(&media, &machine).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn release() -> TalosVersion {
+    let text = fs::read_to_string("/etc/os-release").unwrap();
+    let version = text.lines().find_map(|line| line.strip_prefix("VERSION_ID=")).expect("a release has one");
+    TalosVersion::parse(version).expect("its tests wrote it")
+}
+
+/// The physical links.
+fn links(node: &dyn Node) -> Vec<Link> {
+    let names = node.ask("cd /sys/class/net && for link in */device; do echo ${link%/device}; done");
+    let link = |name: &str| {
+        let mac = fs::read_to_string(format!("/sys/class/net/{name}/address")).ok()?;
+        Some(Link { name: name.to_owned(), mac: Mac::parse(mac.trim()).ok()? })
+    };
+    names.lines().filter_map(link).collect()
+}
+
+fn media() -> Media {
+    let line = fs::read_to_string("/proc/cmdline").unwrap();
+    let mut media = Media::of_command_line(line.trim());
+    media.embedded = fs::read(EMBEDDED).ok().map(Ok);
+    let disks = fs::read_dir("/sys/block").unwrap().map(|disk| disk.unwrap().file_name());
+    for name in disks.map(|name| name.into_string().unwrap()).filter(|name| !name.starts_with("loop")) {
+        let Some(found) = Disk::open(&name).ok().and_then(|disk| on_disk(&disk)) else { continue };
+        media.carriers.extend(found.carriers);
+        media.meta = media.meta.or(found.meta);
+    }
+    media
+}
+
+/// What a disk brings to a machine that runs: of a volume its files, of a disk with partitions its META. What machines boot from is
+/// not looked into once more.
+fn on_disk(disk: &Disk) -> Option<Media> {
+    let volume = FileSystem::find_in(disk).ok()?;
+    if let Some(volume) = volume {
+        let is_booted = volume.label.starts_with("TALOS_");
+        return if is_booted { None } else { Media::of_image(disk, &mut Memory::default()).ok() };
+    }
+    let partitions = Partitions::find_in(disk).ok()??;
+    let meta = partitions.list.iter().find(|partition| partition.label == "META")?.window(disk).ok()?;
+    let mut bytes = vec![0; adv::LENGTH];
+    meta.read_at(0, &mut bytes).ok()?;
+    Some(Media { meta: Some(adv::read(&bytes).map_err(|error| error.to_string())), ..Media::default() })
+}
+
+/// A disk or CD of this machine.
+struct Disk {
+    file: File,
+    size: u64,
+}
+
+impl Disk {
+    fn open(name: &str) -> io::Result<Self> {
+        let mut file = File::open(format!("/dev/{name}"))?;
+        let size = file.seek(SeekFrom::End(0))?;
+        Ok(Self { file, size })
+    }
+}
+
+impl Image for Disk {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+}
+
+fn tell(inspection: &Inspection) {
+    assert!(!inspection.platform.is_empty(), "no talos.platform on the command line");
+    say(&format!("platform {}", inspection.platform));
+    for source in &inspection.sources {
+        say(&format!("configuration of {}: {}", source.name, source.verdict.word()));
+    }
+    for mistake in &inspection.mistakes {
+        say(&format!("{}: {}", mistake.rule.id, mistake.message));
+    }
+    say(&format!("hostname {}", inspection.hostname().unwrap_or_default()));
+    say(&format!("outcome {}", inspection.outcome().word()));
+}
+
+/// Brings links up and gives them their addresses. Nobody asks for addresses here.
+fn connect(node: &dyn Node, inspection: &Inspection) {
+    for name in links(node).iter().map(|link| link.name.as_str()).chain(["lo"]) {
+        node.ask(&format!("ip link set {name} up"));
+    }
+    for found in inspection.addressing.iter().filter(|found| !found.is_operator()) {
+        node.ask(&format!("ip address add {} dev {}", found.address, found.link));
+        say(&format!("address {} on {}", found.address, found.link));
+    }
+}
+
+/// The services of all extensions, by the names of their definitions.
+fn services(node: &dyn Node) -> Vec<Service<'_>> {
+    let files = fs::read_dir(DEFINITIONS).into_iter().flatten().map(|file| file.unwrap().path());
+    let files: BTreeMap<PathBuf, String> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+        .collect();
+    let service = |(path, text): (PathBuf, String)| {
+        let read = document::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let definition = read.into_iter().next().unwrap_or_else(|| panic!("{} is empty", path.display()));
+        let root = format!("{ROOTS}/{}", definition["name"].as_str().expect("a service has a name"));
+        Service::new(node, definition, root)
+    };
+    files.into_iter().map(service).collect()
+}
+
+fn start(service: &mut Service<'_>, inspection: &Inspection) {
+    let name = service.name().to_owned();
+    let documents =
+        inspection.effective().into_iter().flat_map(|config| config.of_kind("ExtensionServiceConfig"));
+    let document = documents.map(|document| &document.value).find(|value| value["name"] == name.as_str());
+    if let Some(depends) = service.waits_for(document) {
+        say(&format!("service ext-{name} waits for {depends}"));
+        return;
+    }
+    service.start(document.unwrap_or(&Value::Null));
+    say(&format!("service ext-{name} running"));
+}
+
+/// Shows on the console what services say.
+fn follow(node: &dyn Node) {
+    let mut shown = 0;
+    loop {
+        let log = fs::read_to_string(node.path("/tmp/log")).unwrap_or_default();
+        let whole = log.rfind('\n').map_or(0, |end| end + 1);
+        for line in log[shown..whole].lines() {
+            println!("ext: {line}");
+        }
+        shown = whole;
+        thread::sleep(Duration::from_millis(500));
+    }
+}

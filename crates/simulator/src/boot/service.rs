@@ -1,0 +1,281 @@
+//! How Talos runs an extension service: machined's part in it, containerd's and runc's.
+//!
+//! A [`Service`] is started on a [`Node`], out of a root file system of its own and with an ExtensionServiceConfig, by what its
+//! definition says; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
+//! root that cannot be written to; the mounts of the definition with their propagation; every capability but two; no way to
+//! gain privileges. Cgroups, devices and SELinux are left out.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::boot::node::{Node, said};
+
+/// Tenths of a second that a service has to start.
+const PATIENCE: u32 = 1200;
+
+/// What runc does with a definition that masks nothing itself.
+const MASKED: [&str; 9] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/sched_debug",
+    "/sys/firmware",
+];
+
+/// What is read-only where the definition does not say it.
+const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+/// What is ready before the mounts of the definition are made. `/tmp` is where the root is mounted: like runc, nothing that is done
+/// to the root may be seen by the node.
+const BEGIN: &str = r#"
+set -eu
+read -r pid _ </proc/self/stat
+mkdir -p /tmp/upper /tmp/work /tmp/root
+mount --make-private /tmp
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=/tmp/upper,workdir=/tmp/work" /tmp/root
+cd /tmp/root
+mount -t proc -o nosuid,noexec,nodev proc proc
+mount -t tmpfs -o nosuid,strictatime,mode=755,size=64m tmpfs dev
+for device in null zero full random urandom tty; do
+    touch "dev/$device"
+    mount --bind "/dev/$device" "dev/$device"
+done
+mkdir dev/shm dev/pts
+mount -t tmpfs -o nosuid,noexec,nodev,mode=1777,size=64m shm dev/shm
+mount -t sysfs -o "nosuid,noexec,nodev,$sysfs" sysfs sys
+mount -t tmpfs -o nosuid,strictatime,mode=755,size=64m tmpfs run
+place() {
+    if [ -d "$1" ]; then mkdir -p "./$2"; else mkdir -p "./$(dirname "$2")"; [ -e "./$2" ] || touch "./$2"; fi
+}
+"#;
+
+/// The end of it: the root becomes the root, and the program the first process. What was written until here was the simulator.
+const END: &str = r#"
+(cd /tmp/upper; find . | sort) >/tmp/begin
+echo "$pid" >/tmp/service.pid
+mount --make-private /
+mount --move . /
+exec env -i "$@"
+"#;
+
+/// Takes calls in the name of machined, and says nothing.
+pub fn listen(node: &dyn Node) -> UnixListener {
+    let folder = format!("{}/run/machined", node.system());
+    node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
+    UnixListener::bind(node.path(&format!("{folder}/machine.sock"))).unwrap()
+}
+
+/// A service of an extension on a node.
+pub struct Service<'n> {
+    node: &'n dyn Node,
+    definition: Value,
+    root: String,
+    running: Option<Child>,
+}
+
+impl<'n> Service<'n> {
+    /// What a definition says, with the root file system that is at `root` on the node. Nothing runs yet.
+    pub fn new(node: &'n dyn Node, definition: Value, root: String) -> Self {
+        Self { node, definition, root, running: None }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        self.definition["name"].as_str().expect("a definition has a name")
+    }
+
+    /// What it still waits for, if it does, with this document or without one.
+    pub fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
+        let is_missing = |depends: &&Value| match depends["path"].as_str() {
+            Some(path) => !self.node.path(&self.on_node(path)).exists(),
+            None => depends["configuration"] == true && document.is_none(),
+        };
+        list(&self.definition["depends"]).find(is_missing)
+    }
+
+    /// Starts it with a document, or null. Talos has waited for what the definition depends on.
+    pub fn start(&mut self, document: &Value) {
+        let document = Some(document).filter(|document| !document.is_null());
+        assert_eq!(self.waits_for(document), None);
+        let document = document.unwrap_or(&Value::Null);
+        let container = &self.definition["container"];
+        let mut script = self.head();
+        for mount in list(&container["mounts"]) {
+            script += &self.mount(mount);
+        }
+        for file in ["/etc/hosts", "/etc/resolv.conf"] {
+            script += &bind(file, file, &["rbind", "ro"]);
+        }
+        for file in list(&document["configFiles"]) {
+            script += &self.config_file(file);
+        }
+        script += "mount -o remount,bind,ro .\n";
+        script += &self.closed();
+        self.run(&(script + END), &self.words(document));
+    }
+
+    /// Root, propagation, and whether /sys can be written to.
+    fn head(&self) -> String {
+        let security = &self.definition["container"]["security"];
+        let propagation = security["rootfsPropagation"].as_str().unwrap_or("rslave");
+        let sysfs = if security["writeableSysfs"] == true { "rw" } else { "ro" };
+        assert_ne!(security["writeableRootfs"], true);
+        format!("lower={}; sysfs={sysfs}\nmount --make-{propagation} /\n{BEGIN}", self.root)
+    }
+
+    /// A mount of the definition. Talos makes a folder where there is no source.
+    fn mount(&self, mount: &Value) -> String {
+        assert_eq!(mount["type"], "bind", "{mount}");
+        let source = self.on_node(mount["source"].as_str().unwrap());
+        self.node.ask(&format!("[ -e {source} ] || (umask 077; mkdir -p {source})"));
+        let options: Vec<_> = list(&mount["options"]).map(|option| option.as_str().unwrap()).collect();
+        bind(&source, mount["destination"].as_str().unwrap(), &options)
+    }
+
+    /// A file of the document, which Talos writes and mounts read-only.
+    fn config_file(&self, file: &Value) -> String {
+        let target = file["mountPath"].as_str().unwrap();
+        let folder = format!("{}/overlays/extensions/{}", self.node.system(), self.name());
+        let path = format!("{folder}/{}", target.trim_start_matches('/').replace('/', "-"));
+        self.node.ask(&format!("mkdir -p {folder}"));
+        let there = self.node.path(&path);
+        fs::write(&there, file["content"].as_str().unwrap()).unwrap();
+        fs::set_permissions(&there, fs::Permissions::from_mode(0o644)).unwrap();
+        bind(&path, target, &["rbind", "ro"])
+    }
+
+    /// Paths that cannot be read, and paths that cannot be written to.
+    fn closed(&self) -> String {
+        let security = &self.definition["container"]["security"];
+        let paths = |key: &str, usual: &[&str]| -> Vec<String> {
+            let given = security[key].as_array();
+            let given =
+                given.map(|paths| paths.iter().map(|path| path.as_str().unwrap().to_owned()).collect());
+            given.unwrap_or_else(|| usual.iter().map(|path| (*path).to_owned()).collect())
+        };
+        let mut script = String::new();
+        for path in paths("maskedPaths", &MASKED) {
+            script += &format!(
+                "if [ -d .{path} ]; then mount -t tmpfs -o ro none .{path}; elif [ -e .{path} ]; then mount --bind /dev/null .{path}; fi\n"
+            );
+        }
+        for path in paths("readonlyPaths", &READ_ONLY) {
+            script += &format!(
+                "if [ -e .{path} ]; then mount --rbind .{path} .{path}; mount -o remount,bind,ro .{path}; fi\n"
+            );
+        }
+        script
+    }
+
+    /// Where a path of the node is on the machine that stands for it.
+    fn on_node(&self, path: &str) -> String {
+        match path.strip_prefix("/system/") {
+            Some(rest) => format!("{}/{rest}", self.node.system()),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Environment, program and arguments. Of a variable that is there twice, the later one counts.
+    fn words(&self, document: &Value) -> Vec<String> {
+        let container = &self.definition["container"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
+        let mut words = vec![path];
+        words.extend(list(&container["environment"]).chain(list(&document["environment"])).map(text));
+        words.extend(["/usr/sbin/chroot".to_owned(), ".".to_owned(), text(&container["entrypoint"])]);
+        words.extend(list(&container["args"]).map(text));
+        words
+    }
+
+    fn run(&mut self, script: &str, words: &[String]) {
+        let log = fs::File::options().create(true).append(true).open(self.node.path("/tmp/log")).unwrap();
+        let _ = fs::remove_file(self.node.path("/tmp/service.pid"));
+        let mut command = self.node.enter();
+        command.args(["unshare", "--mount", "--propagation", "unchanged", "--pid", "--uts", "--fork"]);
+        command.args(["--kill-child", "setpriv", "--no-new-privs", "--bounding-set=-sys_module,-sys_boot"]);
+        command.args(["bash", "-c", script, "talos"]).args(words);
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.running = Some(command.spawn().unwrap());
+        let pid = self.node.path("/tmp/service.pid");
+        let started = (0..PATIENCE).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            pid.exists()
+        });
+        assert!(started, "the service does not start: {}", self.log());
+    }
+
+    /// Stops it: every process is told to end, and after ten seconds made to.
+    pub fn stop(&mut self) {
+        let Some(mut running) = self.running.take() else { return };
+        self.node.ask(&format!(
+            "{FIND}; kill -TERM $all; for i in $(seq 100); do find_all; [ -n \"$all\" ] || exit 0; sleep 0.1; done; \
+             echo killed >>/tmp/log; kill -KILL $all"
+        ));
+        running.wait().unwrap();
+    }
+
+    /// What a program of the container says there.
+    pub fn ask(&self, program: &str, words: &str) -> String {
+        let pid = fs::read_to_string(self.node.path("/tmp/service.pid")).unwrap();
+        let mut command: Command = self.node.enter();
+        command.args(["nsenter", "--mount", "--pid", "--net", "--target", pid.trim(), program]);
+        said(&command.args(words.split_whitespace()).output().unwrap())
+    }
+
+    /// What was written to the root: the places of mounts, which are the simulator's, are left out.
+    pub fn written(&self) -> String {
+        self.node.ask("(cd /tmp/upper; find . | sort) | diff /tmp/begin - || true")
+    }
+
+    /// What it said.
+    pub fn log(&self) -> String {
+        self.node.ask("cat /tmp/log")
+    }
+}
+
+impl Drop for Service<'_> {
+    fn drop(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let _ = running.kill();
+            let _ = running.wait();
+        }
+    }
+}
+
+/// Sets `all` to the processes of the container.
+const FIND: &str = r#"
+space=$(readlink /proc/$(cat /tmp/service.pid)/ns/pid)
+find_all() {
+    all=
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/ns/pid" 2>/dev/null)" != "$space" ] || all="$all ${process#/proc/}"
+    done
+}
+find_all"#;
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// The lines that make a bind mount as runc does: first the mount, then what it may do, then whom it is shared with.
+fn bind(source: &str, target: &str, options: &[&str]) -> String {
+    let mut script = format!("place {source} {target}; mount --rbind {source} .{target}\n");
+    if options.contains(&"ro") {
+        script += &format!("mount -o remount,bind,ro .{target}\n");
+    }
+    let propagation = ["rshared", "rslave", "rprivate", "shared", "slave", "private"];
+    for option in options.iter().filter(|option| propagation.contains(option)) {
+        script += &format!("mount --make-{option} .{target}\n");
+    }
+    script
+}

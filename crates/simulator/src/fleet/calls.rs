@@ -1,0 +1,470 @@
+//! The calls of Talos' API that change a machine, or tell of it in one answer.
+//!
+//! Whether the caller may make them is decided before ([`rights`](super::rights)).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::etcd::Etcd;
+use super::fleet::{Fleet, GRACE};
+use super::intent::Intent;
+use super::machine::{Phase, Sequence, Unit, What};
+use super::refusal::{Code, Refusal};
+use super::resources::platform;
+use super::rights::Caller;
+use ichor_talos::api::machine::{
+    Action, ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse,
+    ApplyMode, EtcdAlarmListResponse, EtcdAlarms, EtcdMember, EtcdMemberListResponse, EtcdMemberStatus,
+    EtcdMembers, EtcdStatus, EtcdStatusResponse, Plain, PlainResponse, PlatformInfo, ResetRequest, Upgrade,
+    UpgradeRequest, UpgradeResponse, Version, VersionInfo, VersionResponse,
+};
+use ichor_talos::release::at_least;
+use ichor_talos::validate::Mode;
+use ichor_values::TalosVersion;
+
+/// The answer of calls that have nothing to say.
+fn plain() -> PlainResponse {
+    PlainResponse { messages: vec![Plain { metadata: None }] }
+}
+
+impl Fleet {
+    /// `Version`.
+    pub fn version(&self, nth: usize) -> VersionResponse {
+        let machine = &self.machines[nth];
+        let version = VersionInfo {
+            tag: machine.release.to_string(),
+            sha: "simulated".to_owned(),
+            built: String::new(),
+            go_version: String::new(),
+            os: "linux".to_owned(),
+            arch: "amd64".to_owned(),
+        };
+        let name = platform(machine);
+        let mode = if name == "metal" { "metal" } else { "cloud" };
+        let platform = PlatformInfo { name: name.to_owned(), mode: mode.to_owned() };
+        let message = Version { metadata: None, version: Some(version), platform: Some(platform) };
+        VersionResponse { messages: vec![message] }
+    }
+
+    /// `ApplyConfiguration`.
+    pub fn apply(
+        &mut self,
+        nth: usize,
+        caller: &Caller,
+        request: &ApplyConfigurationRequest,
+        now: Duration,
+    ) -> Result<ApplyConfigurationResponse, Refusal> {
+        let machine = &self.machines[nth];
+        let refused = |code, message: &str| Err(Refusal::new(code, message));
+        let in_maintenance = match machine.phase {
+            Phase::Maintenance => true,
+            Phase::Up => false,
+            Phase::Accepted => {
+                return refused(
+                    Code::FailedPrecondition,
+                    "another apply configuration is already in progress",
+                );
+            }
+            _ => {
+                return refused(
+                    Code::FailedPrecondition,
+                    "configuration was already applied and node is rebooting, cannot apply more configuration changes \
+                     until next reboot",
+                );
+            }
+        };
+        if !in_maintenance && *caller == Caller::Anyone {
+            return Err(Refusal::not_authorized());
+        }
+        let mode = ApplyMode::try_from(request.mode).unwrap_or(ApplyMode::Reboot);
+        check_mode(mode, in_maintenance, &machine.release)?;
+        if let Some(words) = machine.faults.refusal() {
+            return refused(Code::InvalidArgument, words);
+        }
+        let installed = !machine.needs_install() && at_least(&machine.release, 13);
+        let place = if machine.hardware.image || installed { Mode::Cloud } else { Mode::Metal };
+        let intent = Intent::read(&request.data, &machine.release, place)?;
+        let old = machine.intent.as_ref();
+        let reboots = !in_maintenance
+            && (mode == ApplyMode::Reboot
+                || (mode == ApplyMode::Auto && old.is_some_and(|old| needs_reboot(old, &intent))));
+        let (answered, details) = match mode {
+            ApplyMode::Staged => {
+                (ApplyMode::Staged, "Staged configuration to be applied after the next reboot")
+            }
+            ApplyMode::Try => (ApplyMode::Try, "Applied configuration without a reboot"),
+            _ if reboots => (ApplyMode::Reboot, "Applied configuration with a reboot"),
+            _ => (ApplyMode::NoReboot, "Applied configuration without a reboot"),
+        };
+        let warnings = intent.warnings.clone();
+        let answer = |mode_details: String| {
+            let old = in_maintenance && !at_least(&self.machines[nth].release, 13);
+            let (mode, mode_details) = if old && !request.dry_run {
+                (ApplyMode::Reboot as i32, String::new())
+            } else {
+                (answered as i32, mode_details)
+            };
+            let message = ApplyConfiguration { metadata: None, warnings, mode, mode_details };
+            ApplyConfigurationResponse { messages: vec![message] }
+        };
+        if request.dry_run {
+            return Ok(answer(self.dry_run(nth, in_maintenance, details, &intent)));
+        }
+        let response = answer(details.to_owned());
+        self.accept(nth, Arc::new(intent), answered, in_maintenance, now);
+        Ok(response)
+    }
+
+    fn dry_run(&self, nth: usize, in_maintenance: bool, details: &str, intent: &Intent) -> String {
+        let machine = &self.machines[nth];
+        if in_maintenance && !at_least(&machine.release, 13) {
+            return "Dry run summary:\nNode is running in maintenance mode and does not have a config yet."
+                .to_owned();
+        }
+        let same = machine.intent.as_ref().is_some_and(|old| old.text == intent.text);
+        let diff = if same { "No changes." } else { "Config diff:\n(the simulator shows none)" };
+        format!("Dry run summary:\n{details} (skipped in dry-run).\n{diff}")
+    }
+
+    fn accept(
+        &mut self,
+        nth: usize,
+        intent: Arc<Intent>,
+        mode: ApplyMode,
+        in_maintenance: bool,
+        now: Duration,
+    ) {
+        let machine = &mut self.machines[nth];
+        machine.say(now, "[talos] apply config request");
+        if in_maintenance {
+            machine.intent = Some(intent);
+            machine.phase = Phase::Accepted;
+            machine.due = Some(now + GRACE);
+            return;
+        }
+        if let Some(disk) = machine.disk.as_mut().filter(|_| mode != ApplyMode::Try) {
+            disk.intent = Some(Arc::clone(&intent));
+        }
+        match mode {
+            ApplyMode::Reboot => self.leave(nth, Sequence::Reboot, GRACE, now),
+            ApplyMode::Staged => {}
+            _ => {
+                machine.intent = Some(intent);
+                let addresses = machine.addresses();
+                machine.accumulated.extend(addresses);
+            }
+        }
+    }
+
+    /// `Bootstrap`.
+    pub fn bootstrap(&mut self, nth: usize, now: Duration) -> Result<PlainResponse, Refusal> {
+        let machine = &self.machines[nth];
+        let refused = |code, message: &str| Err(Refusal::new(code, message));
+        if machine.phase != Phase::Up || machine.units.cri != Unit::Up {
+            return refused(Code::FailedPrecondition, "bootstrap is not available yet");
+        }
+        if !machine.is_control_plane() {
+            return Err(Refusal::not_control_plane("bootstrap"));
+        }
+        if machine.faults.skew().is_some() {
+            return refused(Code::FailedPrecondition, "time is not in sync yet");
+        }
+        if machine.disk.as_ref().is_some_and(|disk| disk.etcd.is_some()) {
+            return refused(Code::AlreadyExists, "etcd data directory is not empty");
+        }
+        let cluster = machine.intent.as_ref().map(|intent| intent.key).unwrap_or_default();
+        self.etcds.push(Etcd::new(cluster));
+        self.bootstraps += 1;
+        self.add_member(self.etcds.len() - 1, nth, false);
+        let ready_at = now + self.delays.start;
+        let machine = &mut self.machines[nth];
+        machine.units.etcd = Unit::Starting(ready_at);
+        machine.say(now, "[talos] bootstrap request received");
+        Ok(plain())
+    }
+
+    /// `Reboot`.
+    pub fn reboot(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, Refusal> {
+        self.depart(nth, Sequence::Reboot, now)
+    }
+
+    /// `Shutdown`.
+    pub fn shutdown(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, Refusal> {
+        self.depart(nth, Sequence::Shutdown, now)
+    }
+
+    /// `Reset`.
+    pub fn reset(
+        &mut self,
+        nth: usize,
+        request: &ResetRequest,
+        now: Duration,
+    ) -> Result<ActionResponse, Refusal> {
+        if self.machines[nth].disk.is_none() {
+            return Err(Refusal::new(Code::FailedPrecondition, "system disk not found"));
+        }
+        if request.graceful && self.etcd_of(nth).is_some_and(|etcd| etcd.member(nth).is_some()) {
+            self.remove_member(nth);
+        }
+        let whole = request.system_partitions_to_wipe.is_empty();
+        self.depart(nth, Sequence::Reset { whole, reboot: request.reboot }, now)
+    }
+
+    /// `Upgrade`, the way of Talos before 1.13.
+    pub fn upgrade(
+        &mut self,
+        nth: usize,
+        request: &UpgradeRequest,
+        now: Duration,
+    ) -> Result<UpgradeResponse, Refusal> {
+        let release = release_of(&request.image)?;
+        if self.machines[nth].disk.is_none() {
+            return Err(Refusal::new(Code::FailedPrecondition, "Talos is not installed"));
+        }
+        if let Some(etcd) = self.etcd_of(nth).filter(|_| !request.preserve && !request.force)
+            && !self.has_quorum(etcd)
+        {
+            return Err(Refusal::new(
+                Code::Unknown,
+                "error validating etcd for upgrade: etcdserver: no leader",
+            ));
+        }
+        self.machines[nth].upgraded = Some((release, request.image.clone()));
+        let actor_id = self.actor(nth);
+        if request.stage {
+            self.leave(nth, Sequence::Reboot, GRACE, now);
+            self.write_upgrade(nth);
+        } else {
+            let install = self.delays.install;
+            self.leave(nth, Sequence::Upgrade, GRACE + install, now);
+        }
+        let message = Upgrade { metadata: None, ack: "Upgrade request received".to_owned(), actor_id };
+        Ok(UpgradeResponse { messages: vec![message] })
+    }
+
+    /// `ImageService/Pull`: the name that the image has then.
+    pub fn pull(&mut self, nth: usize, image: &str) -> Result<String, Refusal> {
+        release_of(image)?;
+        self.machines[nth].images.insert(image.to_owned());
+        Ok(image.to_owned())
+    }
+
+    /// `ImageService/Import`: the name that the image has then.
+    pub fn import(&mut self, nth: usize, bytes: usize) -> String {
+        let machine = &mut self.machines[nth];
+        let name = format!("imported/installer-{bytes}:{}", machine.release);
+        machine.images.insert(name.clone());
+        name
+    }
+
+    /// `LifecycleService/Upgrade`: what the installer writes, which the next boot starts.
+    pub fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, Refusal> {
+        let machine = &mut self.machines[nth];
+        if machine.disk.is_none() {
+            return Err(Refusal::new(Code::FailedPrecondition, "machine is not installed"));
+        }
+        if !machine.images.contains(image) {
+            return Err(Refusal::new(Code::NotFound, format!("image \"{image}\": not found")));
+        }
+        let release = release_of(image)?;
+        machine.upgraded = Some((release.clone(), image.to_owned()));
+        self.write_upgrade(nth);
+        Ok(release)
+    }
+
+    /// `MetaWrite`.
+    pub fn meta_write(&mut self, nth: usize, key: u32, value: Vec<u8>) -> Result<PlainResponse, Refusal> {
+        self.meta_key(nth, key)?.insert(key, value);
+        Ok(plain())
+    }
+
+    /// `MetaDelete`.
+    pub fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, Refusal> {
+        match self.meta_key(nth, key)?.remove(&key) {
+            Some(_) => Ok(plain()),
+            None => Err(Refusal::new(Code::NotFound, "meta key not found")),
+        }
+    }
+
+    fn meta_key(&mut self, nth: usize, key: u32) -> Result<&mut BTreeMap<u32, Vec<u8>>, Refusal> {
+        if key > 255 {
+            return Err(Refusal::new(Code::InvalidArgument, "key must be a uint8"));
+        }
+        let disk = self.machines[nth].disk.as_mut();
+        disk.map(|disk| &mut disk.meta)
+            .ok_or_else(|| Refusal::new(Code::FailedPrecondition, "META partition is not available"))
+    }
+
+    /// `EtcdMemberList`.
+    pub fn etcd_members(&self, nth: usize) -> Result<EtcdMemberListResponse, Refusal> {
+        let etcd = self.etcd_that_answers(nth, "member list", true)?;
+        let members = etcd.members.iter().map(|member| EtcdMember {
+            id: member.id,
+            hostname: member.hostname.clone(),
+            peer_urls: vec![url(&member.address, 2380)],
+            client_urls: vec![url(&member.address, 2379)],
+            is_learner: member.learner,
+        });
+        let members = EtcdMembers { metadata: None, members: members.collect() };
+        Ok(EtcdMemberListResponse { messages: vec![members] })
+    }
+
+    /// `EtcdStatus`.
+    pub fn etcd_status(&self, nth: usize) -> Result<EtcdStatusResponse, Refusal> {
+        let etcd = self.etcd_that_answers(nth, "etcd status", false)?;
+        let own = etcd.member(nth);
+        let leader = etcd.leader.and_then(|leader| etcd.member(leader)).map_or(0, |member| member.id);
+        let errors = if leader == 0 { vec!["etcdserver: no leader".to_owned()] } else { Vec::new() };
+        let status = EtcdMemberStatus {
+            protocol_version: "3.6.6".to_owned(),
+            storage_version: "3.6.0".to_owned(),
+            db_size: 25_000_000,
+            db_size_in_use: 5_000_000,
+            leader,
+            raft_index: etcd.revision,
+            raft_term: etcd.term,
+            raft_applied_index: etcd.revision,
+            errors,
+            is_learner: own.is_some_and(|member| member.learner),
+            member_id: own.map_or(0, |member| member.id),
+        };
+        let status = EtcdStatus { metadata: None, member_status: Some(status) };
+        Ok(EtcdStatusResponse { messages: vec![status] })
+    }
+
+    /// `EtcdLeaveCluster`.
+    pub fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, Refusal> {
+        self.etcd_that_answers(nth, "etcd leave", true)?;
+        self.remove_member(nth);
+        Ok(plain())
+    }
+
+    /// `EtcdRemoveMemberByID`.
+    pub fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, Refusal> {
+        let etcd = self.etcd_that_answers(nth, "etcd remove member", true)?;
+        let Some(member) = etcd.members.iter().find(|member| member.id == id) else {
+            return Err(Refusal::new(Code::NotFound, "etcdserver: member not found"));
+        };
+        self.remove_member(member.machine);
+        Ok(plain())
+    }
+
+    /// `EtcdForfeitLeadership`: the member that leads then; empty where this one did not lead.
+    pub fn etcd_forfeit(&mut self, nth: usize) -> Result<String, Refusal> {
+        let etcd = self.etcd_that_answers(nth, "etcd forfeit leadership", true)?;
+        if etcd.leader != Some(nth) {
+            return Ok(String::new());
+        }
+        let others = etcd.voters().filter(|member| member.machine != nth && self.is_member_up(member));
+        let Some((machine, id)) = others.map(|member| (member.machine, member.id)).next() else {
+            return Err(Refusal::new(Code::Unknown, "failed to forfeit leadership: no other member"));
+        };
+        let number = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd).unwrap_or_default();
+        self.etcds[number].leader = Some(machine);
+        self.etcds[number].term += 1;
+        Ok(format!("{id:016x}"))
+    }
+
+    /// `EtcdAlarmList`: a simulated etcd never has one.
+    pub fn etcd_alarms(&self, nth: usize) -> Result<EtcdAlarmListResponse, Refusal> {
+        self.etcd_that_answers(nth, "etcd alarm list", true)?;
+        let alarms = EtcdAlarms { metadata: None, member_alarms: Vec::new() };
+        Ok(EtcdAlarmListResponse { messages: vec![alarms] })
+    }
+
+    /// The etcd of a machine, or why it does not answer.
+    fn etcd_that_answers(&self, nth: usize, call: &str, needs_leader: bool) -> Result<&Etcd, Refusal> {
+        let machine = &self.machines[nth];
+        if !machine.is_control_plane() {
+            return Err(Refusal::not_control_plane(call));
+        }
+        let up = machine.phase == Phase::Up && machine.units.etcd == Unit::Up;
+        let Some(etcd) = self.etcd_of(nth).filter(|_| up) else {
+            return Err(Refusal::new(
+                Code::Unavailable,
+                "failed to create etcd client: error building etcd client: context deadline exceeded",
+            ));
+        };
+        if needs_leader && !self.has_quorum(etcd) {
+            return Err(Refusal::new(Code::Unavailable, "etcdserver: no leader"));
+        }
+        Ok(etcd)
+    }
+
+    /// Takes a machine out of its etcd, and its data with it.
+    fn remove_member(&mut self, nth: usize) {
+        let machine = &mut self.machines[nth];
+        let number = machine.disk.as_mut().and_then(|disk| disk.etcd.take());
+        machine.units.etcd = Unit::Down;
+        machine.left_etcd = true;
+        if let Some(etcd) = number.and_then(|number| self.etcds.get_mut(number)) {
+            etcd.members.retain(|member| member.machine != nth);
+            etcd.change();
+        }
+    }
+
+    fn depart(&mut self, nth: usize, sequence: Sequence, now: Duration) -> Result<ActionResponse, Refusal> {
+        let actor_id = self.actor(nth);
+        if matches!(self.machines[nth].phase, Phase::Ending(_)) {
+            return Err(Refusal::new(Code::FailedPrecondition, "sequence is already running"));
+        }
+        self.leave(nth, sequence, GRACE, now);
+        Ok(ActionResponse { messages: vec![Action { metadata: None, actor_id }] })
+    }
+
+    /// A machine is on its way out.
+    fn leave(&mut self, nth: usize, sequence: Sequence, after: Duration, now: Duration) {
+        let machine = &mut self.machines[nth];
+        machine.phase = Phase::Ending(sequence);
+        machine.due = Some(now + after);
+        machine.happened(now, What::Sequence(sequence.word(), true));
+        machine.say(now, format!("[talos] {} sequence: starting", sequence.word()));
+    }
+
+    fn actor(&mut self, nth: usize) -> String {
+        self.actors += 1;
+        let actor = format!("00000000-0000-4000-8000-{:012x}", self.actors);
+        self.machines[nth].actor.clone_from(&actor);
+        actor
+    }
+}
+
+/// Whether a machine takes this way of applying a configuration.
+fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), Refusal> {
+    let unimplemented = |message: String| Err(Refusal::new(Code::Unimplemented, message));
+    match mode {
+        ApplyMode::NoReboot | ApplyMode::Staged if in_maintenance && !at_least(talos, 13) => {
+            let word = if mode == ApplyMode::Staged { "staged" } else { "no-reboot" };
+            unimplemented(format!("apply configuration --mode='{word}' is not supported in maintenance mode"))
+        }
+        ApplyMode::Reboot if !in_maintenance && at_least(talos, 14) => {
+            unimplemented("apply configuration --mode='reboot' is not supported".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a machine has to start again to take up a configuration.
+fn needs_reboot(old: &Intent, new: &Intent) -> bool {
+    old.control_plane != new.control_plane
+}
+
+/// The release in the tag of an installer image.
+fn release_of(image: &str) -> Result<TalosVersion, Refusal> {
+    let tag = image.split('@').next().and_then(|name| name.rsplit_once(':')).map_or("", |(_, tag)| tag);
+    TalosVersion::parse(tag).map_err(|_| {
+        Refusal::new(
+            Code::InvalidArgument,
+            format!("error validating installer image \"{image}\": not found"),
+        )
+    })
+}
+
+fn url(address: &str, port: u16) -> String {
+    if address.contains(':') {
+        format!("https://[{address}]:{port}")
+    } else {
+        format!("https://{address}:{port}")
+    }
+}

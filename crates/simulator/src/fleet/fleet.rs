@@ -1,0 +1,507 @@
+//! All simulated machines, and how time makes them go on.
+//!
+//! [`Fleet::advance`] lets everything happen that is due; [`Fleet::next`] says when there is something again. What others ask of
+//! a machine is in [`calls`](super::calls). Nothing here looks at a clock: the time comes in, counted from the start.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::delays::Delays;
+use super::etcd::{Etcd, KubeNode, Member};
+use super::intent::Authorities;
+use super::machine::{Disk, Machine, Phase, Sequence, Unit, What};
+use ichor_values::Moment;
+
+/// How long a port stays open behind the answer that closes it.
+pub(super) const GRACE: Duration = Duration::from_millis(40);
+
+/// Machines, and the etcds that some of them make up.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    /// The machines, by their number.
+    pub machines: Vec<Machine>,
+    /// What takes time.
+    pub delays: Delays,
+    /// When the simulator began.
+    pub epoch: Moment,
+    pub(super) etcds: Vec<Etcd>,
+    pub(super) bootstraps: u64,
+    pub(super) actors: u64,
+}
+
+/// What is open on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doors {
+    /// Where.
+    pub addresses: Vec<IpAddr>,
+    /// Talos' API.
+    pub talos: Option<Lock>,
+    /// Kubernetes' API.
+    pub kubernetes: bool,
+    /// The run of the machine; whatever was open in another one is closed.
+    pub run: u64,
+}
+
+/// Who may come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Everybody.
+    Maintenance,
+    /// Whoever has a certificate of the cluster's authority.
+    Mutual,
+}
+
+impl Fleet {
+    /// Machines without power.
+    pub fn new(machines: Vec<Machine>, delays: Delays, epoch: Moment) -> Self {
+        Self { machines, delays, epoch, etcds: Vec::new(), bootstraps: 0, actors: 0 }
+    }
+
+    /// The machine of this name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.machines.iter().position(|machine| machine.hardware.name == name)
+    }
+
+    /// How often an etcd was made.
+    pub fn bootstraps(&self) -> u64 {
+        self.bootstraps
+    }
+
+    /// When something is due.
+    pub fn next(&self) -> Option<Duration> {
+        let units = |machine: &Machine| {
+            let units = [machine.units.cri, machine.units.etcd, machine.units.api, machine.units.kubelet];
+            units
+                .into_iter()
+                .filter_map(|unit| if let Unit::Starting(at) = unit { Some(at) } else { None })
+                .min()
+        };
+        self.machines.iter().flat_map(|machine| machine.due.into_iter().chain(units(machine))).min()
+    }
+
+    /// Lets everything happen that is due.
+    pub fn advance(&mut self, now: Duration) {
+        while self.step(now) {}
+        for nth in 0..self.machines.len() {
+            let ready = self.is_ready(nth);
+            self.machines[nth].tell(now, ready);
+        }
+    }
+
+    /// Gives a machine power.
+    pub fn power_on(&mut self, nth: usize, now: Duration) {
+        if self.machines[nth].phase == Phase::Off {
+            self.darken(nth, now);
+        }
+    }
+
+    /// Takes power from a machine, whatever it is doing.
+    pub fn power_off(&mut self, nth: usize) {
+        let machine = &mut self.machines[nth];
+        machine.stop();
+        machine.phase = Phase::Off;
+        machine.due = None;
+    }
+
+    /// What is open on a machine.
+    pub fn doors(&self, nth: usize) -> Doors {
+        let machine = &self.machines[nth];
+        let mut addresses = machine.addresses();
+        let talos = match machine.phase {
+            Phase::Off | Phase::Dark | Phase::Installing => None,
+            Phase::Maintenance | Phase::Accepted => Some(Lock::Maintenance),
+            Phase::Up | Phase::Ending(_) if machine.intent.is_none() => Some(Lock::Maintenance),
+            // A worker has no key of the authority: a control plane has to sign for it.
+            Phase::Up | Phase::Ending(_) => self.signer(nth).map(|_| Lock::Mutual),
+        };
+        let held = self.etcd_of(nth).filter(|etcd| etcd.holder == Some(nth));
+        let vip = held.and_then(|_| machine.intent.as_ref()?.vip);
+        addresses.extend(vip);
+        addresses.sort();
+        addresses.dedup();
+        let kubernetes = machine.phase == Phase::Up && machine.units.api == Unit::Up;
+        Doors { addresses, talos, kubernetes, run: machine.boots }
+    }
+
+    /// The addresses that a certificate of a machine is for: those it has, and those it had in this run.
+    pub fn certified(&self, nth: usize) -> Vec<IpAddr> {
+        let mut all: Vec<_> = self.machines[nth].accumulated.iter().copied().collect();
+        all.extend(self.doors(nth).addresses);
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Who signs for a machine: itself, or a control plane of its cluster that runs.
+    pub fn signer(&self, nth: usize) -> Option<&Authorities> {
+        let intent = self.machines[nth].intent.as_ref()?;
+        if let Some(authorities) = &intent.authorities {
+            return Some(authorities);
+        }
+        let others = self.machines.iter().filter(|machine| machine.phase == Phase::Up);
+        let others = others.filter_map(|machine| machine.intent.as_ref());
+        others.filter(|other| other.key == intent.key).find_map(|other| other.authorities.as_ref())
+    }
+
+    /// The etcd whose data a machine has.
+    pub fn etcd_of(&self, nth: usize) -> Option<&Etcd> {
+        self.etcds.get(self.machines[nth].disk.as_ref()?.etcd?)
+    }
+
+    /// The etcd of the cluster that a machine belongs to, whether it is a member or not.
+    pub fn cluster_etcd(&self, nth: usize) -> Option<&Etcd> {
+        self.cluster_etcd_number(nth).map(|number| &self.etcds[number])
+    }
+
+    pub(super) fn cluster_etcd_number(&self, nth: usize) -> Option<usize> {
+        let key = self.machines[nth].intent.as_ref()?.key;
+        let lives = |number: &usize| {
+            let etcd = &self.etcds[*number];
+            etcd.cluster == key && !etcd.members.is_empty() && self.is_kept(*number)
+        };
+        (0..self.etcds.len()).find(lives)
+    }
+
+    /// Whether the data of an etcd is on any disk; otherwise it is gone for good, whoever was a member.
+    fn is_kept(&self, number: usize) -> bool {
+        self.machines
+            .iter()
+            .any(|machine| machine.disk.as_ref().is_some_and(|disk| disk.etcd == Some(number)))
+    }
+
+    /// Whether an etcd can decide.
+    pub fn has_quorum(&self, etcd: &Etcd) -> bool {
+        let healthy = etcd.voters().filter(|member| self.is_member_up(member)).count();
+        let lost = etcd.members.iter().any(|member| self.machines[member.machine].faults.has("lose-quorum"));
+        !lost && healthy * 2 > etcd.voters().count()
+    }
+
+    pub(super) fn is_member_up(&self, member: &Member) -> bool {
+        let machine = &self.machines[member.machine];
+        machine.phase == Phase::Up && machine.units.etcd == Unit::Up
+    }
+
+    /// Whether Kubernetes answers somewhere in the cluster of a machine.
+    pub fn has_kubernetes(&self, nth: usize) -> bool {
+        self.cluster_etcd(nth).is_some_and(|etcd| {
+            let up = |member: &Member| {
+                let machine = &self.machines[member.machine];
+                machine.phase == Phase::Up && machine.units.api == Unit::Up
+            };
+            etcd.members.iter().any(up)
+        })
+    }
+
+    /// Whether the kubelet of a Kubernetes node says that pods can run there.
+    pub fn is_kube_node_ready(&self, etcd: &Etcd, node: &KubeNode) -> bool {
+        let machine = &self.machines[node.machine];
+        self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == Unit::Up
+    }
+
+    /// Whether somebody makes a network for pods.
+    pub(super) fn has_pod_network(&self, etcd: &Etcd) -> bool {
+        etcd.members.iter().any(|member| {
+            let intent = self.machines[member.machine].intent.as_ref();
+            intent.is_some_and(|intent| intent.has_pod_network)
+        })
+    }
+
+    /// The machines of the cluster that one belongs to, in the order of their numbers.
+    pub fn cluster_of(&self, nth: usize) -> Vec<usize> {
+        let Some(intent) = &self.machines[nth].intent else { return Vec::new() };
+        let is_one = |machine: &Machine| {
+            let same = machine.intent.as_ref().is_some_and(|other| other.key == intent.key);
+            same && matches!(machine.phase, Phase::Up | Phase::Ending(_))
+        };
+        let all = self.machines.iter().enumerate().filter(|(_, machine)| is_one(machine));
+        all.map(|(nth, _)| nth).collect()
+    }
+
+    /// One thing that is due; whether there was any.
+    fn step(&mut self, now: Duration) -> bool {
+        let mut changed = false;
+        for nth in 0..self.machines.len() {
+            if self.machines[nth].due.is_some_and(|due| due <= now) {
+                self.machines[nth].due = None;
+                self.go_on(nth, now);
+                changed = true;
+            }
+            changed |= self.start_units(nth, now);
+        }
+        for number in 0..self.etcds.len() {
+            changed |= self.elect(number);
+        }
+        changed
+    }
+
+    /// What follows when the time of a phase is over.
+    fn go_on(&mut self, nth: usize, now: Duration) {
+        let machine = &mut self.machines[nth];
+        match machine.phase {
+            Phase::Dark => self.boot(nth, now),
+            Phase::Accepted => self.take_up(nth, now),
+            Phase::Installing => {
+                let intent = machine.intent.clone();
+                let installer = intent.as_ref().and_then(|intent| intent.install_image.clone());
+                machine.disk = Some(Disk { intent, installer, ..Disk::new(machine.release.clone()) });
+                machine.happened(now, What::Sequence("install", false));
+                self.darken(nth, now);
+            }
+            Phase::Ending(sequence) => self.end(nth, sequence, now),
+            Phase::Off | Phase::Maintenance | Phase::Up => {}
+        }
+    }
+
+    /// A machine takes up what it was configured with.
+    fn take_up(&mut self, nth: usize, now: Duration) {
+        let install = self.delays.install;
+        let machine = &mut self.machines[nth];
+        if machine.needs_install() && machine.intent.as_ref().is_some_and(|it| it.install_disk.is_some()) {
+            machine.phase = Phase::Installing;
+            machine.due = Some(now + install);
+            machine.happened(now, What::Sequence("install", true));
+            return;
+        }
+        if let Some(disk) = &mut machine.disk {
+            disk.intent.clone_from(&machine.intent);
+        }
+        self.begin(nth, now);
+    }
+
+    /// The end of a run.
+    fn end(&mut self, nth: usize, sequence: Sequence, now: Duration) {
+        let machine = &mut self.machines[nth];
+        machine.happened(now, What::Sequence(sequence.word(), false));
+        match sequence {
+            Sequence::Reboot => self.darken(nth, now),
+            Sequence::Shutdown => self.power_off(nth),
+            Sequence::Upgrade => {
+                self.write_upgrade(nth);
+                self.darken(nth, now);
+            }
+            Sequence::Reset { whole, reboot } => {
+                if whole && !machine.hardware.image {
+                    machine.disk = None;
+                } else if let Some(disk) = &mut machine.disk {
+                    (disk.intent, disk.etcd) = (None, None);
+                }
+                if reboot { self.darken(nth, now) } else { self.power_off(nth) }
+            }
+        }
+    }
+
+    pub(super) fn write_upgrade(&mut self, nth: usize) {
+        let machine = &mut self.machines[nth];
+        let fails = machine.faults.has("fall-back") || machine.faults.has("fail-install");
+        let written = machine.upgraded.take().filter(|_| !fails);
+        if let (Some(disk), Some((release, installer))) = (&mut machine.disk, written) {
+            (disk.release, disk.installer) = (release, Some(installer));
+        }
+    }
+
+    /// The port closes until the machine has booted.
+    fn darken(&mut self, nth: usize, now: Duration) {
+        let boot = self.delays.boot;
+        let machine = &mut self.machines[nth];
+        let late = if machine.boots > 0 { machine.faults.late() } else { Duration::ZERO };
+        machine.stop();
+        machine.phase = Phase::Dark;
+        machine.due = Some(now + boot + late);
+    }
+
+    fn boot(&mut self, nth: usize, now: Duration) {
+        let machine = &mut self.machines[nth];
+        machine.boots += 1;
+        machine.release = machine.disk.as_ref().map_or(&machine.medium, |disk| &disk.release).clone();
+        let written = machine.disk.as_ref().and_then(|disk| disk.installer.clone());
+        machine.installer = written.or_else(|| machine.medium_installer.clone());
+        let release = machine.release.clone();
+        machine.say(now, format!("Linux version (simulated) for Talos {release}"));
+        machine.happened(now, What::Sequence("initialize", false));
+        machine.intent = machine.disk.as_ref().and_then(|disk| disk.intent.clone());
+        if machine.intent.is_some() {
+            self.begin(nth, now);
+            return;
+        }
+        machine.phase = Phase::Maintenance;
+        machine.say(now, "[talos] entering maintenance service");
+    }
+
+    /// A configured machine starts its services.
+    fn begin(&mut self, nth: usize, now: Duration) {
+        let start = self.delays.start;
+        let machine = &mut self.machines[nth];
+        machine.phase = Phase::Up;
+        machine.units.cri = Unit::Starting(now + start);
+        machine.happened(now, What::Sequence("boot", true));
+        machine.say(now, "[talos] service[apid](Running): Health check successful");
+        let addresses = machine.addresses();
+        machine.accumulated.extend(addresses);
+        if machine.is_control_plane() && machine.disk.as_ref().is_none_or(|disk| disk.etcd.is_none()) {
+            machine.say(
+                now,
+                "[talos] etcd is waiting to join the cluster, if this node is the first node in the cluster, please run \
+                 `talosctl bootstrap` against one of the following IPs:",
+            );
+        }
+    }
+
+    /// Starts what can be started on a machine, and stops what cannot run; whether anything changed.
+    fn start_units(&mut self, nth: usize, now: Duration) -> bool {
+        if self.machines[nth].phase != Phase::Up {
+            return false;
+        }
+        let before = (self.machines[nth].units, self.machines[nth].booted);
+        let ready_at = now + self.delays.start;
+        self.finish_starts(nth, now);
+        let units = self.machines[nth].units;
+        if units.cri == Unit::Up {
+            if self.machines[nth].is_control_plane() {
+                self.start_etcd(nth, ready_at);
+                let has_quorum = self.etcd_of(nth).is_some_and(|etcd| self.has_quorum(etcd));
+                let machine = &mut self.machines[nth];
+                let can_serve = machine.units.etcd == Unit::Up && has_quorum;
+                match machine.units.api {
+                    Unit::Down if can_serve => machine.units.api = Unit::Starting(ready_at),
+                    Unit::Starting(_) | Unit::Up if !can_serve => machine.units.api = Unit::Down,
+                    _ => {}
+                }
+            }
+            if units.kubelet == Unit::Down && self.has_kubernetes(nth) {
+                self.machines[nth].units.kubelet = Unit::Starting(ready_at);
+            }
+        }
+        self.finish_boot(nth, now);
+        before != (self.machines[nth].units, self.machines[nth].booted)
+    }
+
+    /// What was started long enough ago is healthy.
+    fn finish_starts(&mut self, nth: usize, now: Duration) {
+        let over = |unit: Unit| matches!(unit, Unit::Starting(at) if at <= now);
+        let machine = &mut self.machines[nth];
+        let healthy = "Running";
+        if over(machine.units.cri) {
+            machine.units.cri = Unit::Up;
+            machine.happened(now, What::Service("cri", healthy));
+        }
+        if over(machine.units.etcd) {
+            machine.units.etcd = Unit::Up;
+            machine.happened(now, What::Service("etcd", healthy));
+            machine.say(now, "[talos] service[etcd](Running): Health check successful");
+            self.promote(nth);
+        }
+        let machine = &mut self.machines[nth];
+        if over(machine.units.api) {
+            machine.units.api = Unit::Up;
+        }
+        if over(machine.units.kubelet) {
+            machine.units.kubelet = Unit::Up;
+            machine.happened(now, What::Service("kubelet", healthy));
+            self.join_kubernetes(nth, now);
+        }
+    }
+
+    fn finish_boot(&mut self, nth: usize, now: Duration) {
+        let machine = &mut self.machines[nth];
+        let units = machine.units;
+        let control_plane = [units.etcd, units.api];
+        let waits = machine.is_control_plane() && control_plane.iter().any(|unit| *unit != Unit::Up);
+        if !machine.booted && units.kubelet == Unit::Up && !waits {
+            machine.booted = true;
+            machine.happened(now, What::Sequence("boot", false));
+            machine.say(now, "[talos] boot sequence: done");
+        }
+    }
+
+    /// Starts the member of a machine that has one, or lets it join where there is an etcd that can decide.
+    fn start_etcd(&mut self, nth: usize, ready_at: Duration) {
+        let machine = &self.machines[nth];
+        if machine.units.etcd != Unit::Down || machine.left_etcd {
+            return;
+        }
+        if machine.disk.as_ref().is_some_and(|disk| disk.etcd.is_some()) {
+            self.machines[nth].units.etcd = Unit::Starting(ready_at);
+            return;
+        }
+        let Some(number) = self.cluster_etcd_number(nth) else { return };
+        let etcd = &self.etcds[number];
+        // Members join one after the other.
+        if !self.has_quorum(etcd) || etcd.members.iter().any(|member| member.learner) {
+            return;
+        }
+        self.add_member(number, nth, true);
+        self.machines[nth].units.etcd = Unit::Starting(ready_at);
+    }
+
+    pub(super) fn add_member(&mut self, number: usize, nth: usize, learner: bool) {
+        let machine = &mut self.machines[nth];
+        let (hostname, address) = (machine.hostname(), machine.addresses().first().map(ToString::to_string));
+        // A machine without a disk keeps its data in memory, and loses it with the run.
+        let release = machine.release.clone();
+        let intent = machine.intent.clone();
+        let disk = machine.disk.get_or_insert_with(|| Disk { intent, ..Disk::new(release) });
+        disk.etcd = Some(number);
+        let etcd = &mut self.etcds[number];
+        let change = etcd.change();
+        let digest = Sha256::digest(format!("{number} {} {change}", machine.hardware.uuid));
+        let id = u64::from_be_bytes(digest[..8].try_into().expect("eight bytes"));
+        etcd.members.retain(|member| member.machine != nth);
+        etcd.members.push(Member {
+            id,
+            machine: nth,
+            hostname,
+            address: address.unwrap_or_default(),
+            learner,
+        });
+    }
+
+    fn promote(&mut self, nth: usize) {
+        let number = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd);
+        if let Some(etcd) = number.and_then(|number| self.etcds.get_mut(number)) {
+            let own = etcd.members.iter_mut().filter(|member| member.machine == nth);
+            own.for_each(|member| member.learner = false);
+            etcd.change();
+        }
+    }
+
+    fn join_kubernetes(&mut self, nth: usize, now: Duration) {
+        let Some(number) = self.cluster_etcd_number(nth) else { return };
+        let hostname = self.machines[nth].hostname();
+        let etcd = &mut self.etcds[number];
+        let revision = etcd.change();
+        let node = KubeNode {
+            machine: nth,
+            unschedulable: false,
+            annotations: BTreeMap::new(),
+            moved: false,
+            created: now,
+            revision,
+        };
+        let node = etcd.nodes.entry(hostname).or_insert(node);
+        node.machine = nth;
+    }
+
+    /// Chooses who leads and who holds the address of the API; whether that is somebody else now.
+    fn elect(&mut self, number: usize) -> bool {
+        let etcd = &self.etcds[number];
+        let before = (etcd.leader, etcd.holder);
+        let up = |nth: usize| etcd.voters().any(|member| member.machine == nth && self.is_member_up(member));
+        let first = || etcd.voters().find(|member| self.is_member_up(member)).map(|member| member.machine);
+        let quorum = self.has_quorum(etcd);
+        let choose = |held: Option<usize>| held.filter(|nth| up(*nth)).or_else(first).filter(|_| quorum);
+        let (leader, holder) = (choose(etcd.leader), choose(etcd.holder));
+        let etcd = &mut self.etcds[number];
+        if leader != before.0 {
+            etcd.term += 1;
+        }
+        (etcd.leader, etcd.holder) = (leader, holder);
+        if let Some(nth) = holder.filter(|_| holder != before.1) {
+            let vip = self.machines[nth].intent.as_ref().and_then(|intent| intent.vip);
+            self.machines[nth].accumulated.extend(vip);
+        }
+        before != (leader, holder)
+    }
+}

@@ -1,0 +1,314 @@
+//! What a configuration means for a simulated node.
+//!
+//! [`Intent::read`] takes what Talos takes and refuses what Talos refuses: the text goes through ichor's own reader and
+//! validator for the release that the machine runs.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::refusal::{Code, Refusal};
+use ichor_bgp::agent::duty::Duty;
+use ichor_bgp::agent::duty::FILE as DUTY_FILE;
+use ichor_talos::document;
+use ichor_talos::release::at_least;
+use ichor_talos::secrets::{Pair, Pem, from_config};
+use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_values::TalosVersion;
+
+/// A configuration that was accepted, and what the simulator needs of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intent {
+    /// The text, as it was sent.
+    pub text: String,
+    /// Whether it is that of a control plane.
+    pub control_plane: bool,
+    /// The hostname it sets.
+    pub hostname: Option<String>,
+    /// The links it gives addresses to, those of the host itself last.
+    pub addresses: Vec<(String, IpNet)>,
+    /// The address that control planes hold in turn.
+    pub vip: Option<IpAddr>,
+    /// The certificate of the authority of Talos' API.
+    pub ca: Pem,
+    /// By what the nodes of a cluster know each other: a sum of that certificate.
+    pub key: [u8; 32],
+    /// Certificates of authorities that are accepted beside it.
+    pub accepted: Vec<Pem>,
+    /// The authorities that control planes can sign for.
+    pub authorities: Option<Authorities>,
+    /// Names and addresses that certificates of Talos' API are for, beside those of the node.
+    pub sans: Vec<String>,
+    /// Names and addresses that certificates of the API server are for.
+    pub kubernetes_sans: Vec<String>,
+    /// The name of the cluster.
+    pub cluster: String,
+    /// Where Kubernetes answers.
+    pub endpoint: String,
+    /// The disk that Talos is to be installed on.
+    pub install_disk: Option<String>,
+    /// The image that it is to be installed from.
+    pub install_image: Option<String>,
+    /// Whether pods have a network: without one, Kubernetes' nodes are never ready.
+    pub has_pod_network: bool,
+    /// Names of the services that come with extensions and have a document.
+    pub extension_services: Vec<String>,
+    /// What agents among them are told.
+    pub duties: BTreeMap<String, Duty>,
+    /// Peers of Talos' own BGP: instance, peer, their AS numbers.
+    pub bgp_peers: Vec<BgpPeer>,
+    /// What Talos warns of.
+    pub warnings: Vec<String>,
+}
+
+/// The authorities of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Authorities {
+    /// That of Talos' API.
+    pub os: Pair,
+    /// That of Kubernetes.
+    pub k8s: Pair,
+}
+
+/// A neighbour of Talos' own BGP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BgpPeer {
+    /// The instance it belongs to.
+    pub instance: String,
+    /// Its name: an address, or the link behind which it is.
+    pub peer: String,
+    /// Our AS number.
+    pub local_asn: u64,
+    /// Its AS number; 0 where any is accepted.
+    pub peer_asn: u64,
+}
+
+impl Intent {
+    /// Reads a configuration as a machine with this release does.
+    pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, Refusal> {
+        let refused = |message: String| Refusal::new(Code::InvalidArgument, message);
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Err(refused("yaml: control characters are not allowed".to_owned()));
+        };
+        let report = Report::of(text, talos, mode, false);
+        if !report.valid {
+            return Err(refused(told(&report, talos)));
+        }
+        let warnings = report.entries.iter().filter(|entry| entry.weight == Weight::Warning);
+        let warnings = warnings.map(|entry| entry.message.clone()).collect();
+        let documents = document::read(text).map_err(|error| refused(error.reason))?;
+        let main = documents.iter().find(|it| document::kind(it).is_none());
+        let Some(main) = main else {
+            return Err(refused(
+                "the applied machine configuration doesn't contain v1alpha1 config, did you mean to patch the machine \
+                 config instead?"
+                    .to_owned(),
+            ));
+        };
+        let sheet = Sheet { main, documents: &documents };
+        let control_plane = sheet.text("/machine/type").is_some_and(|word| word != "worker");
+        let authorities = if control_plane {
+            let bundle = from_config(text).map_err(|error| refused(error.to_string()))?;
+            Some(Authorities { os: bundle.os, k8s: bundle.k8s })
+        } else {
+            None
+        };
+        let ca = match &authorities {
+            Some(authorities) => authorities.os.crt.clone(),
+            None => sheet
+                .text("/machine/ca/crt")
+                .and_then(Pem::from_base64)
+                .ok_or_else(|| refused("trusted CA certificates are required on worker nodes".to_owned()))?,
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            control_plane,
+            hostname: sheet.hostname(),
+            addresses: sheet.addresses(),
+            vip: sheet.vip(),
+            key: key(&ca),
+            ca,
+            accepted: sheet.accepted(),
+            authorities,
+            sans: document::texts(main, "/machine/certSANs").map(str::to_owned).collect(),
+            kubernetes_sans: sheet.kubernetes_sans(),
+            cluster: sheet.cluster("clusterName", "/cluster/clusterName"),
+            endpoint: sheet.cluster("endpoint", "/cluster/controlPlane/endpoint"),
+            install_disk: sheet
+                .text("/machine/install/disk")
+                .map(str::to_owned)
+                .or_else(|| sheet.unattended()),
+            install_image: sheet.installer(),
+            has_pod_network: sheet.has_pod_network(),
+            extension_services: sheet.named("ExtensionServiceConfig").map(|it| format!("ext-{it}")).collect(),
+            duties: sheet.duties(),
+            bgp_peers: sheet.bgp_peers(),
+            warnings,
+        })
+    }
+
+    /// The addresses that the node has, without their prefixes.
+    pub fn ips(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().map(|(_, net)| net.addr())
+    }
+}
+
+/// A sum of an authority's certificate.
+pub(super) fn key(ca: &Pem) -> [u8; 32] {
+    Sha256::digest(ca.text().as_bytes()).into()
+}
+
+/// What Talos says of a configuration that it does not take.
+fn told(report: &Report, talos: &TalosVersion) -> String {
+    let errors: Vec<&str> = report
+        .entries
+        .iter()
+        .filter(|entry| entry.weight == Weight::Error)
+        .map(|entry| entry.message.as_str())
+        .collect();
+    if report.load_error {
+        return errors.join("; ");
+    }
+    let count = errors.len();
+    let noun = if count == 1 { "error" } else { "errors" };
+    let said = format!("{count} {noun} occurred:\n\t* {}\n\n", errors.join("\n\t* "));
+    if at_least(talos, 13) { said } else { format!("configuration validation failed: {said}") }
+}
+
+/// The documents of a configuration.
+struct Sheet<'d> {
+    main: &'d Value,
+    documents: &'d [Value],
+}
+
+impl<'d> Sheet<'d> {
+    fn text(&self, pointer: &str) -> Option<&'d str> {
+        document::at(self.main, pointer)?.as_str()
+    }
+
+    fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &'d Value> {
+        self.documents.iter().filter(move |it| document::kind(it) == Some(kind))
+    }
+
+    fn named(&self, kind: &'static str) -> impl Iterator<Item = &'d str> {
+        self.of_kind(kind).filter_map(document::name)
+    }
+
+    fn hostname(&self) -> Option<String> {
+        let own = self.of_kind("HostnameConfig").find_map(|it| it.get("hostname")?.as_str());
+        own.or_else(|| self.text("/machine/network/hostname")).map(str::to_owned)
+    }
+
+    /// What links are given, in documents of their own or in the old form.
+    fn addresses(&self) -> Vec<(String, IpNet)> {
+        let mut found = Vec::new();
+        for document in self.documents.iter().filter(|it| document::kind(it).is_some()) {
+            let link = document::name(document).unwrap_or_default();
+            let list = document::items(document, "/addresses");
+            let list = list.filter_map(|(_, it)| it.get("address")?.as_str()?.parse().ok());
+            found.extend(list.map(|net| (link.to_owned(), net)));
+        }
+        for (_, interface) in document::items(self.main, "/machine/network/interfaces") {
+            let link = interface.get("interface").and_then(Value::as_str).unwrap_or("eth0");
+            let nested = document::items(interface, "/vlans").map(|(_, vlan)| vlan);
+            for place in std::iter::once(interface).chain(nested) {
+                let list = document::texts(place, "/addresses").filter_map(|text| text.parse().ok());
+                found.extend(list.map(|net| (link.to_owned(), net)));
+            }
+        }
+        found.sort_by_key(|(link, _)| is_inner(link));
+        found
+    }
+
+    fn vip(&self) -> Option<IpAddr> {
+        let new = self.named("Layer2VIPConfig").find_map(|name| name.parse().ok());
+        let mut old = document::items(self.main, "/machine/network/interfaces")
+            .filter_map(|(_, it)| it.pointer("/vip/ip")?.as_str()?.parse().ok());
+        new.or_else(|| old.next())
+    }
+
+    fn accepted(&self) -> Vec<Pem> {
+        let list = document::items(self.main, "/machine/acceptedCAs");
+        list.filter_map(|(_, it)| Pem::from_base64(it.get("crt")?.as_str()?)).collect()
+    }
+
+    fn kubernetes_sans(&self) -> Vec<String> {
+        let new = self.of_kind("KubeAPIServerConfig").flat_map(|it| document::texts(it, "/certExtraSANs"));
+        let old = document::texts(self.main, "/cluster/apiServer/certSANs");
+        new.chain(old).map(str::to_owned).collect()
+    }
+
+    fn cluster(&self, key: &str, old: &str) -> String {
+        let new = self.of_kind("KubeClusterConfig").find_map(|it| it.get(key)?.as_str());
+        new.or_else(|| self.text(old)).unwrap_or_default().to_owned()
+    }
+
+    /// What stands for the disk where a selector chooses it.
+    fn unattended(&self) -> Option<String> {
+        let selected = document::at(self.main, "/machine/install/diskSelector").is_some();
+        let unattended = self.of_kind("UnattendedInstallConfig").next().is_some();
+        (selected || unattended).then(|| "/dev/sda".to_owned())
+    }
+
+    fn installer(&self) -> Option<String> {
+        let unattended = || {
+            self.of_kind("UnattendedInstallConfig").find_map(|it| it.pointer("/installer/image")?.as_str())
+        };
+        self.text("/machine/install/image").or_else(unattended).map(str::to_owned)
+    }
+
+    fn has_pod_network(&self) -> bool {
+        let old = self.text("/cluster/network/cni/name");
+        let flannel = self.of_kind("KubeFlannelCNIConfig").next().is_some();
+        let manifests = ["KubeExternalManifestConfig", "KubeInlineManifestConfig"]
+            .iter()
+            .any(|kind| self.of_kind(kind).next().is_some());
+        let inline = ["/cluster/inlineManifests", "/cluster/extraManifests"];
+        let old_manifests = inline.iter().any(|pointer| document::items(self.main, pointer).next().is_some());
+        flannel || manifests || old_manifests || (old != Some("none") && !self.has_kubernetes_documents())
+    }
+
+    fn has_kubernetes_documents(&self) -> bool {
+        self.of_kind("KubeClusterConfig").next().is_some()
+    }
+
+    /// The duties of agents, in the files of their services.
+    fn duties(&self) -> BTreeMap<String, Duty> {
+        let one = |document: &Value| {
+            let files = document::items(document, "/configFiles").map(|(_, file)| file);
+            let told = |file: &Value| {
+                file.get("mountPath")?.as_str()?.rsplit('/').next().map(|name| name == DUTY_FILE)
+            };
+            let mut files = files.filter(|file| told(file) == Some(true));
+            let duty = Duty::parse(files.next()?.get("content")?.as_str()?).ok()?;
+            Some((format!("ext-{}", document::name(document)?), duty))
+        };
+        self.of_kind("ExtensionServiceConfig").filter_map(one).collect()
+    }
+
+    fn bgp_peers(&self) -> Vec<BgpPeer> {
+        let mut peers = Vec::new();
+        for instance in self.of_kind("BGPInstanceConfig") {
+            let name = document::name(instance).unwrap_or_default();
+            let local = instance.get("localASN").and_then(Value::as_u64).unwrap_or_default();
+            for (_, peer) in document::items(instance, "/neighbors") {
+                let who = ["address", "link"].iter().find_map(|key| peer.get(key)?.as_str());
+                peers.push(BgpPeer {
+                    instance: name.to_owned(),
+                    peer: who.unwrap_or_default().to_owned(),
+                    local_asn: local,
+                    peer_asn: peer.get("peerASN").and_then(Value::as_u64).unwrap_or_default(),
+                });
+            }
+        }
+        peers
+    }
+}
+
+/// Whether a link leads nowhere.
+fn is_inner(link: &str) -> bool {
+    link == "lo" || link.starts_with("dummy")
+}

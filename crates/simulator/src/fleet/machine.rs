@@ -1,0 +1,337 @@
+//! One simulated machine: what it is doing, what is on its disk, which of its services run.
+//!
+//! Not here: what makes it go on, which depends on the others as well ([`Fleet`](super::Fleet)).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::Faults;
+use super::hardware::Hardware;
+use super::intent::Intent;
+use ichor_talos::api::machine::Stage;
+use ichor_values::TalosVersion;
+
+/// How many events a node remembers.
+const REMEMBERED: usize = 200;
+
+/// What a machine is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing: it has no power.
+    Off,
+    /// Firmware, kernel: no port is open.
+    Dark,
+    /// Waiting for a configuration.
+    Maintenance,
+    /// It took a configuration, and will close its port in a moment.
+    Accepted,
+    /// Writing Talos to its disk.
+    Installing,
+    /// Running what is configured.
+    Up,
+    /// On its way to the end of this run, with open ports.
+    Ending(Sequence),
+}
+
+/// Why a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sequence {
+    /// To start again.
+    Reboot,
+    /// To be off.
+    Shutdown,
+    /// To forget what it was; whether the whole disk is wiped, and whether it starts again.
+    Reset {
+        /// Nothing is left on the disk.
+        whole: bool,
+        /// It starts again.
+        reboot: bool,
+    },
+    /// To start again as another release.
+    Upgrade,
+}
+
+impl Sequence {
+    /// Its word in events.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reboot => "reboot",
+            Self::Shutdown => "shutdown",
+            Self::Reset { .. } => "reset",
+            Self::Upgrade => "upgrade",
+        }
+    }
+
+    fn stage(self) -> Stage {
+        match self {
+            Self::Reboot => Stage::Rebooting,
+            Self::Shutdown => Stage::ShuttingDown,
+            Self::Reset { .. } => Stage::Resetting,
+            Self::Upgrade => Stage::Upgrading,
+        }
+    }
+}
+
+/// A service that takes time to start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Not running.
+    #[default]
+    Down,
+    /// Started, and healthy at this time.
+    Starting(Duration),
+    /// Healthy.
+    Up,
+}
+
+/// The services that depend on more than the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// Containers of Kubernetes.
+    pub cri: Unit,
+    /// The member of etcd.
+    pub etcd: Unit,
+    /// The API server.
+    pub api: Unit,
+    /// The kubelet.
+    pub kubelet: Unit,
+}
+
+/// What Talos left on a disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disk {
+    /// The release that boots from it.
+    pub release: TalosVersion,
+    /// The configuration.
+    pub intent: Option<Arc<Intent>>,
+    /// The etcd whose data is there, by its number in the fleet.
+    pub etcd: Option<usize>,
+    /// What is in META.
+    pub meta: BTreeMap<u32, Vec<u8>>,
+    /// The installer that wrote it; none where it is the image that the machine began with.
+    pub installer: Option<String>,
+}
+
+impl Disk {
+    /// One with Talos, and with nothing that Talos was told.
+    pub(super) fn new(release: TalosVersion) -> Self {
+        Self { release, intent: None, etcd: None, meta: BTreeMap::new(), installer: None }
+    }
+}
+
+/// Something that happened on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// Its number on the node.
+    pub id: u64,
+    /// When, since the simulator began.
+    pub at: Duration,
+    /// Whose doing it was; empty where it was nobody's.
+    pub actor: String,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It does something else now; whether it is ready.
+    Stage(Stage, bool),
+    /// A sequence begins or ends.
+    Sequence(&'static str, bool),
+    /// A service is in another state.
+    Service(&'static str, &'static str),
+}
+
+/// A machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What it is made of.
+    pub hardware: Hardware,
+    /// The release that runs, and that of the medium it boots where its disk is empty.
+    pub release: TalosVersion,
+    /// What it does wrong.
+    pub faults: Faults,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The release of what it is booted from while its disk is empty.
+    pub(super) medium: TalosVersion,
+    /// The installer that belongs to the medium, where anybody knows it.
+    pub(super) medium_installer: Option<String>,
+    /// The installer whose image runs.
+    pub(super) installer: Option<String>,
+    /// The extensions that every image of it has.
+    pub(super) extensions: Vec<String>,
+    /// When it goes on.
+    pub(super) due: Option<Duration>,
+    /// What is on its disk.
+    pub disk: Option<Disk>,
+    /// What it runs.
+    pub intent: Option<Arc<Intent>>,
+    /// What it was made of before it was exchanged.
+    pub(super) original: Option<Hardware>,
+    pub(super) units: Units,
+    /// Whether it got through its boot.
+    pub(super) booted: bool,
+    /// Whether it left etcd, and does not come back in this run.
+    pub(super) left_etcd: bool,
+    /// How often it was started: what was made in an earlier run is of no use.
+    pub boots: u64,
+    /// Extension services that somebody stopped.
+    pub(super) stopped: BTreeSet<String>,
+    /// Addresses it had in this run.
+    pub(super) accumulated: BTreeSet<IpAddr>,
+    /// Images that were pulled.
+    pub(super) images: BTreeSet<String>,
+    /// The release that an installer wrote, for the next boot, and which installer that was.
+    pub(super) upgraded: Option<(TalosVersion, String)>,
+    /// Whose doing the sequence is that runs.
+    pub(super) actor: String,
+    events: VecDeque<Happened>,
+    seen: u64,
+    /// What the kernel says.
+    pub(super) dmesg: Vec<(Duration, String)>,
+    told: Option<(Stage, bool)>,
+}
+
+impl Machine {
+    /// A machine without power, with an empty disk.
+    pub fn new(hardware: Hardware, release: TalosVersion) -> Self {
+        let disk = hardware.image.then(|| Disk::new(release.clone()));
+        Self {
+            hardware,
+            medium: release.clone(),
+            medium_installer: None,
+            installer: None,
+            extensions: Vec::new(),
+            release,
+            faults: Faults::default(),
+            phase: Phase::Off,
+            due: None,
+            disk,
+            intent: None,
+            original: None,
+            units: Units::default(),
+            booted: false,
+            left_etcd: false,
+            boots: 0,
+            stopped: BTreeSet::new(),
+            accumulated: BTreeSet::new(),
+            images: BTreeSet::new(),
+            upgraded: None,
+            actor: String::new(),
+            events: VecDeque::new(),
+            seen: 0,
+            dmesg: Vec::new(),
+            told: None,
+        }
+    }
+
+    /// The same machine with a medium whose installer is known, and with extensions in all its images.
+    #[must_use]
+    pub fn with_image(self, installer: Option<String>, extensions: Vec<String>) -> Self {
+        Self { medium_installer: installer, extensions, ..self }
+    }
+
+    /// What it calls itself.
+    pub fn hostname(&self) -> String {
+        let own = self.intent.as_ref().and_then(|intent| intent.hostname.clone());
+        own.unwrap_or_else(|| format!("talos-{}-{}", &self.hardware.uuid[..3], &self.hardware.uuid[3..6]))
+    }
+
+    /// Whether it is a control plane.
+    pub fn is_control_plane(&self) -> bool {
+        self.intent.as_ref().is_some_and(|intent| intent.control_plane)
+    }
+
+    /// The addresses it has; none while no port is open.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        let leased = || self.hardware.leased.clone();
+        match (self.phase, &self.intent) {
+            (Phase::Off | Phase::Dark | Phase::Installing, _) => Vec::new(),
+            (Phase::Maintenance | Phase::Accepted, _) | (_, None) => leased(),
+            (_, Some(intent)) => {
+                let own: Vec<_> = intent.ips().collect();
+                if own.is_empty() { leased() } else { own }
+            }
+        }
+    }
+
+    /// Its address in the overlay, where it is in one.
+    pub(super) fn overlay(&self) -> Option<IpAddr> {
+        let intent =
+            self.intent.as_ref().filter(|_| self.phase == Phase::Up && !self.faults.has("overlay-down"))?;
+        intent.extension_services.iter().any(|it| it == "ext-tailscale").then_some(self.hardware.overlay)
+    }
+
+    /// What it says it is doing.
+    pub fn stage(&self) -> Stage {
+        match self.phase {
+            Phase::Off | Phase::Dark => Stage::Unknown,
+            Phase::Maintenance | Phase::Accepted => Stage::Maintenance,
+            Phase::Installing => Stage::Installing,
+            Phase::Up if self.booted => Stage::Running,
+            Phase::Up => Stage::Booting,
+            Phase::Ending(sequence) => sequence.stage(),
+        }
+    }
+
+    /// Whether nothing is on its disk, and something has to be.
+    pub fn needs_install(&self) -> bool {
+        self.disk.is_none()
+    }
+
+    /// Everything that happened and is remembered, from this number on.
+    pub fn events(&self, from: u64) -> impl Iterator<Item = &Happened> {
+        self.events.iter().filter(move |event| event.id >= from)
+    }
+
+    /// The number that the next event has.
+    pub fn next_event(&self) -> u64 {
+        self.seen
+    }
+
+    /// What the kernel and Talos said in this run, each with its time.
+    pub fn said(&self) -> &[(Duration, String)] {
+        &self.dmesg
+    }
+
+    pub(super) fn happened(&mut self, at: Duration, what: What) {
+        self.events.push_back(Happened { id: self.seen, at, actor: self.actor.clone(), what });
+        self.seen += 1;
+        if self.events.len() > REMEMBERED {
+            self.events.pop_front();
+        }
+    }
+
+    pub(super) fn say(&mut self, at: Duration, words: impl Into<String>) {
+        self.dmesg.push((at, words.into()));
+    }
+
+    /// Tells what it is doing, where that is news.
+    pub(super) fn tell(&mut self, at: Duration, ready: bool) -> bool {
+        let now = (self.stage(), ready);
+        // What is dark tells nobody.
+        let news = self.told != Some(now) && now.0 != Stage::Unknown;
+        if news {
+            self.told = Some(now);
+            self.happened(at, What::Stage(now.0, ready));
+        }
+        news
+    }
+
+    /// Forgets what only lives as long as a run.
+    pub(super) fn stop(&mut self) {
+        self.units = Units::default();
+        self.booted = false;
+        self.left_etcd = false;
+        self.intent = None;
+        self.accumulated.clear();
+        self.images.clear();
+        self.stopped.clear();
+        self.actor.clear();
+        self.dmesg.clear();
+    }
+}

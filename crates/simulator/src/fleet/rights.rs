@@ -1,0 +1,170 @@
+//! Who may call what, as Talos rules it.
+
+use super::refusal::{Code, Refusal};
+use ichor_talos::api::method;
+use ichor_talos::release::at_least;
+use ichor_values::TalosVersion;
+
+const ADMIN: &str = "os:admin";
+const OPERATOR: &str = "os:operator";
+const READER: &str = "os:reader";
+const ETCD_BACKUP: &str = "os:etcd:backup";
+const META_WRITER: &str = "os:meta:writer";
+
+/// The kinds of resources that administrators alone may read.
+const SENSITIVE: [&str; 1] = ["MachineConfigs.config.talos.dev"];
+
+/// How somebody came to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Without a certificate, while the node has no configuration.
+    Anyone,
+    /// With one, that names these roles.
+    Known(Vec<String>),
+}
+
+impl Caller {
+    fn has(&self, allowed: &[&str]) -> bool {
+        match self {
+            // From Talos 1.13 on whoever comes in maintenance is a reader.
+            Self::Anyone => allowed.contains(&READER),
+            Self::Known(roles) => roles.iter().any(|role| allowed.contains(&role.as_str())),
+        }
+    }
+}
+
+/// The roles that a call takes; none where there is no such call.
+fn allowed(path: &str) -> Option<&'static [&'static str]> {
+    Some(match path {
+        method::APPLY_CONFIGURATION => &[ADMIN],
+        method::VERSION
+        | method::SERVICE_LIST
+        | method::LOGS
+        | method::DMESG
+        | method::EVENTS
+        | method::HEALTH_CHECK
+        | method::STATE_GET
+        | method::STATE_LIST
+        | method::STATE_WATCH => &[ADMIN, OPERATOR, READER],
+        method::ETCD_MEMBER_LIST | method::ETCD_STATUS | method::ETCD_ALARM_LIST => {
+            &[ADMIN, OPERATOR, READER, ETCD_BACKUP]
+        }
+        method::SERVICE_START
+        | method::SERVICE_STOP
+        | method::SERVICE_RESTART
+        | method::REBOOT
+        | method::SHUTDOWN
+        | method::IMAGE_PULL => &[ADMIN, OPERATOR],
+        method::META_WRITE | method::META_DELETE => &[ADMIN, META_WRITER],
+        method::BOOTSTRAP
+        | method::KUBECONFIG
+        | method::READ
+        | method::RESET
+        | method::UPGRADE
+        | method::ETCD_LEAVE_CLUSTER
+        | method::ETCD_FORFEIT_LEADERSHIP
+        | method::ETCD_REMOVE_MEMBER_BY_ID
+        | method::LIFECYCLE_UPGRADE
+        | method::IMAGE_IMPORT => &[ADMIN],
+        _ => return None,
+    })
+}
+
+/// Whether the release has the call at all.
+fn is_served(path: &str, talos: &TalosVersion) -> bool {
+    let new = [method::LIFECYCLE_UPGRADE, method::IMAGE_PULL, method::IMAGE_IMPORT];
+    at_least(talos, 13) || !new.contains(&path)
+}
+
+/// Whether a machine of a release in maintenance answers a call before 1.13.
+fn is_served_in_old_maintenance(path: &str) -> bool {
+    [method::APPLY_CONFIGURATION, method::STATE_GET, method::STATE_LIST, method::STATE_WATCH].contains(&path)
+}
+
+/// Lets a call pass, or says why not.
+pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), Refusal> {
+    let (service, name) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
+    let unknown = || {
+        let message = if service == "machine.MachineService" {
+            format!("unknown method {name} for service {service}")
+        } else {
+            format!("unknown service {service}")
+        };
+        Refusal::new(Code::Unimplemented, message)
+    };
+    let allowed = allowed(path).filter(|_| is_served(path, talos)).ok_or_else(unknown)?;
+    if *caller == Caller::Anyone {
+        if path == method::APPLY_CONFIGURATION {
+            return Ok(());
+        }
+        if !at_least(talos, 13) && !is_served_in_old_maintenance(path) {
+            let message = if path == method::VERSION {
+                "API is not implemented in maintenance mode".to_owned()
+            } else {
+                format!("method {name} not implemented")
+            };
+            return Err(Refusal::new(Code::Unimplemented, message));
+        }
+    }
+    if caller.has(allowed) { Ok(()) } else { Err(Refusal::not_authorized()) }
+}
+
+/// Lets somebody read resources of a kind, or says why not.
+pub fn admit_to(kind: &str, caller: &Caller) -> Result<(), Refusal> {
+    if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(Refusal::not_authorized()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talos(text: &str) -> TalosVersion {
+        TalosVersion::parse(text).unwrap()
+    }
+
+    fn known(role: &str) -> Caller {
+        Caller::Known(vec![role.to_owned()])
+    }
+
+    #[test]
+    fn roles_open_what_talos_says_they_open() {
+        let new = talos("v1.13.9");
+        let may = |path, role| admit(path, &known(role), &new).is_ok();
+
+        assert!(may(method::BOOTSTRAP, ADMIN) && !may(method::BOOTSTRAP, OPERATOR));
+        assert!(may(method::REBOOT, OPERATOR) && !may(method::REBOOT, READER));
+        assert!(may(method::VERSION, READER) && !may(method::VERSION, ETCD_BACKUP));
+        assert!(may(method::ETCD_STATUS, ETCD_BACKUP));
+        assert!(!may(method::APPLY_CONFIGURATION, READER));
+        let refused = admit(method::BOOTSTRAP, &known(READER), &new).unwrap_err();
+        assert_eq!(refused, Refusal::new(Code::PermissionDenied, "not authorized"));
+        assert!(
+            admit_to(SENSITIVE[0], &known(READER)).is_err() && admit_to(SENSITIVE[0], &known(ADMIN)).is_ok()
+        );
+    }
+
+    #[test]
+    fn maintenance_has_the_calls_of_its_release() {
+        let (old, new) = (talos("v1.12.4"), talos("v1.13.9"));
+        let may = |path, talos| admit(path, &Caller::Anyone, talos);
+
+        for talos in [&old, &new] {
+            assert_eq!(may(method::APPLY_CONFIGURATION, talos), Ok(()));
+            assert_eq!(may(method::STATE_LIST, talos), Ok(()));
+        }
+        assert_eq!(may(method::VERSION, &new), Ok(()));
+        let message = "API is not implemented in maintenance mode";
+        assert_eq!(may(method::VERSION, &old), Err(Refusal::new(Code::Unimplemented, message)));
+        assert_eq!(may(method::BOOTSTRAP, &old).unwrap_err().code, Code::Unimplemented);
+        assert_eq!(may(method::BOOTSTRAP, &new).unwrap_err().code, Code::PermissionDenied);
+    }
+
+    #[test]
+    fn calls_of_later_releases_and_none_at_all_are_unknown() {
+        let refused = |path, version| admit(path, &known(ADMIN), &talos(version)).map_err(|it| it.code);
+
+        assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.12.0"), Err(Code::Unimplemented));
+        assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.13.0"), Ok(()));
+        assert_eq!(refused("/machine.MachineService/Nothing", "v1.14.0"), Err(Code::Unimplemented));
+    }
+}

@@ -1,0 +1,186 @@
+//! The services of a simulated node, and whether it is ready.
+
+use super::fleet::Fleet;
+use super::machine::{Machine, Phase, Unit};
+use super::refusal::{Code, Refusal};
+use ichor_talos::api::machine::{
+    ServiceDone, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
+    ServiceResponse, UnmetCondition,
+};
+
+/// How it is with a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Service {
+    pub id: String,
+    pub state: &'static str,
+    /// None where nobody asks for its health.
+    pub healthy: Option<bool>,
+}
+
+impl Service {
+    fn new(id: &str, state: &'static str, healthy: Option<bool>) -> Self {
+        Self { id: id.to_owned(), state, healthy }
+    }
+
+    fn of(id: &str, unit: Unit, waiting: &'static str) -> Self {
+        match unit {
+            Unit::Up => Self::new(id, "Running", Some(true)),
+            Unit::Starting(_) => Self::new(id, "Running", Some(false)),
+            Unit::Down => Self::new(id, waiting, None),
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.state == "Running"
+    }
+}
+
+/// What somebody does with a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// Starts it.
+    Start,
+    /// Stops it.
+    Stop,
+    /// Stops and starts it.
+    Restart,
+}
+
+impl Machine {
+    /// Its services, by name.
+    pub(super) fn services(&self) -> Vec<Service> {
+        let running = |id| Service::new(id, "Running", Some(true));
+        let mut services: Vec<_> = ["apid", "containerd", "machined"].map(running).into();
+        services.push(Service::new("auditd", "Running", Some(true)));
+        services.push(Service::new("syslogd", "Running", Some(true)));
+        services.push(Service::new("udevd", "Running", Some(true)));
+        if let (Phase::Up | Phase::Ending(_), Some(intent)) = (self.phase, &self.intent) {
+            let kubelet = match self.units.kubelet {
+                // It runs, and does not get to its health check before Kubernetes answers.
+                Unit::Down if self.units.cri == Unit::Up => Service::new("kubelet", "Running", Some(false)),
+                unit => Service::of("kubelet", unit, "Waiting"),
+            };
+            services.push(Service::of("cri", self.units.cri, "Waiting"));
+            services.push(kubelet);
+            if intent.control_plane {
+                let waiting = if self.left_etcd { "Finished" } else { "Preparing" };
+                services.push(Service::of("etcd", self.units.etcd, waiting));
+                services.push(running("trustd"));
+            }
+            let state = |id: &String| match self.stopped.contains(id) {
+                true => "Finished",
+                false if self.faults.has("service-waits") => "Waiting",
+                false => "Running",
+            };
+            services.extend(intent.extension_services.iter().map(|id| Service::new(id, state(id), None)));
+        }
+        services.sort_by(|a, b| a.id.cmp(&b.id));
+        services
+    }
+}
+
+impl Fleet {
+    /// `ServiceList`.
+    pub fn service_list(&self, nth: usize) -> ServiceListResponse {
+        let services = self.machines[nth].services().into_iter().map(|service| ServiceInfo {
+            id: service.id,
+            state: service.state.to_owned(),
+            events: Some(ServiceEvents { events: Vec::new() }),
+            health: Some(ServiceHealth {
+                unknown: service.healthy.is_none(),
+                healthy: service.healthy.unwrap_or_default(),
+                last_message: String::new(),
+                last_change: None,
+            }),
+        });
+        let list = ServiceList { metadata: None, services: services.collect() };
+        ServiceListResponse { messages: vec![list] }
+    }
+
+    /// `ServiceStart`, `ServiceStop` and `ServiceRestart`.
+    pub fn handle_service(
+        &mut self,
+        nth: usize,
+        id: &str,
+        handling: Handling,
+    ) -> Result<ServiceResponse, Refusal> {
+        let machine = &mut self.machines[nth];
+        if !machine.services().iter().any(|service| service.id == id) {
+            return Err(Refusal::new(Code::Unknown, format!("service \"{id}\" not defined")));
+        }
+        let is_restart = id == "kubelet" && handling == Handling::Restart;
+        if !(id.starts_with("ext-") || is_restart) {
+            let verb = match handling {
+                Handling::Start => "start",
+                Handling::Stop => "stop",
+                Handling::Restart => "restart",
+            };
+            return Err(Refusal::new(
+                Code::Unknown,
+                format!("service \"{id}\" doesn't support {verb} operation"),
+            ));
+        }
+        let resp = match handling {
+            Handling::Stop => {
+                machine.stopped.insert(id.to_owned());
+                format!("Service \"{id}\" stopped")
+            }
+            Handling::Start => {
+                machine.stopped.remove(id);
+                format!("Service \"{id}\" started")
+            }
+            Handling::Restart => {
+                machine.stopped.remove(id);
+                if id == "kubelet" {
+                    machine.units.kubelet = Unit::Down;
+                }
+                format!("Service \"{id}\" restarted")
+            }
+        };
+        Ok(ServiceResponse { messages: vec![ServiceDone { metadata: None, resp }] })
+    }
+
+    /// What keeps a machine from being ready.
+    pub fn unmet(&self, nth: usize) -> Vec<UnmetCondition> {
+        let machine = &self.machines[nth];
+        if machine.phase != Phase::Up {
+            return Vec::new();
+        }
+        let mut unmet = Vec::new();
+        let mut add = |name: &str, reason: String| {
+            unmet.push(UnmetCondition { name: name.to_owned(), reason });
+        };
+        if machine.faults.skew().is_some() {
+            add("time", "time is not synced".to_owned());
+        }
+        let problems: Vec<_> = machine
+            .services()
+            .iter()
+            .filter_map(|service| match (service.is_running(), service.healthy) {
+                (false, _) => Some(format!("{} not running", service.id)),
+                (true, Some(false)) => Some(format!("{} not healthy", service.id)),
+                _ => None,
+            })
+            .collect();
+        if !problems.is_empty() {
+            add("services", problems.join(", "));
+        }
+        if machine.is_control_plane() && machine.units.etcd == Unit::Up && machine.units.api != Unit::Up {
+            add("staticPods", format!("kube-system/kube-apiserver-{} not ready", machine.hostname()));
+        }
+        let hostname = machine.hostname();
+        match self.cluster_etcd(nth).and_then(|etcd| Some((etcd, etcd.nodes.get(&hostname)?))) {
+            None => add("nodeReady", format!("node \"{hostname}\" status is not available yet")),
+            Some((etcd, node)) if !self.is_kube_node_ready(etcd, node) => {
+                add("nodeReady", format!("node \"{hostname}\" is not ready"));
+            }
+            Some(_) => {}
+        }
+        unmet
+    }
+
+    /// Whether nothing keeps a machine from being ready.
+    pub fn is_ready(&self, nth: usize) -> bool {
+        self.unmet(nth).is_empty()
+    }
+}

@@ -1,0 +1,186 @@
+//! How simulated nodes are told what to do, while they run: a socket in their folder, a line of JSON each way.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fleet::{Fault, Fleet, stage_word};
+use ichor_values::nearest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
+
+use super::world::World;
+use super::{NodesError, Site};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Wish {
+    /// To know how the nodes are.
+    Status,
+    /// That a node does something wrong.
+    Fault { fault: String },
+    /// That a node does everything right again, or one thing.
+    Heal { node: String, kind: Option<String> },
+    /// That a node has power, or has none.
+    Power { node: String, on: bool },
+    /// The end.
+    Stop,
+}
+
+/// Why nodes do not do what is wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error("no simulated nodes run in {}; start them with `ichor lab nodes`", folder.display())]
+    None { folder: PathBuf },
+    #[error("the simulated nodes in {} do not answer", folder.display())]
+    Silent { folder: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The socket of nodes that run; it is gone when they are.
+pub(super) struct Control {
+    listener: UnixListener,
+    world: Arc<World>,
+    path: PathBuf,
+    stop: Arc<Notify>,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // One that is left is in nobody's way.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Control {
+    /// Opens the socket, in a folder that was taken: one that is there already is left from nodes that are gone.
+    pub(super) fn open(site: &Site, world: Arc<World>) -> Result<Self, NodesError> {
+        let path = site.socket();
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path);
+        let listener = listener.map_err(|source| NodesError::Folder { path: path.clone(), source })?;
+        Ok(Self { listener, world, path, stop: Arc::new(Notify::new()) })
+    }
+
+    /// Does what is wanted, until that is the end.
+    pub(super) async fn serve(&self) {
+        loop {
+            tokio::select! {
+                guest = self.listener.accept() => {
+                    if let Ok((stream, _)) = guest {
+                        tokio::spawn(talk(stream, Arc::clone(&self.world), Arc::clone(&self.stop)));
+                    }
+                }
+                () = self.stop.notified() => return,
+            }
+        }
+    }
+}
+
+async fn talk(stream: UnixStream, world: Arc<World>, stop: Arc<Notify>) {
+    let (from, mut to) = stream.into_split();
+    let mut lines = tokio::io::BufReader::new(from).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let wish = serde_json::from_str(&line);
+        let answer = match &wish {
+            Ok(wish) => world.act(|fleet, now| fulfil(fleet, wish, now)),
+            Err(error) => Err(error.to_string()),
+        };
+        let answer = answer.unwrap_or_else(|refused| json!({"error": refused}));
+        if to.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
+            return;
+        }
+        if matches!(wish, Ok(Wish::Stop)) {
+            stop.notify_one();
+        }
+    }
+}
+
+fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String> {
+    match wish {
+        Wish::Status => Ok(status(fleet)),
+        Wish::Stop => Ok(json!({})),
+        Wish::Fault { fault } => {
+            let (node, fault) = Fault::parse(fault)?;
+            let nth = find(fleet, &node)?;
+            super::spoil(fleet, nth, fault, now)?;
+            Ok(json!({}))
+        }
+        Wish::Heal { node, kind } => {
+            let nth = find(fleet, node)?;
+            if let Some(kind) = kind.as_deref().filter(|kind| !Fault::KINDS.contains(kind)) {
+                return Err(format!("`{kind}` is no fault; want one of {}", Fault::KINDS.join(", ")));
+            }
+            let healed = fleet.heal(nth, kind.as_deref(), now);
+            Ok(json!({"healed": healed}))
+        }
+        Wish::Power { node, on } => {
+            let nth = find(fleet, node)?;
+            if *on {
+                fleet.power_on(nth, now);
+            } else {
+                fleet.power_off(nth);
+            }
+            Ok(json!({}))
+        }
+    }
+}
+
+/// The machine of a name, or which one was meant.
+pub fn find(fleet: &Fleet, name: &str) -> Result<usize, String> {
+    one_of(fleet.machines.iter().map(|machine| machine.hardware.name.as_str()), name)
+}
+
+/// The place of a name among others, or which one was meant.
+pub fn one_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, String> {
+    names.clone().position(|known| known == name).ok_or_else(|| {
+        let near = nearest(name, names).map(|near| format!("; did you mean `{near}`?"));
+        format!("there is no node `{name}`{}", near.unwrap_or_default())
+    })
+}
+
+fn status(fleet: &Fleet) -> Value {
+    let nodes = (0..fleet.machines.len()).map(|nth| {
+        let machine = &fleet.machines[nth];
+        let doors = fleet.doors(nth);
+        json!({
+            "node": machine.hardware.name,
+            "stage": stage_word(machine.stage()),
+            "phase": format!("{:?}", machine.phase).to_lowercase(),
+            "ready": fleet.is_ready(nth),
+            "talos": machine.release.to_string(),
+            "addresses": doors.addresses,
+            "faults": machine.faults.all().map(Fault::kind).collect::<Vec<_>>(),
+        })
+    });
+    json!({"nodes": nodes.collect::<Vec<_>>(), "bootstraps": fleet.bootstraps()})
+}
+
+/// Asks nodes that run in a folder.
+pub fn ask(site: &Site, wish: &Wish) -> Result<Value, ControlError> {
+    let folder = || site.folder().to_owned();
+    let stream = StdStream::connect(site.socket()).map_err(|_| ControlError::None { folder: folder() })?;
+    let asked = || -> io::Result<Value> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let wish = serde_json::to_string(wish)?;
+        (&stream).write_all(format!("{wish}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    };
+    let answer = asked().map_err(|source| ControlError::Silent { folder: folder(), source })?;
+    match answer.get("error").and_then(Value::as_str) {
+        Some(refused) => Err(ControlError::Refused(refused.to_owned())),
+        None => Ok(answer),
+    }
+}

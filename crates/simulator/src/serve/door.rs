@@ -1,0 +1,227 @@
+//! What is open of the simulated nodes: sockets that come and go with what the nodes do.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fleet::{Doors, Fleet, Lock};
+use ichor_talos::api::PORT;
+use rustls::ServerConfig;
+use serde_json::json;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time;
+use tokio_rustls::TlsAcceptor;
+
+use super::pass::{Order, PassError};
+use super::world::World;
+use super::{kubernetes, talos};
+
+/// Where Kubernetes' API is.
+const KUBERNETES: u16 = 6443;
+/// How long a guest may take for its greeting.
+const GREETING: Duration = Duration::from_secs(10);
+/// How long answers that are under way may take when a door closes.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a guest who was not let in may take to go.
+const LEAVING: Duration = Duration::from_secs(1);
+/// Connections that wait to be taken.
+const BACKLOG: i32 = 128;
+
+/// Which door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Maintenance,
+    Mutual,
+    Kubernetes,
+}
+
+/// A door of a machine in one of its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    nth: usize,
+    run: u64,
+    address: IpAddr,
+    kind: Kind,
+}
+
+/// A door that is open.
+struct Open {
+    task: JoinHandle<()>,
+    closes: watch::Sender<bool>,
+}
+
+/// Opens and closes doors as the nodes want it.
+pub async fn keep(world: Arc<World>) {
+    let mut changed = world.watch();
+    let mut before: Vec<Doors> = Vec::new();
+    let mut open: HashMap<Key, Open> = HashMap::new();
+    loop {
+        let wanted: Vec<Doors> =
+            world.look(|fleet| (0..fleet.machines.len()).map(|nth| fleet.doors(nth)).collect());
+        let changes = |nth: usize| before.get(nth) != Some(&wanted[nth]);
+        let changing: Vec<usize> = (0..wanted.len()).filter(|nth| changes(*nth)).collect();
+        // An address may move from one machine to another: it is given up before it is taken.
+        for nth in &changing {
+            let keys = keys(*nth, &wanted[*nth]);
+            let gone: Vec<Key> =
+                open.keys().filter(|key| key.nth == *nth && !keys.contains(key)).copied().collect();
+            for key in gone {
+                if let Some(open) = open.remove(&key) {
+                    close(open).await;
+                }
+            }
+        }
+        for nth in &changing {
+            open_all(&world, &mut open, *nth, &wanted[*nth]);
+        }
+        before = wanted;
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn keys(nth: usize, doors: &Doors) -> Vec<Key> {
+    let talos = doors.talos.map(|lock| match lock {
+        Lock::Maintenance => Kind::Maintenance,
+        Lock::Mutual => Kind::Mutual,
+    });
+    let kinds = talos.into_iter().chain(doors.kubernetes.then_some(Kind::Kubernetes));
+    let run = doors.run;
+    kinds
+        .flat_map(|kind| doors.addresses.iter().map(move |address| Key { nth, run, address: *address, kind }))
+        .collect()
+}
+
+/// Opens what is not open yet.
+fn open_all(world: &Arc<World>, open: &mut HashMap<Key, Open>, nth: usize, doors: &Doors) {
+    let mut configs: HashMap<Kind, Result<Arc<ServerConfig>, PassError>> = HashMap::new();
+    for key in keys(nth, doors) {
+        if open.contains_key(&key) {
+            continue;
+        }
+        let port = if key.kind == Kind::Kubernetes { KUBERNETES } else { PORT };
+        let listener = match listen(SocketAddr::new(key.address, port)) {
+            Ok(listener) => listener,
+            Err(error) => {
+                note(
+                    world,
+                    nth,
+                    &format!("cannot listen on {}: {error}", SocketAddr::new(key.address, port)),
+                );
+                continue;
+            }
+        };
+        let config = configs
+            .entry(key.kind)
+            .or_insert_with(|| world.look(|fleet| order(fleet, nth, key.kind))?.make());
+        match config {
+            Ok(config) => {
+                let (closes, closing) = watch::channel(false);
+                let acceptor = TlsAcceptor::from(Arc::clone(config));
+                let house = House { world: Arc::clone(world), nth, kind: key.kind };
+                let task = tokio::spawn(serve(house, listener, acceptor, closing));
+                open.insert(key, Open { task, closes });
+            }
+            Err(error) => note(world, nth, &error.to_string()),
+        }
+    }
+}
+
+fn order(fleet: &Fleet, nth: usize, kind: Kind) -> Result<Order, PassError> {
+    match kind {
+        Kind::Maintenance => Order::talos(fleet, nth, Lock::Maintenance),
+        Kind::Mutual => Order::talos(fleet, nth, Lock::Mutual),
+        Kind::Kubernetes => Order::kubernetes(fleet, nth),
+    }
+}
+
+fn note(world: &World, nth: usize, words: &str) {
+    let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
+    world.journal.write(world.now(), json!({"node": name, "note": words}));
+}
+
+/// Closes a door at once for whoever comes, and in a moment for those who are inside.
+async fn close(open: Open) {
+    open.closes.send_replace(true);
+    open.task.abort();
+    // The address is free when the task is gone.
+    let _ = open.task.await;
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Whose door it is.
+#[derive(Clone)]
+struct House {
+    world: Arc<World>,
+    nth: usize,
+    kind: Kind,
+}
+
+async fn serve(house: House, listener: TcpListener, acceptor: TlsAcceptor, closing: watch::Receiver<bool>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let (house, acceptor, closing) = (house.clone(), acceptor.clone(), closing.clone());
+                tokio::spawn(receive(house, stream, from, acceptor, closing));
+            }
+            // Too many open files: others may close theirs.
+            Err(_) => time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+/// Greets a guest and answers until one of the two has enough.
+async fn receive(
+    house: House,
+    stream: TcpStream,
+    from: SocketAddr,
+    acceptor: TlsAcceptor,
+    closing: watch::Receiver<bool>,
+) {
+    let _ = stream.set_nodelay(true);
+    let stream = match time::timeout(GREETING, acceptor.accept(stream).into_fallible()).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err((error, stream))) => {
+            note(&house.world, house.nth, &format!("{from} was not let in: {error}"));
+            see_off(stream).await;
+            return;
+        }
+        Err(_) => return,
+    };
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let certificate = certificate.map(|certificate| certificate.to_vec());
+    match house.kind {
+        Kind::Kubernetes => {
+            kubernetes::serve(house.world, house.nth, stream, certificate.is_some(), closing, FAREWELL).await;
+        }
+        Kind::Maintenance | Kind::Mutual => {
+            let visit = talos::Visit::new(house.world, house.nth, certificate.as_deref(), from);
+            talos::serve(visit, stream, closing, FAREWELL).await;
+        }
+    }
+}
+
+/// Hears a guest out who was not let in: what is closed with words unread takes the reason away before it arrives.
+async fn see_off(mut stream: TcpStream) {
+    let mut words = [0; 1024];
+    let hear_out = async {
+        let _ = stream.shutdown().await;
+        while stream.read(&mut words).await.is_ok_and(|length| length > 0) {}
+    };
+    let _ = time::timeout(LEAVING, hear_out).await;
+}

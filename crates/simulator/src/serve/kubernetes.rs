@@ -1,0 +1,91 @@
+//! What stands for the API server of a simulated control plane, over HTTP/1.1.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fleet::{KubeAnswer, Verb};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time;
+use tokio_rustls::server::TlsStream;
+
+use super::world::World;
+
+/// The largest request.
+const LARGEST: usize = 1 << 20;
+
+/// Answers on a connection until it ends or the door closes.
+pub async fn serve(
+    world: Arc<World>,
+    nth: usize,
+    stream: TlsStream<TcpStream>,
+    known: bool,
+    mut closing: watch::Receiver<bool>,
+    farewell: Duration,
+) {
+    let service = service_fn(move |request| {
+        let world = Arc::clone(&world);
+        async move { Ok::<_, Infallible>(response(&answer(&world, nth, known, request).await)) }
+    });
+    let mut connection = pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = closing.wait_for(|closed| *closed) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = time::timeout(farewell, connection).await;
+}
+
+async fn answer(world: &World, nth: usize, known: bool, request: Request<Incoming>) -> KubeAnswer {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let answer = if known {
+        match verb(&head.method, body).await {
+            Ok(verb) => {
+                let whole = head.uri.path_and_query().map_or(path.as_str(), |whole| whole.as_str());
+                world.act(|fleet, _| fleet.kubernetes(nth, &verb, whole))
+            }
+            Err(answer) => answer,
+        }
+    } else {
+        // Talos lets nobody in whom it does not know.
+        KubeAnswer::failure(401, "Unauthorized", "Unauthorized")
+    };
+    let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
+    let line = json!({"node": name, "kubernetes": format!("{} {path}", head.method), "code": answer.code});
+    world.journal.write(world.now(), line);
+    answer
+}
+
+async fn verb(method: &Method, body: Incoming) -> Result<Verb, KubeAnswer> {
+    match *method {
+        Method::GET => Ok(Verb::Get),
+        Method::DELETE => Ok(Verb::Delete),
+        Method::POST => Ok(Verb::Post),
+        Method::PATCH => {
+            let bytes = Limited::new(body, LARGEST).collect().await.map(|body| body.to_bytes());
+            let patch = bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            patch.map(Verb::Patch).ok_or_else(|| KubeAnswer::failure(400, "BadRequest", "not a merge patch"))
+        }
+        _ => Err(KubeAnswer::failure(405, "MethodNotAllowed", "the simulator does not do that")),
+    }
+}
+
+fn response(answer: &KubeAnswer) -> Response<Full<Bytes>> {
+    let (kind, body) = match answer.text {
+        Some(text) => ("text/plain; charset=utf-8", text.to_owned()),
+        None => ("application/json", answer.json.to_string()),
+    };
+    let response = Response::builder().status(answer.code).header(CONTENT_TYPE, kind);
+    response.body(Full::from(body)).expect("codes and types are written here")
+}

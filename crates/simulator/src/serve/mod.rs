@@ -1,0 +1,167 @@
+//! Simulated Talos nodes, by their API alone: what `ichor lab nodes` runs.
+//!
+//! What nodes do is decided by [`crate::fleet`]. Here a [`World`] gives them a clock, [`door`] the sockets that are
+//! open at a time, with certificates of [`pass`]; [`talos`] and [`kubernetes`] answer there, [`stream`] what comes in pieces.
+//! A [`journal`] keeps every call, and [`control`] is how somebody outside makes nodes fail and ends all of it.
+//!
+//! One process and one runtime are all nodes.
+
+pub mod control;
+mod door;
+mod journal;
+mod kubernetes;
+mod pass;
+mod stream;
+mod talos;
+mod world;
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fleet::scenario;
+use crate::fleet::scenario::Scenario;
+use crate::fleet::{Authorities, Fault, Fleet};
+use ichor_talos::api::PORT;
+use ichor_talos::secrets::self_signed;
+use rand_core::OsRng;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub use world::World;
+
+use journal::Journal;
+
+/// Why nodes cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum NodesError {
+    #[error("cannot use {}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("simulated nodes run here already; end them with `ichor lab nodes stop -o {}`", folder.display())]
+    Runs { folder: PathBuf },
+    #[error("127.{id}.0.0/16 is taken: other simulated nodes run there; leave --id out, or say another one")]
+    Taken { id: u8 },
+    #[error("every network from 127.1.0.0/16 to 127.254.0.0/16 is taken by other simulated nodes")]
+    AllTaken,
+    #[error("cannot hear signals")]
+    Signals(#[source] io::Error),
+}
+
+/// The files of nodes that run, beside a cluster file.
+#[derive(Clone, Debug)]
+pub struct Site {
+    folder: PathBuf,
+}
+
+impl Site {
+    /// Beside the cluster file of a folder.
+    pub fn of(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The folder of the cluster.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.join("simulator")
+    }
+
+    /// What happened.
+    pub fn journal(&self) -> PathBuf {
+        self.state().join("journal.jsonl")
+    }
+
+    /// What is said by nodes that run in the background.
+    pub fn log(&self) -> PathBuf {
+        self.state().join("log")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.state().join("control.sock")
+    }
+
+    /// Makes the folder.
+    pub fn make(&self) -> Result<(), NodesError> {
+        let path = self.state();
+        fs::create_dir_all(&path).map_err(|source| NodesError::Folder { path, source })
+    }
+
+    /// Takes the folder for nodes that are to run here; the kernel gives it back when their process is gone.
+    pub fn take(&self) -> Result<File, NodesError> {
+        let path = self.state().join("lock");
+        let file = File::create(&path).map_err(|source| NodesError::Folder { path, source })?;
+        file.try_lock().map_err(|_| NodesError::Runs { folder: self.folder.clone() })?;
+        Ok(file)
+    }
+}
+
+/// A network of the loopback, for as long as this is held: no other simulated nodes are there.
+pub struct Claim {
+    /// Its number.
+    pub id: u8,
+    listener: TcpListener,
+}
+
+impl Claim {
+    /// Takes the network of a number, or the first that is free.
+    pub fn take(id: Option<u8>) -> Result<Self, NodesError> {
+        let bind = |id: u8| {
+            let address = SocketAddr::from((Scenario::claim(id), PORT));
+            TcpListener::bind(address).ok().map(|listener| Self { id, listener })
+        };
+        match id {
+            Some(id) => bind(id).ok_or(NodesError::Taken { id }),
+            None => scenario::IDS.rev().find_map(bind).ok_or(NodesError::AllTaken),
+        }
+    }
+}
+
+impl From<Claim> for Stdio {
+    /// Standard input of a process that has the claim then, for as long as it lives.
+    fn from(claim: Claim) -> Self {
+        OwnedFd::from(claim.listener).into()
+    }
+}
+
+/// Runs nodes until somebody ends them, with power or without any at first; `ready` is told when they can be asked.
+pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce()) -> Result<(), NodesError> {
+    let journal = site.journal();
+    let begun = Journal::begin(&journal);
+    let world = World::new(fleet, begun.map_err(|source| NodesError::Folder { path: journal, source })?);
+    let control = control::Control::open(site, Arc::clone(&world))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(NodesError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(NodesError::Signals)?;
+    world.act(|fleet, now| {
+        for nth in (0..fleet.machines.len()).filter(|_| powered) {
+            fleet.power_on(nth, now);
+        }
+    });
+    ready();
+    tokio::select! {
+        () = world.run() => {}
+        () = door::keep(Arc::clone(&world)) => {}
+        () = control.serve() => {}
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
+
+/// Makes a node do something wrong. A machine that belongs to another cluster gets authorities that nobody else has.
+pub fn spoil(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), String> {
+    let strangers = if fault == Fault::OtherCa {
+        let made =
+            || self_signed("stranger", &mut OsRng, ichor_client::now()).map_err(|error| error.to_string());
+        Some(Authorities { os: made()?, k8s: made()? })
+    } else {
+        None
+    };
+    fleet.spoil(nth, fault, strangers, now);
+    Ok(())
+}

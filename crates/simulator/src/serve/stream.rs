@@ -1,0 +1,384 @@
+//! Answers of simulated nodes that come in pieces.
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "all of them have one form, by which a call finds its answer"
+)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fleet::rights;
+use crate::fleet::{Check, Code, Happened, Refusal, Waits, What, kubeconfig as text_of};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::{StreamExt as _, stream};
+use ichor_talos::api::Empty;
+use ichor_talos::api::cluster::{HealthCheckProgress, HealthCheckRequest};
+use ichor_talos::api::common::{Any, Data};
+use ichor_talos::api::cosi::{
+    Event as StateEvent, EventType, ListRequest, ListResponse, Resource, WatchRequest, WatchResponse,
+};
+use ichor_talos::api::image::{PullRequest, PullResponse, Pulled};
+use ichor_talos::api::lifecycle::{Progress, Said, UpgradeRequest, UpgradeResponse};
+use ichor_talos::api::machine::{
+    DmesgRequest, Event, EventsRequest, LogsRequest, MachineStatus, MachineStatusEvent, ReadRequest,
+    SequenceAction, SequenceEvent, ServiceStateEvent,
+};
+use ichor_talos::secrets::kubernetes_admin_certificate;
+use prost::Message as _;
+use rand_core::OsRng;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{self, Instant};
+use tonic::Status;
+
+use super::talos::{Pieces, Visit, status};
+
+/// How long the certificate in a kubeconfig lasts, as Talos makes it.
+const YEAR: Duration = Duration::from_hours(8760);
+/// The largest piece of bytes.
+const PIECE: usize = 32 << 10;
+/// How often a health check looks again where nothing tells it to.
+const AGAIN: Duration = Duration::from_secs(1);
+
+fn all<A: Send + 'static>(pieces: impl IntoIterator<Item = A>) -> Pieces<A> {
+    let pieces: Vec<Result<A, Status>> = pieces.into_iter().map(Ok).collect();
+    Pieces::new(stream::iter(pieces))
+}
+
+fn of_channel<A: Send + 'static>(receiver: mpsc::Receiver<Result<A, Status>>) -> Pieces<A> {
+    Pieces::new(stream::unfold(
+        receiver,
+        |mut receiver| async move { Some((receiver.recv().await?, receiver)) },
+    ))
+}
+
+fn bytes(text: &[u8]) -> Vec<Data> {
+    text.chunks(PIECE).map(|piece| Data { metadata: None, bytes: piece.to_vec() }).collect()
+}
+
+/// The first piece, and then the end of the connection.
+pub(super) fn cut_after_one<A: Send + 'static>(pieces: Pieces<A>, cut: Arc<Notify>) -> Pieces<A> {
+    let after = stream::once(async move {
+        // What was sent before is to arrive.
+        time::sleep(Duration::from_millis(20)).await;
+        cut.notify_one();
+        std::future::pending().await
+    });
+    Pieces::new(pieces.take(1).chain(after))
+}
+
+/// The pieces of a stream that goes on, until the node is to cut the connection.
+fn until_cut<A: Send + 'static>(visit: &Visit, pieces: Pieces<A>) -> Pieces<A> {
+    let (world, nth, cut) = (Arc::clone(&visit.world), visit.nth, Arc::clone(&visit.cut));
+    let ordered = async move {
+        let mut changed = world.watch();
+        loop {
+            changed.borrow_and_update();
+            let may = world.look(|fleet| fleet.machines[nth].faults.has("reset-mid-stream"));
+            if may && world.act(|fleet, _| fleet.machines[nth].faults.cut()) {
+                cut.notify_one();
+            }
+            if changed.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    Pieces::new(pieces.take_until(Box::pin(ordered)))
+}
+
+pub(super) fn list(visit: &Visit, request: ListRequest) -> Result<Pieces<ListResponse>, Refusal> {
+    rights::admit_to(&request.r#type, &visit.caller)?;
+    let found = visit.world.look(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
+    Ok(all(found.into_iter().map(|resource| ListResponse { resource: Some(resource) })))
+}
+
+/// What is there, and what changes from then on.
+pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<WatchResponse>, Refusal> {
+    rights::admit_to(&request.r#type, &visit.caller)?;
+    let (sender, receiver) = mpsc::channel(4);
+    let (world, nth) = (Arc::clone(&visit.world), visit.nth);
+    tokio::spawn(async move {
+        let mut changed = world.watch();
+        let mut known: BTreeMap<String, Resource> = BTreeMap::new();
+        let bootstrap = request.options.is_some_and(|options| options.bootstrap_contents);
+        let mut first = true;
+        loop {
+            changed.borrow_and_update();
+            let found = world.look(|fleet| fleet.resources(nth, &request.namespace, &request.r#type));
+            let wanted = |resource: &Resource| request.id.as_ref().is_none_or(|id| *id == id_of(resource));
+            let now: BTreeMap<_, _> =
+                found.into_iter().filter(wanted).map(|resource| (id_of(&resource), resource)).collect();
+            let mut event = if first && !bootstrap { Vec::new() } else { differences(&known, &now) };
+            if first && bootstrap {
+                event.push(state_event(EventType::Bootstrapped, None, None));
+            }
+            (known, first) = (now, false);
+            if !event.is_empty() && sender.send(Ok(WatchResponse { event })).await.is_err() {
+                return;
+            }
+            tokio::select! {
+                changed = changed.changed() => if changed.is_err() { return },
+                () = sender.closed() => return,
+            }
+            // What is another node's concerns a watch as well: with many, all would look all the time.
+            time::sleep(world.rest()).await;
+        }
+    });
+    Ok(of_channel(receiver))
+}
+
+fn id_of(resource: &Resource) -> String {
+    resource.metadata.as_ref().map(|metadata| metadata.id.clone()).unwrap_or_default()
+}
+
+fn state_event(kind: EventType, resource: Option<Resource>, old: Option<Resource>) -> StateEvent {
+    StateEvent { resource, event_type: kind as i32, old, error: String::new() }
+}
+
+fn differences(before: &BTreeMap<String, Resource>, now: &BTreeMap<String, Resource>) -> Vec<StateEvent> {
+    let mut events = Vec::new();
+    for (id, resource) in now {
+        match before.get(id) {
+            None => events.push(state_event(EventType::Created, Some(resource.clone()), None)),
+            Some(old) if old != resource => {
+                events.push(state_event(EventType::Updated, Some(resource.clone()), Some(old.clone())));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.iter().filter(|(id, _)| !now.contains_key(*id));
+    events.extend(gone.map(|(_, old)| state_event(EventType::Destroyed, Some(old.clone()), None)));
+    events
+}
+
+pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, Refusal> {
+    let lines = visit.world.look(|fleet| fleet.logs(visit.nth, &request.id))?;
+    let from = match usize::try_from(request.tail_lines) {
+        Ok(count) => lines.len().saturating_sub(count),
+        Err(_) => 0,
+    };
+    let text = lines[from..].join("\n") + "\n";
+    let pieces = all(bytes(text.as_bytes()));
+    if request.follow {
+        Ok(until_cut(visit, Pieces::new(pieces.chain(stream::pending()))))
+    } else {
+        Ok(pieces)
+    }
+}
+
+pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>, Refusal> {
+    let (world, nth) = (Arc::clone(&visit.world), visit.nth);
+    let (sender, receiver) = mpsc::channel(4);
+    tokio::spawn(async move {
+        let mut changed = world.watch();
+        let mut told = if request.tail { world.look(|fleet| fleet.machines[nth].said().len()) } else { 0 };
+        loop {
+            changed.borrow_and_update();
+            let lines = world.look(|fleet| fleet.dmesg(nth));
+            let news = lines.get(told..).unwrap_or_default();
+            for line in news {
+                let data = Data { metadata: None, bytes: format!("{line}\n").into_bytes() };
+                if sender.send(Ok(data)).await.is_err() {
+                    return;
+                }
+            }
+            told = lines.len();
+            if !request.follow || waited(&mut changed, &sender).await {
+                return;
+            }
+        }
+    });
+    let pieces = of_channel(receiver);
+    Ok(if request.follow { until_cut(visit, pieces) } else { pieces })
+}
+
+/// Waits for something to change; whether there is nobody left to tell.
+async fn waited<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::Sender<A>) -> bool {
+    tokio::select! {
+        changed = changed.changed() => changed.is_err(),
+        () = sender.closed() => true,
+    }
+}
+
+pub(super) fn read(visit: &Visit, request: ReadRequest) -> Result<Pieces<Data>, Refusal> {
+    let text = visit.world.look(|fleet| fleet.file(visit.nth, &request.path))?;
+    Ok(all(bytes(text.as_bytes())))
+}
+
+pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Event>, Refusal> {
+    let (world, nth) = (Arc::clone(&visit.world), visit.nth);
+    let (sender, receiver) = mpsc::channel(16);
+    let mut from = world.look(|fleet| {
+        let machine = &fleet.machines[nth];
+        let known = machine.events(0).count() as u64;
+        let tail = u64::try_from(request.tail_events).unwrap_or(known).min(known);
+        machine.next_event() - tail
+    });
+    tokio::spawn(async move {
+        let mut changed = world.watch();
+        // The first event of a stream is empty: it says that the stream is there.
+        let mut news: VecDeque<Event> = VecDeque::from([Event::default()]);
+        loop {
+            changed.borrow_and_update();
+            world.look(|fleet| {
+                let machine = &fleet.machines[nth];
+                let wanted = |event: &&Happened| {
+                    request.with_actor_id.is_empty() || event.actor == request.with_actor_id
+                };
+                news.extend(machine.events(from).filter(wanted).map(formed));
+                from = machine.next_event();
+            });
+            for event in news.drain(..) {
+                if sender.send(Ok(event)).await.is_err() {
+                    return;
+                }
+            }
+            if waited(&mut changed, &sender).await {
+                return;
+            }
+        }
+    });
+    Ok(of_channel(receiver))
+}
+
+fn formed(event: &Happened) -> Event {
+    let (name, value) = match &event.what {
+        What::Stage(stage, ready) => {
+            let status = Some(MachineStatus { ready: *ready, unmet_conditions: Vec::new() });
+            let message = MachineStatusEvent { stage: *stage as i32, status };
+            ("MachineStatusEvent", message.encode_to_vec())
+        }
+        What::Sequence(word, begins) => {
+            let action = if *begins { SequenceAction::Start } else { SequenceAction::Stop };
+            let message = SequenceEvent { sequence: (*word).to_owned(), action: action as i32, error: None };
+            ("SequenceEvent", message.encode_to_vec())
+        }
+        What::Service(name, state) => {
+            let message = ServiceStateEvent {
+                service: (*name).to_owned(),
+                action: 3,
+                message: format!("Service {state}: health check successful"),
+                health: None,
+            };
+            ("ServiceStateEvent", message.encode_to_vec())
+        }
+    };
+    Event {
+        metadata: None,
+        data: Some(Any { type_url: format!("talos/runtime/machine.{name}"), value }),
+        id: format!("{:020}", event.id),
+        actor_id: event.actor.clone(),
+    }
+}
+
+pub(super) fn kubeconfig(visit: &Visit, _: Empty) -> Result<Pieces<Data>, Refusal> {
+    let intent = visit.world.look(|fleet| fleet.machines[visit.nth].intent.clone());
+    let only = || Refusal::new(Code::Unimplemented, "kubeconfig is only available on control plane nodes");
+    let intent = intent.ok_or_else(only)?;
+    let authorities = intent.authorities.as_ref().ok_or_else(only)?;
+    let failed = |error: String| Refusal::new(Code::Unknown, error);
+    let admin = kubernetes_admin_certificate(&authorities.k8s, &mut OsRng, ichor_client::now(), YEAR)
+        .map_err(|error| failed(format!("error generating Kubernetes client certificate: {error}")))?;
+    let text = text_of(&intent, &authorities.k8s.crt, &admin);
+    let packed = pack(text.as_bytes()).map_err(|error| failed(error.to_string()))?;
+    Ok(all(bytes(&packed)))
+}
+
+/// A tar.gz with one file.
+fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o600);
+    archive.append_data(&mut header, "kubeconfig", text)?;
+    let mut packed = archive.into_inner()?;
+    packed.flush()?;
+    packed.finish()
+}
+
+/// Goes through the checks one after the other, and says what it waits for.
+pub(super) fn health(
+    visit: &Visit,
+    request: HealthCheckRequest,
+) -> Result<Pieces<HealthCheckProgress>, Refusal> {
+    let (world, nth) = (Arc::clone(&visit.world), visit.nth);
+    if !world.look(|fleet| fleet.machines[nth].is_control_plane()) {
+        let message = "cluster health check is only available on control plane nodes";
+        return Err(Refusal::new(Code::Unimplemented, message));
+    }
+    let named = request.cluster_info.unwrap_or_default();
+    let wait = request.wait_timeout.unwrap_or_default();
+    let wait = Duration::from_secs(u64::try_from(wait.seconds).unwrap_or_default());
+    let until = Instant::now() + wait;
+    let (sender, receiver) = mpsc::channel(16);
+    let say = |message: String| Ok(HealthCheckProgress { metadata: None, message });
+    tokio::spawn(async move {
+        let mut changed = world.watch();
+        let nodes =
+            world.look(|fleet| fleet.health_nodes(nth, &named.control_plane_nodes, &named.worker_nodes));
+        let discovered = world.look(|fleet| fleet.discovered(&nodes));
+        if sender.send(say(discovered)).await.is_err() {
+            return;
+        }
+        for check in Check::ALL {
+            let mut last = format!("waiting for {}: ...", check.name);
+            if sender.send(say(last.clone())).await.is_err() {
+                return;
+            }
+            loop {
+                changed.borrow_and_update();
+                let (line, done) = match world.look(|fleet| check.look(fleet, &nodes)) {
+                    Ok(()) => (format!("waiting for {}: OK", check.name), true),
+                    Err(Waits::Skipped) => (format!("waiting for {}: SKIP", check.name), true),
+                    Err(Waits::For(why)) => (format!("waiting for {}: {why}", check.name), false),
+                };
+                if line != last && sender.send(say(line.clone())).await.is_err() {
+                    return;
+                }
+                last = line;
+                if done {
+                    break;
+                }
+                if Instant::now() >= until {
+                    let refusal = Refusal::new(Code::DeadlineExceeded, "context deadline exceeded");
+                    let _ = sender.send(Err(status(&refusal))).await;
+                    return;
+                }
+                tokio::select! {
+                    _ = changed.changed() => {}
+                    () = time::sleep(AGAIN.min(until.saturating_duration_since(Instant::now()))) => {}
+                    () = sender.closed() => return,
+                }
+            }
+        }
+    });
+    Ok(of_channel(receiver))
+}
+
+pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullResponse>, Refusal> {
+    let name = visit.world.act(|fleet, _| fleet.pull(visit.nth, &request.image_ref))?;
+    Ok(all([PullResponse { response: Some(Pulled::Name(name)) }]))
+}
+
+/// The installer runs for as long as an installation takes.
+pub(super) fn lifecycle_upgrade(
+    visit: &Visit,
+    request: UpgradeRequest,
+) -> Result<Pieces<UpgradeResponse>, Refusal> {
+    let image = request.source.unwrap_or_default().image_name;
+    let (release, delay, code) = visit.world.act(|fleet, _| {
+        let release = fleet.install_upgrade(visit.nth, &image)?;
+        let code = i32::from(fleet.machines[visit.nth].faults.has("fail-install"));
+        Ok((release, fleet.delays.install, code))
+    })?;
+    let say = |said| UpgradeResponse { progress: Some(Progress { response: Some(said) }) };
+    let first = say(Said::Message(format!("running Talos installer {release}")));
+    let last = stream::once(async move {
+        time::sleep(delay).await;
+        Ok(say(Said::ExitCode(code)))
+    });
+    Ok(Pieces::new(all([first]).chain(last)))
+}

@@ -1,0 +1,343 @@
+//! The type of an expression.
+//!
+//! Follows Google's checker: every way to call a function that fits is taken, and types that are still open are settled
+//! by the first use that says more. Only the first mistake is told; the rest tends to follow from it.
+
+use std::collections::BTreeMap;
+
+use super::environment::{field, type_named};
+use super::expression::{Expression, Kind, Loop};
+use super::library::Signature;
+
+use super::types::{Known, Type, more_general};
+use super::{CelError, Environment};
+use ichor_values::TalosVersion;
+
+/// Enumerations are numbers, and their values are names in this package. Which there are is taken on trust.
+const ENUMERATIONS: &str = "talos.resource.definitions.enums.";
+
+/// The type of an expression, or the first thing that is wrong with it.
+pub fn check(
+    expression: &Expression,
+    environment: Environment,
+    talos: &TalosVersion,
+) -> Result<Type, CelError> {
+    let mut checker = Checker { environment, talos, known: Known::default(), locals: Vec::new() };
+    let found = checker.check(expression)?;
+    Ok(checker.known.resolve(&found))
+}
+
+struct Checker<'e> {
+    environment: Environment,
+    talos: &'e TalosVersion,
+    known: Known,
+    locals: Vec<(String, Type)>,
+}
+
+impl Checker<'_> {
+    fn check(&mut self, expression: &Expression) -> Result<Type, CelError> {
+        let column = expression.column;
+        match &expression.kind {
+            Kind::Null => Ok(Type::Null),
+            Kind::Bool => Ok(Type::Bool),
+            Kind::Int => Ok(Type::Int),
+            Kind::Uint => Ok(Type::Uint),
+            Kind::Double => Ok(Type::Double),
+            Kind::Text => Ok(Type::Text),
+            Kind::Bytes => Ok(Type::Bytes),
+            Kind::Name(name) => {
+                self.name(name).ok_or_else(|| CelError::new(column, format!("`{name}` is not declared here")))
+            }
+            Kind::Select { operand, field, optional } => match self.qualified(expression) {
+                Some(found) => Ok(found),
+                None => self.select(operand, field, *optional, column),
+            },
+            Kind::Has { operand, field } => self.select(operand, field, false, column).map(|_| Type::Bool),
+            Kind::Call { function, target, arguments } => {
+                self.call(function, target.as_deref(), arguments, column)
+            }
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Message { name, fields } => self.message(name, fields, column),
+            Kind::Loop { name, range, variable, bodies } => self.over(*name, range, variable, bodies),
+        }
+    }
+
+    fn local(&self, name: &str) -> Option<&Type> {
+        self.locals.iter().rev().find(|(local, _)| local == name).map(|(_, found)| found)
+    }
+
+    fn name(&self, name: &str) -> Option<Type> {
+        if let Some(found) = self.local(name) {
+            return Some(found.clone());
+        }
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if let Some(found) = self.environment.name(name) {
+            return Some(found);
+        }
+        if name.strip_prefix(ENUMERATIONS).is_some_and(|rest| rest.split('.').count() == 2) {
+            return Some(Type::Int);
+        }
+        type_named(name, self.environment.has_optionals()).map(|found| Type::Kind(Box::new(found)))
+    }
+
+    /// The type of names with dots between them, where the whole is declared.
+    fn qualified(&self, expression: &Expression) -> Option<Type> {
+        let name = dotted(expression)?;
+        let first = name.split('.').next().unwrap_or_default();
+        if self.local(first).is_some() { None } else { self.name(&name) }
+    }
+
+    fn select(
+        &mut self,
+        operand: &Expression,
+        name: &str,
+        optional: bool,
+        column: usize,
+    ) -> Result<Type, CelError> {
+        let found = self.check(operand)?;
+        let (of, was_optional) = unwrap(self.known.resolve(&found));
+        let result = match &of {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Message(message) => field(message, name, self.talos)
+                .ok_or_else(|| CelError::new(column, format!("{message} has no field `{name}`")))?,
+            Type::Unknown(_) => {
+                self.known.unify(&Type::Dyn, &of);
+                Type::Dyn
+            }
+            Type::Dyn => Type::Dyn,
+            other => return Err(CelError::new(column, format!("a value of type {other} has no fields"))),
+        };
+        Ok(if optional || was_optional { Type::optional(result) } else { result })
+    }
+
+    fn call(
+        &mut self,
+        function: &str,
+        target: Option<&Expression>,
+        arguments: &[Expression],
+        column: usize,
+    ) -> Result<Type, CelError> {
+        let mut types = Vec::new();
+        for argument in arguments {
+            types.push(self.check(argument)?);
+        }
+        if ["_&&_", "_||_"].contains(&function) {
+            return self.all_true(arguments, &types);
+        }
+        if let Some(target) = target {
+            if let Some(prefix) = dotted(target) {
+                let qualified = format!("{}.{function}", prefix.trim_start_matches('.'));
+                let signatures = self.environment.function(&qualified);
+                if !signatures.is_empty() {
+                    return self.fitting(&qualified, &signatures, &types, false, column);
+                }
+            }
+            types.insert(0, self.check(target)?);
+        }
+        let signatures = self.environment.function(function);
+        if signatures.is_empty() {
+            return Err(CelError::new(column, format!("there is no function `{function}` here")));
+        }
+        self.fitting(function, &signatures, &types, target.is_some(), column)
+    }
+
+    fn all_true(&mut self, parts: &[Expression], types: &[Type]) -> Result<Type, CelError> {
+        for (part, found) in parts.iter().zip(types) {
+            self.expect(found, &Type::Bool, part.column)?;
+        }
+        Ok(Type::Bool)
+    }
+
+    fn expect(&mut self, found: &Type, wanted: &Type, column: usize) -> Result<(), CelError> {
+        if self.known.unify(found, wanted) {
+            return Ok(());
+        }
+        let found = self.known.resolve(found);
+        Err(CelError::new(column, format!("this is of type {found}, and {wanted} is wanted")))
+    }
+
+    /// The result of every signature that fits the arguments; where they differ, it is known only when it runs.
+    fn fitting(
+        &mut self,
+        function: &str,
+        signatures: &[Signature],
+        arguments: &[Type],
+        member: bool,
+        column: usize,
+    ) -> Result<Type, CelError> {
+        let mut result: Option<Type> = None;
+        for signature in signatures.iter().filter(|signature| signature.member == member) {
+            if signature.arguments.len() != arguments.len() {
+                continue;
+            }
+            let mut parameters = BTreeMap::new();
+            let wanted: Vec<Type> = signature
+                .arguments
+                .iter()
+                .map(|argument| self.instantiate(argument, &mut parameters))
+                .collect();
+            let gives = self.instantiate(&signature.result, &mut parameters);
+            let pairs: Vec<(&Type, &Type)> = arguments.iter().zip(&wanted).collect();
+            if !self.known.unify_all(&pairs) {
+                continue;
+            }
+            let gives = self.known.resolve(&gives);
+            result = Some(match result {
+                None => gives,
+                Some(before) if before == gives => before,
+                Some(_) => Type::Dyn,
+            });
+        }
+        result.ok_or_else(|| {
+            let types: Vec<String> =
+                arguments.iter().map(|argument| self.known.resolve(argument).to_string()).collect();
+            let function = function.trim_start_matches('@');
+            CelError::new(column, format!("`{function}` does not work on {}", types.join(", ")))
+        })
+    }
+
+    /// A type of a signature with its parameters replaced by types that are still to be found.
+    fn instantiate(&mut self, of: &Type, parameters: &mut BTreeMap<char, Type>) -> Type {
+        match of {
+            Type::Parameter(name) => parameters.entry(*name).or_insert_with(|| self.known.fresh()).clone(),
+            _ => of.map_parts(|part| self.instantiate(part, parameters)),
+        }
+    }
+
+    /// The type of both; types that do not go together leave it open.
+    fn join(&mut self, before: Option<Type>, next: Type) -> Type {
+        match before {
+            None => next,
+            Some(before) if self.known.unify(&before, &next) => more_general(before, next),
+            Some(_) => Type::Dyn,
+        }
+    }
+
+    fn item(&mut self, optional: bool, item: &Expression) -> Result<Type, CelError> {
+        let found = self.check(item)?;
+        if !optional {
+            return Ok(found);
+        }
+        match unwrap(self.known.resolve(&found)) {
+            (inner, true) => Ok(inner),
+            (Type::Dyn, false) => Ok(Type::Dyn),
+            (other, false) => {
+                Err(CelError::new(item.column, format!("this is of type {other}, and an optional is wanted")))
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[(bool, Expression)]) -> Result<Type, CelError> {
+        let mut of = None;
+        for (optional, item) in items {
+            let found = self.item(*optional, item)?;
+            of = Some(self.join(of, found));
+        }
+        Ok(Type::list(of.unwrap_or_else(|| self.known.fresh())))
+    }
+
+    fn map(&mut self, entries: &[(bool, Expression, Expression)]) -> Result<Type, CelError> {
+        let (mut keys, mut values) = (None, None);
+        for (optional, key, value) in entries {
+            let found = self.check(key)?;
+            keys = Some(self.join(keys, found));
+            let found = self.item(*optional, value)?;
+            values = Some(self.join(values, found));
+        }
+        let key = keys.unwrap_or_else(|| self.known.fresh());
+        let value = values.unwrap_or_else(|| self.known.fresh());
+        Ok(Type::Map(Box::new(key), Box::new(value)))
+    }
+
+    fn message(
+        &mut self,
+        name: &str,
+        fields: &[(bool, String, Expression)],
+        column: usize,
+    ) -> Result<Type, CelError> {
+        let Some(Type::Message(message)) = type_named(name, false) else {
+            return Err(CelError::new(column, format!("there is no message `{name}` here")));
+        };
+        for (optional, name, value) in fields {
+            let found = self.item(*optional, value)?;
+            let wanted = field(message, name, self.talos)
+                .ok_or_else(|| CelError::new(value.column, format!("{message} has no field `{name}`")))?;
+            self.expect(&found, &wanted, value.column)?;
+        }
+        Ok(Type::Message(message))
+    }
+
+    fn over(
+        &mut self,
+        name: Loop,
+        range: &Expression,
+        variable: &str,
+        bodies: &[Expression],
+    ) -> Result<Type, CelError> {
+        let found = self.check(range)?;
+        let resolved = self.known.resolve(&found);
+        let optional = matches!(name, Loop::OptionalMap | Loop::OptionalFlatMap);
+        let each = match &resolved {
+            Type::Optional(value) if optional => (**value).clone(),
+            Type::List(item) if !optional => (**item).clone(),
+            Type::Map(key, _) if !optional => (**key).clone(),
+            Type::Dyn | Type::Unknown(_) => {
+                self.known.unify(&Type::Dyn, &resolved);
+                Type::Dyn
+            }
+            other => {
+                let wanted = if optional { "an optional" } else { "a list or a map" };
+                return Err(CelError::new(
+                    range.column,
+                    format!("this is of type {other}, and {wanted} is wanted"),
+                ));
+            }
+        };
+        self.locals.push((variable.to_owned(), each.clone()));
+        let result = self.body(name, each, bodies);
+        self.locals.pop();
+        result
+    }
+
+    fn body(&mut self, name: Loop, each: Type, bodies: &[Expression]) -> Result<Type, CelError> {
+        let mut types = Vec::new();
+        for body in bodies {
+            types.push(self.check(body)?);
+        }
+        let tests = match name {
+            Loop::Test | Loop::Filter => bodies.len(),
+            Loop::Map => bodies.len() - 1,
+            Loop::OptionalMap | Loop::OptionalFlatMap => 0,
+        };
+        self.all_true(&bodies[..tests], &types[..tests])?;
+        let last = types.pop().unwrap_or(Type::Dyn);
+        Ok(match name {
+            Loop::Test => Type::Bool,
+            Loop::Filter => Type::list(each),
+            Loop::Map => Type::list(last),
+            Loop::OptionalMap => Type::optional(last),
+            Loop::OptionalFlatMap => {
+                let wanted = Type::optional(self.known.fresh());
+                self.expect(&last, &wanted, bodies.last().map_or(1, |body| body.column))?;
+                last
+            }
+        })
+    }
+}
+
+/// Names with dots between them, if that is all there is.
+fn dotted(expression: &Expression) -> Option<String> {
+    match &expression.kind {
+        Kind::Name(name) => Some(name.clone()),
+        Kind::Select { operand, field, optional: false } => Some(format!("{}.{field}", dotted(operand)?)),
+        _ => None,
+    }
+}
+
+fn unwrap(of: Type) -> (Type, bool) {
+    match of {
+        Type::Optional(value) => (*value, true),
+        other => (other, false),
+    }
+}

@@ -1,0 +1,182 @@
+//! In what two configurations differ, as Talos understands them: order, comments and spelling mean nothing.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::load::LoadError;
+use super::{document, encode, load, secret_value};
+use ichor_values::TalosVersion;
+
+/// One place in which two configurations differ. Secrets are shown as such, whether or not they are the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The key, behind the kind and name of its document: `machine.type`, `HostnameConfig: hostname`.
+    pub place: String,
+    /// What it is; none where it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is: Option<Value>,
+    /// What it should be; none where it should not be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shall: Option<Value>,
+}
+
+/// The documents of a configuration with everything in its usual place, or why it is none; one without any is an empty list.
+pub fn documents(text: &str, talos: &TalosVersion) -> Result<Vec<Value>, LoadError> {
+    Ok(encode::encode(&load::load(text, talos)?, talos))
+}
+
+/// In what the documents that are differ from those that shall be.
+pub fn between(is: &[Value], shall: &[Value]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for wanted in shall {
+        let title = title(wanted);
+        match is.iter().find(|it| self::title(it) == title) {
+            Some(has) => {
+                let shown = (&secret_value::redacted(has), &secret_value::redacted(wanted));
+                walk((has, wanted), shown, &title, title.is_empty(), &mut found);
+            }
+            None => {
+                let shall = Some(secret_value::redacted(wanted));
+                found.push(Difference { place: whole(wanted), is: None, shall });
+            }
+        }
+    }
+    let extra = is.iter().filter(|it| !shall.iter().any(|wanted| title(wanted) == title(it)));
+    found.extend(extra.map(|it| Difference {
+        place: whole(it),
+        is: Some(secret_value::redacted(it)),
+        shall: None,
+    }));
+    found
+}
+
+/// What a document is called; nothing for the one with `machine` and `cluster`.
+fn title(of: &Value) -> String {
+    match (document::kind(of), document::name(of)) {
+        (Some(kind), Some(name)) => format!("{kind} {name}"),
+        (Some(kind), None) => kind.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+/// A document as a whole, by its name.
+fn whole(of: &Value) -> String {
+    let title = title(of);
+    if title.is_empty() { "machine and cluster".to_owned() } else { title }
+}
+
+/// Walks through two values, and beside them through the same without their secrets; `inside` is whether `at` is a key already.
+fn walk(
+    (is, shall): (&Value, &Value),
+    (is_shown, shall_shown): (&Value, &Value),
+    at: &str,
+    inside: bool,
+    found: &mut Vec<Difference>,
+) {
+    let present = |value: &Value| (!value.is_null()).then(|| value.clone());
+    match (is, shall) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys = other.keys().chain(one.keys().filter(|key| !other.contains_key(*key)));
+            for key in keys {
+                let place = match (at, inside) {
+                    ("", _) => key.clone(),
+                    (title, false) => format!("{title}: {key}"),
+                    (path, true) => format!("{path}.{key}"),
+                };
+                let pair = (child(is, key), child(shall, key));
+                walk(pair, (child(is_shown, key), child(shall_shown, key)), &place, true, found);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for nth in 0..one.len() {
+                let shown = (item(is_shown, nth), item(shall_shown, nth));
+                walk((&one[nth], &other[nth]), shown, &format!("{at}[{nth}]"), true, found);
+            }
+        }
+        _ if is == shall => {}
+        _ => {
+            let (is, shall) = (present(is_shown), present(shall_shown));
+            found.push(Difference { place: at.to_owned(), is, shall });
+        }
+    }
+}
+
+/// What stands under a key; what takes the place of a whole map of secrets stands for all that is in it.
+fn child<'v>(value: &'v Value, key: &str) -> &'v Value {
+    match value {
+        Value::Object(map) => map.get(key).unwrap_or(&Value::Null),
+        other => other,
+    }
+}
+
+fn item(value: &Value, nth: usize) -> &Value {
+    match value {
+        Value::Array(items) => items.get(nth).unwrap_or(&Value::Null),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const WANTED: &str = "machine:\n  type: worker\n  token: abc.def\n  ca: {crt: \"\", key: \"\"}\n  certSANs: [a, b]\n  nodeLabels: {x: y}\n\
+                          cluster:\n  controlPlane: {endpoint: https://10.0.0.1:6443}\n---\napiVersion: v1alpha1\n\
+                          kind: HostnameConfig\nhostname: a\n";
+
+    fn differences(active: &str) -> Vec<Difference> {
+        let talos = TalosVersion::parse("v1.13.9").unwrap();
+        between(&documents(active, &talos).unwrap(), &documents(WANTED, &talos).unwrap())
+    }
+
+    #[test]
+    fn order_and_spelling_mean_nothing() {
+        let active = WANTED
+            .replace("  type: worker\n  token: abc.def\n", "  token: \"abc.def\"\n  type: worker # it is\n");
+
+        assert_eq!(differences(&active), []);
+    }
+
+    #[test]
+    fn values_are_told_and_secrets_are_not() {
+        let active = WANTED
+            .replace("token: abc.def", "token: xyz.uvw")
+            .replace("hostname: a", "hostname: b")
+            .replace("[a, b]", "[a, c]");
+
+        let found = differences(&active);
+
+        let places: Vec<_> = found.iter().map(|it| it.place.as_str()).collect();
+        assert_eq!(places, ["machine.token", "machine.certSANs[1]", "HostnameConfig: hostname"]);
+        assert_eq!((&found[1].is, &found[1].shall), (&Some(json!("c")), &Some(json!("b"))));
+        assert_eq!(found[0].is, found[0].shall, "a secret is only said to be one");
+        let all = serde_json::to_string(&found).unwrap();
+        assert!(!all.contains("abc.def") && !all.contains("xyz.uvw"), "{all}");
+    }
+
+    #[test]
+    fn lists_of_other_lengths_are_told_as_a_whole_and_so_are_documents() {
+        let active = WANTED.replace("[a, b]", "[a]").replace(
+            "kind: HostnameConfig\nhostname: a\n",
+            "kind: WatchdogTimerConfig\ndevice: /dev/watchdog0\n",
+        );
+
+        let found = differences(&active);
+
+        assert_eq!(found[0].place, "machine.certSANs");
+        assert_eq!((&found[0].is, &found[0].shall), (&Some(json!(["a"])), &Some(json!(["a", "b"]))));
+        assert_eq!((found[1].place.as_str(), found[1].is.is_none()), ("HostnameConfig", true));
+        assert_eq!((found[2].place.as_str(), found[2].shall.is_none()), ("WatchdogTimerConfig", true));
+    }
+
+    #[test]
+    fn what_is_there_on_one_side_only_is_told() {
+        let found = differences(&WANTED.replace("  nodeLabels: {x: y}\n", "  sysctls: {a: b}\n"));
+
+        let places: Vec<_> =
+            found.iter().map(|it| (it.place.as_str(), it.is.is_some(), it.shall.is_some())).collect();
+        assert_eq!(places, [("machine.nodeLabels", false, true), ("machine.sysctls", true, false)]);
+    }
+}

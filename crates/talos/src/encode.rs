@@ -1,0 +1,135 @@
+//! Writing a configuration as Talos does: every field in its order, and those that are written even when empty.
+//!
+//! Not here: the text of them ([`emit`]).
+
+use serde_json::{Map, Value};
+
+use ichor_values::TalosVersion;
+
+use super::config::{Config, Document};
+use super::types::{self, Field, Scalar, Struct, Type, Types};
+use ichor_values::go_yaml::emit;
+
+/// The documents as a release writes them: the one with `machine` and `cluster` first.
+pub fn encode(config: &Config, talos: &TalosVersion) -> Vec<Value> {
+    let encoder = Encoder { types: Types::get(), minor: types::minor(talos) };
+    let (machine, others): (Vec<_>, Vec<_>) =
+        config.documents.iter().partition(|document| document.kind.is_none());
+    machine.into_iter().chain(others).map(|document| encoder.document(document)).collect()
+}
+
+struct Encoder {
+    types: &'static Types,
+    minor: u16,
+}
+
+impl Encoder {
+    fn document(&self, document: &Document) -> Value {
+        let mut map = Map::new();
+        for key in ["apiVersion", "kind"] {
+            if let Some(word) = document.value.get(key) {
+                map.insert(key.to_owned(), word.clone());
+            }
+        }
+        let structure = self.types.structure(self.types.of_document(document.kind));
+        let fields = document.value.as_object();
+        self.fields(structure, fields.unwrap_or(&Map::new()), &mut map);
+        Value::Object(map)
+    }
+
+    fn fields(&self, structure: &Struct, from: &Map<String, Value>, to: &mut Map<String, Value>) {
+        for field in structure.fields(self.minor) {
+            let value = match from.get(field.name) {
+                Some(value) if field.keep || !leaves_nothing(value, &field.kind) => {
+                    self.value(value, &field.kind)
+                }
+                None if field.keep => self.zero(field),
+                _ => continue,
+            };
+            to.insert(field.name.to_owned(), value);
+        }
+    }
+
+    fn value(&self, value: &Value, kind: &Type) -> Value {
+        match (kind, value) {
+            (_, Value::Null) => match kind {
+                Type::List(_) => Value::Array(Vec::new()),
+                Type::Map(_) | Type::Arguments => Value::Object(Map::new()),
+                _ => Value::Null,
+            },
+            (Type::Optional(kind), value) => self.value(value, kind),
+            (Type::Scalar(Scalar::Mode), value) => emit::octal(value.as_u64().unwrap_or_default()),
+            (Type::Struct(place), Value::Object(from)) => {
+                let mut map = Map::new();
+                self.fields(self.types.structure(*place), from, &mut map);
+                Value::Object(map)
+            }
+            (Type::List(kind), Value::Array(items)) => {
+                Value::Array(items.iter().map(|item| self.value(item, kind)).collect())
+            }
+            (Type::Map(kind), Value::Object(entries)) => Value::Object(
+                entries.iter().map(|(key, value)| (key.clone(), self.value(value, kind))).collect(),
+            ),
+            (Type::Arguments, Value::Object(entries)) => {
+                let word = |value: &Value| if value == "" { Value::Null } else { value.clone() };
+                Value::Object(entries.iter().map(|(key, value)| (key.clone(), word(value))).collect())
+            }
+            (_, value) => value.clone(),
+        }
+    }
+
+    fn zero(&self, field: &Field) -> Value {
+        match &field.kind {
+            Type::Scalar(Scalar::Mode) => emit::octal(0),
+            Type::Scalar(scalar) => scalar.zero(),
+            Type::Struct(_) => self.value(&Value::Object(Map::new()), &field.kind),
+            Type::List(_) => Value::Array(Vec::new()),
+            Type::Map(_) | Type::Tree | Type::Arguments => Value::Object(Map::new()),
+            Type::Optional(_) => Value::Null,
+        }
+    }
+}
+
+/// Whether Go leaves a field out: it counts lists and maps without entries as empty.
+fn leaves_nothing(value: &Value, kind: &Type) -> bool {
+    match (kind, value) {
+        (_, Value::Null) => true,
+        (Type::List(_), Value::Array(items)) => items.is_empty(),
+        (Type::Map(_) | Type::Arguments, Value::Object(entries)) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::load;
+    use ichor_values::TalosVersion;
+    use ichor_values::go_yaml::emit::emit_all;
+
+    use super::*;
+
+    #[test]
+    fn a_protocol_that_is_not_there_is_written_as_go_prints_it() {
+        let talos = TalosVersion::parse("v1.12.4").unwrap();
+        let text = "apiVersion: v1alpha1\nkind: NetworkRuleConfig\nname: a\nportSelector: {ports: [80]}\ningress: []\n";
+
+        let values = encode(&load(text, &talos).unwrap(), &talos);
+
+        assert_eq!(values[0]["portSelector"]["protocol"], "Protocol(0)");
+    }
+
+    #[test]
+    fn modes_of_files_are_written_in_octal() {
+        let talos = TalosVersion::parse("1.12").unwrap();
+        let text = "machine: {files: [{content: a, permissions: 0644, path: /var/a, op: create}]}";
+        let config = load(text, &talos).unwrap();
+
+        let written = emit_all(&encode(&config, &talos));
+
+        assert!(written.contains("permissions: 0o644\n"), "{written}");
+        assert_eq!(
+            load(&written, &talos).unwrap().documents[0].value["machine"]["files"],
+            config.documents[0].value["machine"]["files"]
+        );
+    }
+}

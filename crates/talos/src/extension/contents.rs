@@ -1,0 +1,197 @@
+//! What may lie where in the root file system of an extension.
+
+use super::tree::{Entry, Kind, ROOT, Tree};
+use super::verdict::{Remark, Verdict};
+use crate::release;
+use ichor_values::TalosVersion;
+
+/// Where files may begin, with the minor release of Talos that first takes them there.
+///
+/// Talos compares the beginning of the path alone: `/usr/local-old` is as good as `/usr/local`.
+const ALLOWED: [(&str, u16, Shape); 19] = [
+    ("/etc/cri/conf.d", 11, Shape::Folder),
+    ("/usr/lib/firmware", 11, Shape::Folder),
+    ("/usr/lib/modules", 11, Shape::Folder),
+    ("/usr/lib/ld-linux-x86-64.so.2", 11, Shape::File),
+    ("/usr/lib/ld-linux-aarch64.so.1", 12, Shape::File),
+    ("/usr/bin/ldconfig", 11, Shape::File),
+    ("/etc/ld.so.conf", 13, Shape::File),
+    ("/etc/ld.so.cache", 13, Shape::File),
+    ("/usr/bin/nvidia-modprobe", 13, Shape::File),
+    ("/usr/bin/nvidia-pcc", 13, Shape::File),
+    ("/usr/bin/nvidia-smi", 13, Shape::File),
+    ("/usr/bin/nvidia-ctk", 13, Shape::File),
+    ("/usr/bin/nvidia-cdi-hook", 13, Shape::File),
+    ("/usr/bin/nvme", 13, Shape::File),
+    ("/usr/lib/udev/rules.d", 11, Shape::Folder),
+    ("/usr/local", 11, Shape::Folder),
+    ("/usr/share/glvnd", 11, Shape::Folder),
+    ("/usr/share/egl", 11, Shape::Folder),
+    ("/etc/vulkan", 11, Shape::Folder),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Folder,
+    File,
+}
+
+/// Judges every entry of the root file system.
+pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
+    let mut has_modules = false;
+    for (path, entry) in tree.below(ROOT) {
+        let on_node = match &path[ROOT.len()..] {
+            "" => "/",
+            on_node => on_node,
+        };
+        if let Some(problem) = refusal(path, on_node, entry, talos) {
+            verdict.problem(problem);
+            continue;
+        }
+        verdict.warn_all(warnings(path, on_node, entry));
+        if !has_modules && on_node.starts_with("/usr/lib/modules/") && on_node.contains(".ko") {
+            has_modules = true;
+            let fix = "take modules from the build of the Talos release they are for";
+            verdict.warn(Remark::of(
+                path,
+                "a kernel loads only modules that are signed by its own build",
+                fix,
+            ));
+        }
+    }
+}
+
+fn refusal(path: &str, on_node: &str, entry: &Entry, talos: &TalosVersion) -> Option<Remark> {
+    match entry.kind {
+        Kind::Folder => return None,
+        Kind::Special(name) => {
+            let message = format!("a {name}: an extension has files, folders and links");
+            return Some(Remark::of(path, message, "take it away; services find the node's devices in /dev"));
+        }
+        Kind::File | Kind::Link(_) => {}
+    }
+    let fitting = || ALLOWED.iter().filter(|(start, ..)| on_node.starts_with(start));
+    if fitting().any(|(_, since, _)| release::at_least(talos, *since)) {
+        return None;
+    }
+    if on_node == "/" {
+        return Some(Remark::of(path, "not a folder", "make it the folder that holds the extension's files"));
+    }
+    let message = format!("{on_node} is not where an extension may have files");
+    let fix = match fitting().map(|(_, since, _)| since).min() {
+        Some(since) => format!("Talos takes it from 1.{since} on"),
+        None => "put it below rootfs/usr/local: what a service uses belongs to \
+                 rootfs/usr/local/lib/containers/NAME"
+            .to_owned(),
+    };
+    Some(Remark::of(path, message, fix))
+}
+
+fn warnings(path: &str, on_node: &str, entry: &Entry) -> Vec<Remark> {
+    if entry.kind == Kind::Folder {
+        return Vec::new();
+    }
+    let mut warnings = Vec::new();
+    let mut warn = |message: &str, fix: &str| warnings.push(Remark::of(path, message, fix));
+    if entry.kind == Kind::File && entry.mode & 0o002 != 0 {
+        warn("everybody may write it: Talos means to refuse that, and looks at the wrong bits", "chmod o-w");
+    }
+    if entry.kind == Kind::File && entry.mode & 0o6000 != 0 {
+        warn("its set-user or set-group bit does nothing: services may not gain privileges", "chmod ug-s");
+    }
+    let inside = |start: &str| {
+        on_node.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let starts = ALLOWED.iter().filter(|(start, ..)| on_node.starts_with(start));
+    let mut folders =
+        starts.filter(|(_, _, shape)| *shape == Shape::Folder).map(|(start, ..)| *start).peekable();
+    if let Some(start) = folders.peek().copied()
+        && !folders.any(inside)
+    {
+        let message = format!("Talos takes it, because it begins like {start}, and it is not in there");
+        warn(&message, &format!("put it into {start}"));
+    }
+    for (folder, ending, who) in
+        [("/etc/cri/conf.d/", ".part", "Talos joins"), ("/usr/lib/udev/rules.d/", ".rules", "udev reads")]
+    {
+        let name = on_node.strip_prefix(folder).filter(|name| !name.contains('/'));
+        if name.is_some_and(|name| !name.ends_with(ending)) {
+            warn(
+                &format!("{who} only the files in here that end in {ending}"),
+                &format!("give it that ending, such as 20-name{ending}"),
+            );
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(path: &str, entry: Entry, talos: &str) -> Verdict {
+        let mut tree = Tree::default();
+        tree.add(ROOT, Entry { kind: Kind::Folder, mode: 0o755 });
+        tree.add(format!("rootfs{path}"), entry);
+        let mut verdict = Verdict::default();
+        judge(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
+        verdict
+    }
+
+    fn file(mode: u32) -> Entry {
+        Entry { kind: Kind::File, mode }
+    }
+
+    #[test]
+    fn a_path_may_come_with_a_release() {
+        for (path, since) in
+            [("/usr/lib/ld-linux-aarch64.so.1", 12), ("/usr/bin/nvme", 13), ("/etc/ld.so.conf.d/x", 13)]
+        {
+            for minor in 11..=14 {
+                let verdict = judged(path, file(0o644), &format!("1.{minor}"));
+                assert_eq!(verdict.is_valid(), minor >= since, "{path} on 1.{minor}");
+                let says = verdict.problems.iter().all(|it| it.fix.contains(&format!("1.{since} on")));
+                assert!(says, "{:?}", verdict.problems);
+            }
+        }
+    }
+
+    #[test]
+    fn links_are_judged_by_where_they_lie_and_folders_not_at_all() {
+        let link = Entry { kind: Kind::Link("/usr/local/x".to_owned()), mode: 0o777 };
+        assert!(!judged("/bin", link.clone(), "1.12").is_valid());
+        assert_eq!(judged("/usr/local/y", link, "1.12"), Verdict::default());
+        assert_eq!(
+            judged("/var/lib", Entry { kind: Kind::Folder, mode: 0o1777 }, "1.12"),
+            Verdict::default()
+        );
+        for name in ["device", "pipe", "socket"] {
+            let special = Entry { kind: Kind::Special(name), mode: 0o644 };
+            assert!(judged("/usr/local/x", special, "1.12").problems[0].message.contains(name));
+        }
+    }
+
+    #[test]
+    fn what_passes_by_chance_or_for_nothing_is_told() {
+        for (path, mode, said) in [
+            ("/usr/localx", 0o644, "begins like /usr/local"),
+            ("/usr/lib/modules-old/x", 0o644, "begins like /usr/lib/modules"),
+            ("/usr/local/x", 0o646, "everybody"),
+            ("/usr/local/x", 0o4755, "set-user"),
+            ("/usr/local/x", 0o2755, "set-user"),
+            ("/etc/cri/conf.d/20-x.toml", 0o644, ".part"),
+            ("/usr/lib/udev/rules.d/99-x.rule", 0o644, ".rules"),
+            ("/usr/lib/modules/6.1/x.ko.xz", 0o644, "signed"),
+        ] {
+            let verdict = judged(path, file(mode), "1.13");
+            assert!(verdict.is_valid(), "{path}");
+            let warnings = &verdict.warnings;
+            assert!(warnings.len() == 1 && warnings[0].message.contains(said), "{path}: {warnings:?}");
+        }
+        for path in
+            ["/usr/local/x", "/etc/cri/conf.d/20-x.part", "/etc/cri/conf.d/hosts/x", "/usr/bin/ldconfig"]
+        {
+            assert_eq!(judged(path, file(0o755), "1.13"), Verdict::default(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! System extensions: what Talos' validator says of one, and what Talos passes over without a word.
+//!
+//! A [`Tree`] is the unpacked image. [`judge`] looks at all of it: what lies at the top, the manifest, the contents of
+//! the root file system, and the services in there. [`judge_service`] looks at one service definition alone. Both answer
+//! with a [`Verdict`]: problems are what Talos refuses, warnings what it takes although it cannot be meant so.
+//!
+//! Talos' validator does not read service definitions. The node does, and leaves out those it cannot use: in a tree, that is a
+//! warning.
+//!
+//! Not here: walking through folders, and making extensions.
+
+mod caution;
+mod compatibility;
+mod contents;
+mod layers;
+mod manifest;
+mod metadata;
+mod reader;
+mod service;
+mod services;
+mod tree;
+mod verdict;
+
+pub use layers::{LAYERS, Layer, manifest};
+pub use metadata::Metadata;
+pub use tree::{Entry, Kind, Tree};
+pub use verdict::{Remark, Verdict};
+
+use ichor_values::TalosVersion;
+
+/// Judges an unpacked extension as a release does.
+pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
+    let mut verdict = Verdict::default();
+    let (mut has_manifest, mut has_root) = (false, false);
+    for path in tree.top() {
+        match path {
+            tree::MANIFEST => has_manifest = true,
+            tree::ROOT => has_root = true,
+            other => verdict.problem(unexpected(other)),
+        }
+    }
+    if has_manifest {
+        manifest::judge(tree, talos, &mut verdict);
+    } else {
+        let fix = "write one with `version: v1alpha1` and `metadata`";
+        verdict.problem(Remark::of(tree::MANIFEST, "missing: every extension says what it is", fix));
+    }
+    if has_root {
+        contents::judge(tree, talos, &mut verdict);
+        services::judge(tree, talos, &mut verdict);
+    } else {
+        let fix = "put the files of the extension into it, at the paths they have on the node";
+        verdict.problem(Remark::of(tree::ROOT, "missing: there is nothing to add to the node", fix));
+    }
+    verdict
+}
+
+/// What an unpacked extension says that it is; none where its manifest cannot be read.
+pub fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<Metadata> {
+    manifest::metadata(tree, talos)
+}
+
+/// The names of the services in an unpacked extension, with the files that define them. What the node cannot use is left out.
+pub fn services(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
+    services::names(tree, talos)
+}
+
+/// Whether a node reads what lies at a path of its root file system as the definition of a service.
+pub fn is_definition(path: &str) -> bool {
+    let name = tree::DEFINITIONS
+        .strip_prefix("rootfs/")
+        .and_then(|folder| path.strip_prefix(folder)?.strip_prefix('/'));
+    name.is_some_and(|name| !name.contains('/') && tree::ending(name) == "yaml")
+}
+
+/// The name of the service that a node starts by the text of a definition; none where it cannot use it.
+pub fn service_name(file: &str, bytes: &[u8], talos: &TalosVersion) -> Option<String> {
+    let definition = service::Definition::read(file, bytes, talos);
+    Some(definition.service.filter(|_| definition.problems.is_empty())?.name)
+}
+
+/// Judges the text of a service definition as a release does; `file` is what it is called.
+pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict {
+    let mut verdict = Verdict::default();
+    let definition = service::Definition::read(file, bytes, talos);
+    definition.problems.into_iter().for_each(|problem| verdict.problem(problem));
+    definition.warnings.into_iter().for_each(|warning| verdict.warn(warning));
+    if let Some(service) = definition.service {
+        let stem = file.rsplit('/').next().unwrap_or(file);
+        verdict.warn_all(services::name_warning(file, stem, &service));
+    }
+    verdict
+}
+
+fn unexpected(path: &str) -> Remark {
+    let message = "unexpected: an extension has manifest.yaml and rootfs at its top, and nothing else";
+    Remark::of(path, message, "take it away; what is for the node goes below rootfs/")
+}

@@ -1,0 +1,188 @@
+//! The unpacked image of an extension: what lies where, and the texts that are read.
+
+use std::collections::BTreeMap;
+
+use ichor_values::symlink::{self, Target};
+
+/// The manifest, at the top.
+pub(super) const MANIFEST: &str = "manifest.yaml";
+
+/// The root file system, at the top.
+pub(super) const ROOT: &str = "rootfs";
+
+/// Where the node looks for service definitions, in the tree.
+pub(super) const DEFINITIONS: &str = "rootfs/usr/local/etc/containers";
+
+/// An unpacked image. Paths are relative to its top, parted by slashes.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    entries: BTreeMap<String, Entry>,
+    texts: BTreeMap<String, Vec<u8>>,
+}
+
+/// Something in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// Its permissions.
+    pub mode: u32,
+}
+
+/// What an entry is; links are not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder.
+    Folder,
+    /// A file with contents.
+    File,
+    /// A symbolic link and where it leads.
+    Link(String),
+    /// A device, pipe or socket, by its name.
+    Special(&'static str),
+}
+
+impl Tree {
+    /// Adds what lies at a path.
+    pub fn add(&mut self, path: impl Into<String>, entry: Entry) {
+        self.entries.insert(path.into(), entry);
+    }
+
+    /// The number of its entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The files whose contents are needed, once all entries are there.
+    pub fn wanted(&self) -> Vec<String> {
+        let manifest = self.resolve("", MANIFEST);
+        let definitions = self.definitions().filter_map(|path| self.definition_file(path));
+        let mut wanted: Vec<_> = manifest.into_iter().chain(definitions).collect();
+        wanted.retain(|path| self.get(path).is_some_and(|entry| entry.kind == Kind::File));
+        wanted.sort();
+        wanted.dedup();
+        wanted
+    }
+
+    /// Adds the contents of a file.
+    pub fn fill(&mut self, path: impl Into<String>, bytes: Vec<u8>) {
+        self.texts.insert(path.into(), bytes);
+    }
+
+    /// What lies at a path.
+    pub(super) fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// What lies at the top.
+    pub(super) fn top(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().filter(|path| !path.contains('/')).map(String::as_str)
+    }
+
+    /// A folder or file and everything below it.
+    pub(super) fn below<'t>(&'t self, path: &'t str) -> impl Iterator<Item = (&'t str, &'t Entry)> {
+        let all = self.entries.range(path.to_owned()..).take_while(move |(it, _)| it.starts_with(path));
+        let inside = |it: &str| it.len() == path.len() || it.as_bytes().get(path.len()) == Some(&b'/');
+        all.filter(move |(it, _)| inside(it)).map(|(it, entry)| (it.as_str(), entry))
+    }
+
+    /// What lies directly in a folder: names and paths.
+    pub(super) fn children<'t>(&'t self, folder: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+        self.below(folder).filter_map(move |(path, _)| {
+            let name = path.get(folder.len() + 1..)?;
+            (!name.contains('/')).then_some((name, path))
+        })
+    }
+
+    /// The paths the node reads service definitions from, in its order.
+    pub(super) fn definitions(&self) -> impl Iterator<Item = &str> {
+        self.children(DEFINITIONS).filter(|(name, _)| ending(name) == "yaml").map(|(_, path)| path)
+    }
+
+    /// The file that a definition's path leads to on the node.
+    pub(super) fn definition_file(&self, path: &str) -> Option<String> {
+        self.resolve(ROOT, path.strip_prefix("rootfs/")?)
+    }
+
+    /// The contents of the file at a path that [`wanted`](Self::wanted) gave.
+    pub(super) fn text(&self, path: &str) -> Option<&[u8]> {
+        self.texts.get(path).map(Vec::as_slice)
+    }
+
+    /// The path that another leads to, links followed, where `root` is the root of all absolute ones.
+    pub(super) fn resolve(&self, root: &str, path: &str) -> Option<String> {
+        let join = |path: &str| match (root, path) {
+            ("", path) => path.to_owned(),
+            (root, "") => root.to_owned(),
+            (root, path) => format!("{root}/{path}"),
+        };
+        let look = |path: &str| match &self.get(&join(path))?.kind {
+            Kind::Folder => Some(Target::Folder),
+            // Nothing outside of the image is looked at: there, an absolute link leads nowhere.
+            Kind::Link(target) if root.is_empty() && target.starts_with('/') => None,
+            Kind::Link(target) => Some(Target::Link(target)),
+            Kind::File | Kind::Special(_) => Some(Target::Leaf),
+        };
+        symlink::follow(path, look).map(|walk| join(&walk.target))
+    }
+}
+
+/// What follows the last dot of a name. The node reads definitions that end in `yaml`, and not in `YAML`.
+pub(super) fn ending(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(entries: &[(&str, Kind)]) -> Tree {
+        let mut tree = Tree::default();
+        for (path, kind) in entries {
+            tree.add(*path, Entry { kind: kind.clone(), mode: 0o755 });
+        }
+        tree
+    }
+
+    #[test]
+    fn links_are_followed_inside_their_root() {
+        let link = |to: &str| Kind::Link(to.to_owned());
+        let tree = tree(&[
+            ("r", Kind::Folder),
+            ("r/usr", Kind::Folder),
+            ("r/usr/bin", Kind::Folder),
+            ("r/usr/bin/x", Kind::File),
+            ("r/bin", link("usr/bin")),
+            ("r/sbin", link("/usr/bin")),
+            ("r/usr/absolute", link("/usr/bin/x")),
+            ("r/up", link("../../usr/bin/x")),
+            ("r/loop", link("loop")),
+            ("out", link("/etc/passwd")),
+        ]);
+
+        for path in ["/usr/bin/x", "bin/x", "sbin/x", "usr/absolute", "up", "usr/../bin/./x"] {
+            assert_eq!(tree.resolve("r", path).as_deref(), Some("r/usr/bin/x"), "{path}");
+        }
+        for path in ["loop", "usr/bin/x/y", "no", "usr/no"] {
+            assert_eq!(tree.resolve("r", path), None, "{path}");
+        }
+        assert_eq!(tree.resolve("", "out"), None);
+    }
+
+    #[test]
+    fn a_folder_is_told_from_one_whose_name_begins_the_same() {
+        let tree =
+            tree(&[("a", Kind::Folder), ("a-b", Kind::File), ("a/b", Kind::Folder), ("a/b/c", Kind::File)]);
+
+        let below: Vec<_> = tree.below("a").map(|(path, _)| path).collect();
+        let children: Vec<_> = tree.children("a").collect();
+
+        assert_eq!(below, ["a", "a/b", "a/b/c"]);
+        assert_eq!(children, [("b", "a/b")]);
+    }
+}

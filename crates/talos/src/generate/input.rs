@@ -1,0 +1,118 @@
+//! What a configuration is generated from, besides the secrets.
+//!
+//! Not here: what follows from the release ([`Contract`](super::Contract)).
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use super::{Contract, Endpoint};
+use ichor_values::KubernetesVersion;
+
+/// Everything `talosctl gen config` and the library behind it can be told.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself, as in Talos")]
+pub struct Input {
+    /// The name of the cluster.
+    pub cluster_name: String,
+    /// Where the Kubernetes API is reached.
+    pub endpoint: Endpoint,
+    /// The Talos release to write for.
+    pub contract: Contract,
+    /// The Kubernetes to run. None writes no images, which the contracts before 1.14 allow.
+    pub kubernetes: Option<KubernetesVersion>,
+    /// The disk to install to. None leaves it to a patch.
+    pub install_disk: Option<String>,
+    /// The image that installs. None leaves it to a patch, and from 1.14 on to the running system.
+    pub install_image: Option<String>,
+    /// Kernel arguments for the installed system. The contracts from 1.14 on have no place for them.
+    pub install_kernel_args: Vec<String>,
+    /// More names and addresses for the certificates of Talos and Kubernetes.
+    pub sans: Vec<String>,
+    /// The DNS domain of services.
+    pub dns_domain: String,
+    /// Where pods get their addresses from.
+    pub pod_subnets: Vec<IpNet>,
+    /// Where services get their addresses from.
+    pub service_subnets: Vec<IpNet>,
+    /// Who connects pods.
+    pub cni: Cni,
+    /// The port of the API server on the machine itself, if not 6443.
+    pub local_api_server_port: Option<u16>,
+    /// Whether control planes run workloads.
+    pub schedule_on_control_planes: bool,
+    /// Whether members find each other by the discovery service.
+    pub discovery: bool,
+    /// Whether KubeSpan connects the machines; none says nothing of it.
+    pub kubespan: Option<bool>,
+    /// The port of KubePrism: 0 switches it off, none leaves it to the contract.
+    pub kubeprism_port: Option<u16>,
+    /// Whether CoreDNS asks the host's name server even where the contract would not have it so.
+    pub forward_kube_dns: bool,
+    /// Registries by host.
+    pub registries: BTreeMap<String, Registry>,
+    /// Kernel settings.
+    pub sysctls: BTreeMap<String, String>,
+    /// Whether all services log to the console.
+    pub debug: bool,
+    /// Whether the machine keeps its configuration; Talos refuses any other answer.
+    pub persist: bool,
+    /// Whether to leave out etcd and, where the contract has documents for it, Kubernetes.
+    pub skip_kubernetes: bool,
+}
+
+/// Who connects pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cni {
+    /// Flannel, which Talos brings.
+    #[default]
+    Flannel,
+    /// Somebody else, later.
+    None,
+    /// A manifest at this URL.
+    Custom(String),
+}
+
+/// How a registry is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registry {
+    /// URLs to ask in its place.
+    pub mirrors: Vec<String>,
+    /// The certificate authority of the registry, as PEM.
+    pub ca: Option<String>,
+    /// Whether its certificate is not looked at.
+    pub insecure: bool,
+}
+
+impl Input {
+    /// What Talos assumes when nothing else is said.
+    pub fn new(cluster_name: impl Into<String>, endpoint: Endpoint, contract: Contract) -> Self {
+        Self {
+            cluster_name: cluster_name.into(),
+            endpoint,
+            contract,
+            kubernetes: None,
+            install_disk: None,
+            install_image: None,
+            install_kernel_args: Vec::new(),
+            sans: Vec::new(),
+            dns_domain: "cluster.local".to_owned(),
+            // IPv4 even for an endpoint with an IPv6 address: Talos means it otherwise, but looks for an address where
+            // a URL stands.
+            pod_subnets: vec!["10.244.0.0/16".parse().expect("a prefix")],
+            service_subnets: vec!["10.96.0.0/12".parse().expect("a prefix")],
+            cni: Cni::default(),
+            local_api_server_port: None,
+            schedule_on_control_planes: false,
+            discovery: true,
+            kubespan: None,
+            kubeprism_port: None,
+            forward_kube_dns: false,
+            registries: BTreeMap::new(),
+            sysctls: BTreeMap::new(),
+            debug: false,
+            persist: true,
+            skip_kubernetes: false,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Whether the Kubernetes that a release brings was read from that release, or is a guess from those before it.
+
+use ichor_values::TalosVersion;
+
+/// The newest patch of each minor release that was read.
+const NEWEST_READ: [(u16, u16); 3] = [(11, 6), (12, 11), (13, 9)];
+
+/// The only pre-release that was read.
+const PRE_RELEASE_READ: &str = "v1.14.0-rc.1";
+
+/// Whether [`default_kubernetes`](crate::release::default_kubernetes) is what the release itself says. Without a
+/// patch number, the newest that was read is meant.
+pub fn is_default_kubernetes_sure(talos: &TalosVersion) -> bool {
+    if talos.is_pre_release() {
+        return talos.to_string() == PRE_RELEASE_READ;
+    }
+    NEWEST_READ.iter().any(|(minor, newest)| {
+        talos.minor() == (1, *minor) && talos.patch().is_none_or(|patch| patch <= *newest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_a_guess() {
+        let sure = |text| is_default_kubernetes_sure(&TalosVersion::parse(text).unwrap());
+
+        for read in ["v1.11.6", "v1.12.0", "v1.12.11", "v1.13.9", "1.13", "v1.14.0-rc.1"] {
+            assert!(sure(read), "{read}");
+        }
+        for guess in ["v1.11.7", "v1.13.10", "v1.14.0", "v1.14.1", "1.14", "v1.14.0-beta.0", "v1.13.0-rc.0"] {
+            assert!(!sure(guess), "{guess}");
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Reading a configuration as Talos does: strictly, by the types of its release.
+//!
+//! [`load`] reads a whole configuration, [`Loader`] single documents. What Talos would refuse while reading is a
+//! [`LoadError`] with every such place; what it refuses later is not looked at here
+//! ([`validate`](super::validate)).
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::config::{Config, Document};
+use super::document::MACHINE_KEYS;
+use super::go::url;
+use super::key_path::{KeyPath, Step};
+use super::kind::{self, Kind, MAKE_LINKS};
+use super::types::scalar::{self, Form, Scalar};
+use super::types::{self, Struct, Type, Types};
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::reader as yaml;
+use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::nearest;
+
+/// The only version of documents there is.
+const API_VERSION: &str = "v1alpha1";
+
+/// A place that Talos refuses while reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadProblem {
+    /// Which document, counted from 0.
+    pub document: usize,
+    /// Its line, counted from 1; 0 where it was not read from a text.
+    pub line: u32,
+    /// The keys that lead to it.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+/// Why a configuration could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.told())]
+pub struct LoadError {
+    /// Every place, at least one.
+    pub problems: Vec<LoadProblem>,
+}
+
+impl LoadError {
+    fn told(&self) -> String {
+        let told = self.problems.iter().map(|problem| {
+            let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+            let line = if problem.line == 0 { String::new() } else { format!("line {}: ", problem.line) };
+            format!("{line}{path}{}", problem.message)
+        });
+        told.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl From<yaml::SyntaxError> for LoadError {
+    fn from(error: yaml::SyntaxError) -> Self {
+        let problem =
+            LoadProblem { document: 0, line: error.line, path: String::new(), message: error.reason };
+        LoadError { problems: vec![problem] }
+    }
+}
+
+/// Reads a configuration as a release does.
+pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
+    let nodes = yaml::parse(text)?;
+    let mut loader = Loader::new(talos);
+    let mut config = Config::default();
+    let mut lines = Vec::new();
+    for node in &nodes {
+        loader.document = config.documents.len();
+        if let Some(document) = loader.document(node) {
+            config.documents.push(document);
+            lines.push(node.line);
+        }
+    }
+    if nodes.iter().all(Node::is_null) {
+        loader.problem(1, "", "no document: a configuration has at least one");
+    }
+    loader.clashes(&config, &lines);
+    loader.finish(config)
+}
+
+/// The keys behind aliases that a release does not know and drops without a word, in documents it can read.
+pub fn lost_keys(nodes: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+    let mut loader = Loader::new(talos);
+    loader.behind_aliases = true;
+    for node in nodes.iter().filter(|node| !node.is_null()) {
+        loader.document(node);
+        loader.document += 1;
+    }
+    loader.problems
+}
+
+/// Reads a configuration from values as Talos writes them.
+pub fn load_values(values: &[Value], talos: &TalosVersion) -> Result<Config, LoadError> {
+    let mut loader = Loader::new(talos);
+    let mut config = Config::default();
+    for value in values {
+        loader.document = config.documents.len();
+        config.documents.extend(loader.document(&Node::from(value)));
+    }
+    let lines = vec![0; config.documents.len()];
+    loader.clashes(&config, &lines);
+    loader.finish(config)
+}
+
+/// Looks for documents that Talos does not take together.
+pub fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(), LoadError> {
+    let mut loader = Loader::new(talos);
+    loader.clashes(config, &vec![0; config.documents.len()]);
+    loader.finish(())
+}
+
+/// Reads documents, and collects what is wrong with them.
+#[derive(Debug)]
+pub struct Loader {
+    types: &'static Types,
+    minor: u16,
+    leniency: Leniency,
+    /// Whether unknown keys are looked for behind aliases alone. Talos does not look there, and loses them.
+    behind_aliases: bool,
+    document: usize,
+    path: KeyPath,
+    problems: Vec<LoadProblem>,
+}
+
+impl Loader {
+    /// A loader that reads as a release does.
+    pub fn new(talos: &TalosVersion) -> Self {
+        let minor = types::minor(talos);
+        Loader {
+            types: Types::get(),
+            minor,
+            leniency: Leniency::of(minor),
+            behind_aliases: false,
+            document: 0,
+            path: KeyPath::default(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Notes that a document is refused.
+    pub fn refuse(&mut self, node: &Node, why: &str) {
+        self.problem(node.line, "", why);
+    }
+
+    /// What was read, unless there were problems.
+    pub fn finish<T>(self, read: T) -> Result<T, LoadError> {
+        if self.problems.is_empty() { Ok(read) } else { Err(LoadError { problems: self.problems }) }
+    }
+
+    /// Reads a document; none where it is empty or there are problems.
+    pub fn document(&mut self, node: &Node) -> Option<Document> {
+        let Some(entries) = node.entries() else {
+            if !node.is_null() {
+                self.problem(
+                    node.line,
+                    "",
+                    "not a map: a document is `machine` and `cluster`, or has a `kind`",
+                );
+            } else if self.minor < 12 {
+                self.problem(
+                    node.line,
+                    "",
+                    "an empty document, which Talos refuses before 1.12: leave out the `---`",
+                );
+            }
+            return None;
+        };
+        let kind = match self.kind(node, entries) {
+            Ok(kind) => kind,
+            Err((key, message)) => {
+                self.problem(node.line, key, &message);
+                return None;
+            }
+        };
+        let place = self.types.of_document(kind);
+        let before = self.problems.len();
+        let value = self.structure(node, self.types.structure(place), kind.is_some())?;
+        (self.problems.len() == before).then_some(Document { kind, value: Value::Object(value) })
+    }
+
+    /// What a document is, or the key that does not tell and why.
+    fn kind(&self, node: &Node, entries: &[(Node, Node)]) -> Result<Option<Kind>, (&'static str, String)> {
+        let word =
+            |key| node.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default();
+        let is_machine =
+            entries.iter().any(|(key, _)| key.text().is_some_and(|key| MACHINE_KEYS.contains(&key)));
+        let version = if is_machine { API_VERSION } else { word("apiVersion") };
+        match (version, word("kind")) {
+            (API_VERSION, "") => Ok(None),
+            (_, "") => {
+                Err(("kind", "missing: every document but the one with `machine` says its kind".to_owned()))
+            }
+            ("", _) => Err(("apiVersion", "missing: `apiVersion: v1alpha1`".to_owned())),
+            (API_VERSION, name) => match kind::find(name) {
+                Some(kind) if kind.since <= self.minor => Ok(Some(kind)),
+                Some(kind) => Err((
+                    "kind",
+                    format!("Talos has `{name}` from 1.{} on, not in 1.{}", kind.since, self.minor),
+                )),
+                None => {
+                    let known = kind::all().filter(|kind| kind.since <= self.minor).map(|kind| kind.name);
+                    let near = nearest(name, known).map(|near| format!("; did you mean `{near}`?"));
+                    Err(("kind", format!("Talos knows no kind `{name}`{}", near.unwrap_or_default())))
+                }
+            },
+            (version, _) => {
+                let message = format!("`{version}` is no version Talos knows: `v1alpha1` is the only one");
+                Err(("apiVersion", message))
+            }
+        }
+    }
+
+    /// The fields of a struct that are not zero.
+    fn structure(
+        &mut self,
+        node: &Node,
+        structure: &Struct,
+        is_document: bool,
+    ) -> Option<Map<String, Value>> {
+        let entries = self.entries(node)?;
+        let mut map = Map::new();
+        for (key, value) in entries {
+            let name = key.text().unwrap_or_default();
+            if is_document && ["apiVersion", "kind"].contains(&name) {
+                map.insert(name.to_owned(), Value::from(value.text().unwrap_or_default()));
+                continue;
+            }
+            let Some(field) = structure.field(name, self.minor) else {
+                if self.behind_aliases == node.alias {
+                    self.unknown_key(if node.alias { node.line } else { key.line }, name, structure);
+                }
+                continue;
+            };
+            self.path.0.push(Step::Key(name.to_owned()));
+            if let Some(value) = self.value(value, &field.kind)
+                && (field.always || !is_zero(&field.kind, &value))
+            {
+                map.insert(name.to_owned(), value);
+            }
+            self.path.0.pop();
+        }
+        for field in structure.fields(self.minor).filter(|field| field.always) {
+            map.entry(field.name).or_insert_with(|| zero(&field.kind));
+        }
+        Some(map)
+    }
+
+    /// The entries of what has to be a map.
+    fn entries<'n>(&mut self, node: &'n Node) -> Option<&'n [(Node, Node)]> {
+        let entries = node.entries();
+        if entries.is_none() {
+            self.problem(node.line, "", "a word or list, where a map is wanted");
+        }
+        entries
+    }
+
+    fn unknown_key(&mut self, line: u32, name: &str, structure: &Struct) {
+        let near = nearest(name, structure.fields(self.minor).map(|field| field.name));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let lost = if self.behind_aliases {
+            ", and drops it without a word where an alias stands for it"
+        } else {
+            ""
+        };
+        self.problem(line, name, &format!("Talos 1.{} knows no such key{lost}{near}", self.minor));
+    }
+
+    /// What a node means for a type; none where it is null or wrong.
+    pub fn value(&mut self, node: &Node, kind: &Type) -> Option<Value> {
+        if node.is_null() {
+            return None;
+        }
+        match kind {
+            Type::Optional(kind) => self.value(node, kind),
+            Type::Scalar(scalar) => match self.word(node, *scalar) {
+                Ok(value) => Some(value),
+                Err(message) => {
+                    self.problem(node.line, "", &message);
+                    None
+                }
+            },
+            Type::Struct(place) => {
+                self.structure(node, self.types.structure(*place), false).map(Value::Object)
+            }
+            Type::List(kind) => self.list(node, kind),
+            Type::Map(kind) => self.map(node, kind),
+            Type::Tree => self.tree(node),
+            Type::Arguments => self.arguments(node),
+        }
+    }
+
+    /// A word of a type, as the release reads it.
+    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
+        let value = scalar.read(node, self.leniency)?;
+        let bare =
+            || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
+        if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
+            return Err("an IPv6 address in a URL has to stand in square brackets".to_owned());
+        }
+        Ok(value)
+    }
+
+    fn list(&mut self, node: &Node, kind: &Type) -> Option<Value> {
+        let Body::List(items) = &node.body else {
+            self.problem(node.line, "", "a word or map, where a list is wanted");
+            return None;
+        };
+        let mut list = Vec::with_capacity(items.len());
+        for (nth, item) in items.iter().enumerate() {
+            self.path.0.push(Step::Item(nth));
+            match self.value(item, kind) {
+                Some(value) => list.push(value),
+                None if matches!(kind, Type::Optional(_)) && item.is_null() => list.push(Value::Null),
+                None => {}
+            }
+            self.path.0.pop();
+        }
+        Some(Value::Array(list))
+    }
+
+    fn map(&mut self, node: &Node, kind: &Type) -> Option<Value> {
+        let entries = self.entries(node)?;
+        let mut map = Map::new();
+        for (key, value) in entries {
+            let name = key.text().unwrap_or_default();
+            if key.is_merge() {
+                for source in value.sources() {
+                    let Some(Value::Object(source)) = self.map(source, kind) else { continue };
+                    for (key, value) in source {
+                        map.entry(key).or_insert(value);
+                    }
+                }
+                continue;
+            }
+            if matches!(key.word(), Some(Word::Time(_))) && !self.leniency.dates {
+                self.problem(key.line, name, "a date, where text is wanted: quotes make it text");
+            }
+            self.path.0.push(Step::Key(name.to_owned()));
+            let value = if value.is_null() { Some(zero(kind)) } else { self.value(value, kind) };
+            if let Some(value) = value {
+                map.insert(name.to_owned(), value);
+            }
+            self.path.0.pop();
+        }
+        Some(Value::Object(map))
+    }
+
+    fn tree(&mut self, node: &Node) -> Option<Value> {
+        let entries = self.entries(node)?;
+        for (line, why) in stumbles(node) {
+            self.problem(line, "", why);
+        }
+        match scalar::tree(entries) {
+            Ok(map) => Some(Value::Object(map)),
+            Err(message) => {
+                self.problem(node.line, "", &message);
+                None
+            }
+        }
+    }
+
+    /// Arguments: words, or lists of words.
+    fn arguments(&mut self, node: &Node) -> Option<Value> {
+        let text = Type::Scalar(scalar::Scalar::Text);
+        let entries = self.entries(node)?;
+        let mut map = Map::new();
+        for (key, value) in entries {
+            let name = key.text().unwrap_or_default();
+            self.path.0.push(Step::Key(name.to_owned()));
+            let kind =
+                if matches!(value.body, Body::List(_)) { &Type::List(Box::new(text.clone())) } else { &text };
+            let value = if value.is_null() { Some(Value::from("")) } else { self.value(value, kind) };
+            if let Some(value) = value {
+                map.insert(name.to_owned(), value);
+            }
+            self.path.0.pop();
+        }
+        Some(Value::Object(map))
+    }
+
+    /// Documents that Talos does not take together: twice the same, or two for one thing.
+    fn clashes(&mut self, config: &Config, lines: &[u32]) {
+        let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut links: HashMap<&str, usize> = HashMap::new();
+        for (nth, document) in config.documents.iter().enumerate() {
+            self.document = nth;
+            let first = |nth: usize| match lines[nth] {
+                0 => format!("the first is document {}", nth + 1),
+                line => format!("the first is on line {line}"),
+            };
+            let (kind, name) = (document.kind.map_or("", |kind| kind.name), document.name());
+            if let Some(before) = seen.insert((kind, name), nth) {
+                let what = match (kind, name) {
+                    ("", _) => "with `machine` and `cluster`".to_owned(),
+                    (kind, "") => kind.to_owned(),
+                    (kind, name) => format!("{kind} `{name}`"),
+                };
+                self.problem(lines[nth], "", &format!("a second document {what}; {}", first(before)));
+                continue;
+            }
+            for other in rivals(kind) {
+                if let Some(before) = seen.get(&(other, name)) {
+                    let message = format!("`{name}` has a document {other} already; {}", first(*before));
+                    self.problem(lines[nth], "name", &message);
+                }
+            }
+            for link in links_of(kind, document) {
+                if let Some(before) = links.insert(link, nth) {
+                    let message = format!("the link `{link}` is set up twice; {}", first(before));
+                    self.problem(lines[nth], "name", &message);
+                }
+            }
+        }
+    }
+
+    /// Notes a problem at a key below the current one.
+    fn problem(&mut self, line: u32, key: &str, message: &str) {
+        let mut path = self.path.to_string();
+        if !key.is_empty() {
+            path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
+        }
+        self.problems.push(LoadProblem { document: self.document, line, path, message: message.to_owned() });
+    }
+}
+
+/// The links that a document sets up.
+fn links_of<'d>(kind: &str, document: &'d Document) -> Vec<&'d str> {
+    let peer =
+        document.value.get("peer").map(|peer| peer.get("name").and_then(Value::as_str).unwrap_or_default());
+    let own = MAKE_LINKS.contains(&kind).then(|| document.name());
+    own.into_iter().chain(peer.filter(|_| kind == "VethConfig")).collect()
+}
+
+/// The other kinds that may not have a document of the same name.
+fn rivals(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "UserVolumeConfig" => &["ExistingVolumeConfig"],
+        "ExistingVolumeConfig" => &["UserVolumeConfig"],
+        "Layer2VIPConfig" => &["HCloudVIPConfig"],
+        "HCloudVIPConfig" => &["Layer2VIPConfig"],
+        _ => &[],
+    }
+}
+
+/// The places in a map without types at which Talos would stumble: it cannot copy what they become.
+fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
+    match &node.body {
+        Body::Plain(_) | Body::Text(_) => match node.word() {
+            Some(Word::Time(_)) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
+            Some(Word::Float(number)) if !number.is_finite() => {
+                vec![(node.line, "a number without an end: quotes make it text")]
+            }
+            _ => Vec::new(),
+        },
+        Body::List(items) => items.iter().flat_map(stumbles).collect(),
+        Body::Map(entries) => {
+            let is_text = |key: &Node| matches!(key.word(), Some(Word::Text | Word::Merge));
+            let keys = entries.iter().filter(|(key, _)| !is_text(key)).map(|(key, _)| {
+                (key.line, "a key that is not text, on which Talos stumbles: quotes make it text")
+            });
+            keys.chain(entries.iter().flat_map(|(_, value)| stumbles(value))).collect()
+        }
+    }
+}
+
+/// Whether a value is what Go starts with: it leaves no key behind.
+pub fn is_zero(kind: &Type, value: &Value) -> bool {
+    match kind {
+        Type::Scalar(scalar) => scalar.is_zero(value),
+        Type::Struct(_) | Type::Tree => value.as_object().is_some_and(Map::is_empty),
+        Type::Optional(_) | Type::List(_) | Type::Map(_) | Type::Arguments => value.is_null(),
+    }
+}
+
+/// What Go starts with.
+fn zero(kind: &Type) -> Value {
+    match kind {
+        Type::Scalar(scalar) => scalar.zero(),
+        Type::Struct(_) | Type::Tree => Value::Object(Map::new()),
+        Type::Optional(_) | Type::List(_) | Type::Map(_) | Type::Arguments => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_stands_twice_is_called_by_its_kind_and_name() {
+        let talos = TalosVersion::parse("1.13").unwrap();
+        for (document, said) in [
+            (
+                "kind: HostnameConfig\nauto: stable\n",
+                "a second document HostnameConfig; the first is on line 1",
+            ),
+            ("kind: LinkConfig\nname: eth0\n", "a second document LinkConfig `eth0`; the first is on line 1"),
+        ] {
+            let document = format!("apiVersion: v1alpha1\n{document}");
+
+            let error = load(&format!("{document}---\n{document}"), &talos).unwrap_err();
+
+            assert_eq!(error.problems[0].message, said);
+        }
+    }
+}

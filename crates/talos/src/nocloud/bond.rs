@@ -1,0 +1,74 @@
+//! Bonds as nocloud makes them.
+
+use serde_json::{Value, json};
+
+use super::NetworkError;
+use crate::release;
+use ichor_values::TalosVersion;
+
+const MODES: &[&str] =
+    &["balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"];
+const POLICIES: &[&str] = &["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"];
+const RATES: &[&str] = &["slow", "fast"];
+
+/// What is written of a bond, by whatever keys.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    pub mode: String,
+    pub hash_policy: String,
+    pub lacp_rate: String,
+    pub miimon: u32,
+    pub up_delay: u32,
+    pub down_delay: u32,
+}
+
+impl Options {
+    /// The bond itself, with the defaults that Talos fills in.
+    pub(super) fn master(&self, name: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
+        let of = |what: &str| format!("{what} of {name}");
+        let mode = known(&self.mode, MODES, || of("the mode"), "a mode that Talos knows, such as 802.3ad")?;
+        let policy = known(
+            &self.hash_policy,
+            POLICIES,
+            || of("the hash policy"),
+            "one that Talos knows, such as layer3+4",
+        )?;
+        let rate = known(&self.lacp_rate, RATES, || of("the LACP rate"), "slow or fast")?;
+        let (is_lacp, is_balancing) = (mode == "802.3ad", ["balance-tlb", "balance-alb"].contains(&mode));
+        let mut bond = json!({
+            "mode": mode,
+            "xmitHashPolicy": policy,
+            "lacpRate": rate,
+            "miimon": self.miimon,
+            "updelay": self.up_delay,
+            "downdelay": self.down_delay,
+            "resendIgmp": 1,
+            "lpInterval": 1,
+            "packetsPerSlave": 1,
+            "numPeerNotif": 1,
+            "tlbLogicalLb": u8::from(!is_balancing),
+            "useCarrier": release::at_least(talos, 12),
+            "adActorSysPrio": if is_lacp { 65535 } else { 0 },
+            "missedMax": if is_lacp || is_balancing { 0 } else { 2 },
+        });
+        // 1.12 sets it for all bonds, later ones where it means something.
+        if is_lacp || !release::at_least(talos, 13) {
+            bond["adLacpActive"] = json!("on");
+        }
+        Ok(bond)
+    }
+}
+
+/// A word out of a list, whose first stands for nothing at all. Talos wants it in exactly this form.
+fn known<'w>(
+    text: &str,
+    words: &[&'w str],
+    what: impl FnOnce() -> String,
+    want: &'static str,
+) -> Result<&'w str, NetworkError> {
+    if text.is_empty() {
+        return Ok(words[0]);
+    }
+    let found = words.iter().find(|word| **word == text);
+    found.copied().ok_or_else(|| NetworkError::Value { what: what(), value: text.to_owned(), want })
+}

@@ -1,0 +1,286 @@
+//! `$patch: delete`: what a patch takes away.
+//!
+//! Not here: what JSON patches remove ([`json`](super::json)).
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::config::Document;
+use crate::key_path::{KeyPath, Step};
+use crate::kind;
+use crate::types;
+use crate::types::scalar::Scalar;
+use crate::types::{Type, Types};
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::reader::{Body, Node, SyntaxError};
+
+/// Something to delete.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    kind: String,
+    name: String,
+    path: KeyPath,
+    /// For an item of a list: the key and value it is known by.
+    item: Option<(String, String)>,
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let document =
+            if self.kind.is_empty() { String::new() } else { format!("{} {} ", self.kind, self.name) };
+        write!(f, "`$patch: delete` of {document}{}", self.path)
+    }
+}
+
+/// Takes what is to be deleted out of a document of a patch, and says whether anything is left to merge.
+pub fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
+    if document.is_null() || document.entries().is_none() {
+        return Ok((Vec::new(), true));
+    }
+    let word = |key| document.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    let mut finder = Finder {
+        api_version: word("apiVersion"),
+        kind: word("kind"),
+        name: word("name"),
+        path: KeyPath::default(),
+        found: Vec::new(),
+    };
+    let whole = finder.find(document, false)?;
+    let left = !whole && !says_nothing(document);
+    Ok((finder.found, left))
+}
+
+/// Whether only its kind and name are left.
+fn says_nothing(document: &Node) -> bool {
+    document.entries().is_some_and(|entries| {
+        entries.iter().all(|(key, value)| {
+            value.text().is_some() && key.text().is_some_and(|key| ["version", "kind", "name"].contains(&key))
+        })
+    })
+}
+
+struct Finder {
+    api_version: String,
+    kind: String,
+    name: String,
+    path: KeyPath,
+    found: Vec<Selector>,
+}
+
+impl Finder {
+    /// Finds deletions in a node, and says whether nothing of it is left.
+    fn find(&mut self, node: &mut Node, in_list: bool) -> Result<bool, SyntaxError> {
+        let line = node.line;
+        match &mut node.body {
+            Body::Map(entries) => {
+                let mut nth = 0;
+                while nth < entries.len() {
+                    let (key, value) = &mut entries[nth];
+                    let name = key.text().unwrap_or_default().to_owned();
+                    if name == "$patch" && value.text() == Some("delete") {
+                        let item = if in_list { Some(item(entries, line)?) } else { None };
+                        self.add(item, line)?;
+                        return Ok(true);
+                    }
+                    self.path.0.push(Step::Key(name));
+                    let gone = self.find(value, false)?;
+                    self.path.0.pop();
+                    if gone {
+                        entries.remove(nth);
+                        if entries.is_empty() {
+                            return Ok(true);
+                        }
+                    } else {
+                        nth += 1;
+                    }
+                }
+            }
+            Body::List(items) => {
+                let mut nth = 0;
+                while nth < items.len() {
+                    self.path.0.push(Step::Item(nth));
+                    let gone = self.find(&mut items[nth], true)?;
+                    self.path.0.pop();
+                    if gone {
+                        items.remove(nth);
+                        if items.is_empty() {
+                            return Ok(true);
+                        }
+                    } else {
+                        nth += 1;
+                    }
+                }
+            }
+            Body::Plain(_) | Body::Text(_) => {}
+        }
+        Ok(false)
+    }
+
+    fn add(&mut self, item: Option<(String, String)>, line: u32) -> Result<(), SyntaxError> {
+        let refuse = |reason: String| Err(SyntaxError { line, reason });
+        if item.is_none() && self.path.0.iter().any(|step| matches!(step, Step::Item(_))) {
+            return refuse(format!(
+                "{}: a key inside an item of a list cannot be deleted, only the item",
+                self.path
+            ));
+        }
+        if self.path.0.is_empty() && (self.kind.is_empty() || self.api_version.is_empty()) {
+            return refuse("a document is deleted by its `apiVersion` and `kind`".to_owned());
+        }
+        if self.kind.is_empty() != self.api_version.is_empty() {
+            return refuse("a document is named by `apiVersion` and `kind` together".to_owned());
+        }
+        let selector =
+            Selector { kind: self.kind.clone(), name: self.name.clone(), path: self.path.clone(), item };
+        self.found.push(selector);
+        Ok(())
+    }
+}
+
+/// The first key and value of an item beside `$patch`.
+fn item(entries: &[(Node, Node)], line: u32) -> Result<(String, String), SyntaxError> {
+    let mut others = entries.iter().filter(|(key, _)| key.text() != Some("$patch"));
+    match others.next() {
+        Some((key, value)) => {
+            Ok((key.text().unwrap_or_default().to_owned(), value.text().unwrap_or_default().to_owned()))
+        }
+        None => Err(SyntaxError { line, reason: "an item is deleted by one of its keys".to_owned() }),
+    }
+}
+
+impl Selector {
+    /// The kind and name of the document.
+    pub fn identity(&self) -> (&'static str, String) {
+        match kind::find(&self.kind) {
+            Some(kind) if kind.named || self.name.is_empty() => (kind.name, self.name.clone()),
+            Some(_) => ("?", self.name.clone()),
+            None if self.kind.is_empty() => ("", String::new()),
+            None => ("?", String::new()),
+        }
+    }
+
+    /// Whether the whole document goes.
+    pub fn is_whole(&self) -> bool {
+        self.path.0.is_empty()
+    }
+
+    /// Takes it out of the document.
+    pub fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), String> {
+        let types = Types::get();
+        let minor = types::minor(talos);
+        let kind = Type::Struct(types.of_document(document.kind));
+        let deletion = Deletion { types, minor, item: self.item.as_ref() };
+        deletion
+            .delete(&mut document.value, &kind, &self.path.0)
+            .map_err(|reason| format!("{self}: {reason}"))
+    }
+}
+
+struct Deletion<'s> {
+    types: &'static Types,
+    minor: u16,
+    item: Option<&'s (String, String)>,
+}
+
+const NOTHING: &str = "there is nothing to delete";
+
+impl Deletion<'_> {
+    fn delete(&self, value: &mut Value, kind: &Type, path: &[Step]) -> Result<(), String> {
+        match (kind, value, path) {
+            (Type::Optional(_), Value::Null, _) => Err(NOTHING.to_owned()),
+            (Type::Optional(kind), value, path) => self.delete(value, kind, path),
+            (Type::Struct(place), Value::Object(map), [Step::Key(key), rest @ ..]) => {
+                let structure = self.types.structure(*place);
+                // Talos does not find the parts of a certificate.
+                let Some(field) = structure.field(key, self.minor).filter(|field| !field.always) else {
+                    return Err(NOTHING.to_owned());
+                };
+                if field.inlined && self.minor < 14 {
+                    return Err("Talos does not find this field before 1.14".to_owned());
+                }
+                if rest.is_empty() {
+                    map.remove(key);
+                    return Ok(());
+                }
+                let none = matches!(field.kind, Type::Optional(_) | Type::List(_) | Type::Map(_));
+                match map.get_mut(key) {
+                    Some(value) => self.delete(value, &field.kind, rest),
+                    None if none => Err(NOTHING.to_owned()),
+                    None => self.delete(&mut Value::Object(Map::new()), &field.kind, rest),
+                }
+            }
+            (Type::Map(kind), Value::Object(map), [Step::Key(key), rest @ ..]) => {
+                match (map.get_mut(key), rest.is_empty()) {
+                    (None, _) => Err(NOTHING.to_owned()),
+                    (Some(_), true) => {
+                        map.remove(key);
+                        Ok(())
+                    }
+                    (Some(value), false) => self.delete(value, kind, rest),
+                }
+            }
+            (Type::Arguments, Value::Object(map), [Step::Key(key)]) => {
+                map.remove(key).map(|_| ()).ok_or_else(|| NOTHING.to_owned())
+            }
+            (Type::Tree, _, _) if self.minor < 14 => {
+                Err("Talos deletes nothing below this key before 1.14".to_owned())
+            }
+            (Type::Tree, value, path) => delete_any(value, path),
+            (Type::List(kind), Value::Array(items), [Step::Item(_)]) => self.delete_item(items, kind),
+            _ => Err(NOTHING.to_owned()),
+        }
+    }
+
+    fn delete_item(&self, items: &mut Vec<Value>, kind: &Type) -> Result<(), String> {
+        let (key, value) = self.item.ok_or(NOTHING)?;
+        let kind = match kind {
+            Type::Optional(kind) => kind,
+            kind => kind,
+        };
+        let Type::Struct(place) = kind else {
+            return Err(
+                "only items that are maps can be deleted: delete the list and write it anew".to_owned()
+            );
+        };
+        let Some(field) = self.types.structure(*place).field(key, self.minor) else {
+            return Err(NOTHING.to_owned());
+        };
+        let kind = match &field.kind {
+            Type::Optional(kind) if self.minor >= 14 => kind,
+            kind => kind,
+        };
+        let compares = match kind {
+            _ if field.always => false,
+            Type::Scalar(Scalar::Text) => true,
+            Type::Scalar(
+                Scalar::Mode | Scalar::Form(_) | Scalar::Word(_) | Scalar::Choice(_) | Scalar::RoutingTable,
+            ) => self.minor >= 14,
+            _ => false,
+        };
+        if !compares {
+            return Err(format!("Talos does not find an item by `{key}`"));
+        }
+        let found = |item: &Value| match item.get(key) {
+            Some(Value::Number(mode)) => mode.as_u64().is_some_and(|mode| format!("0o{mode:o}") == *value),
+            found => found.and_then(Value::as_str).unwrap_or_default() == value,
+        };
+        let place = items.iter().position(|item| item.is_object() && found(item)).ok_or(NOTHING)?;
+        items.remove(place);
+        Ok(())
+    }
+}
+
+/// Below a map without types only keys of maps are found.
+fn delete_any(value: &mut Value, path: &[Step]) -> Result<(), String> {
+    match (value, path) {
+        (Value::Object(map), [Step::Key(key)]) => {
+            map.remove(key).map(|_| ()).ok_or_else(|| NOTHING.to_owned())
+        }
+        (Value::Object(map), [Step::Key(key), rest @ ..]) => match map.get_mut(key) {
+            Some(value) => delete_any(value, rest),
+            None => Err(NOTHING.to_owned()),
+        },
+        _ => Err(NOTHING.to_owned()),
+    }
+}

@@ -1,0 +1,246 @@
+//! Strategic merges: a document into another of the same kind and name, field by field as Talos' types say.
+//!
+//! Where Talos would silently drop a value that the patch does not speak of, or stumble, there is an error instead.
+
+use serde_json::{Map, Value};
+
+use crate::config::Document;
+use crate::go::url;
+use crate::load::is_zero;
+use crate::types;
+use crate::types::scalar::{Form, Scalar};
+use crate::types::{Field, Struct, Type, Types};
+use ichor_values::TalosVersion;
+
+/// Merges `right` into `left`.
+pub fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), String> {
+    let types = Types::get();
+    let structure = types.structure(types.of_document(left.kind));
+    if types::minor(talos) == 13 && left.kind.is_some_and(|kind| kind.name == "RoutingRuleConfig") {
+        return Err(
+            "Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write it anew"
+                .to_owned(),
+        );
+    }
+    let mut merger = Merger { types, minor: types::minor(talos), path: Vec::new() };
+    let (Value::Object(left), Value::Object(right)) = (&mut left.value, &right.value) else { return Ok(()) };
+    merger.fields(left, right, structure)
+}
+
+struct Merger {
+    types: &'static Types,
+    minor: u16,
+    path: Vec<String>,
+}
+
+impl Merger {
+    fn fields(
+        &mut self,
+        left: &mut Map<String, Value>,
+        right: &Map<String, Value>,
+        structure: &Struct,
+    ) -> Result<(), String> {
+        for field in structure.fields(self.minor) {
+            self.path.push(field.name.to_owned());
+            self.field(left, right.get(field.name), field)?;
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        left: &mut Map<String, Value>,
+        right: Option<&Value>,
+        field: &Field,
+    ) -> Result<(), String> {
+        let Some(right) = right else { return self.without(left, field) };
+        match left.get_mut(field.name).filter(|old| !old.is_null()) {
+            Some(old) => self.value(old, right, &field.kind, field),
+            // Items with one key become one, also where there were none before.
+            None if !field.by.is_empty() => {
+                let old = left.entry(field.name).or_insert(Value::Null);
+                *old = Value::Array(Vec::new());
+                self.value(old, right, &field.kind, field)
+            }
+            None => {
+                left.insert(field.name.to_owned(), right.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// The patch does not speak of the field. Talos still looks into structs that are not optional, and loses what does not
+    /// tell nothing from none.
+    fn without(&mut self, left: &mut Map<String, Value>, field: &Field) -> Result<(), String> {
+        let Some(old) = left.get_mut(field.name) else { return Ok(()) };
+        match &field.kind {
+            Type::Scalar(Scalar::Form(Form::Expression | Form::Bytes)) => Err(self.lost("leaves it out")),
+            Type::Scalar(Scalar::Bool) => {
+                left.remove(field.name);
+                Ok(())
+            }
+            Type::Struct(place) => match old {
+                Value::Object(old) => self.fields(old, &Map::new(), self.types.structure(*place)),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn value(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+        match kind {
+            Type::Optional(kind) => match &**kind {
+                Type::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
+                    // Talos 1.11 takes a zero for nothing here too.
+                    if self.minor >= 12 || *scalar == Scalar::Bool || !scalar.is_zero(right) {
+                        *left = right.clone();
+                    }
+                    Ok(())
+                }
+                kind => self.value(left, right, kind, field),
+            },
+            Type::Scalar(scalar) => self.scalar(left, right, *scalar),
+            Type::Struct(place) => match (left, right) {
+                (Value::Object(left), Value::Object(right)) => {
+                    self.fields(left, right, self.types.structure(*place))
+                }
+                _ => Ok(()),
+            },
+            Type::List(kind) => self.list(left, right, kind, field),
+            Type::Map(_) | Type::Tree | Type::Arguments if field.replace => {
+                *left = right.clone();
+                Ok(())
+            }
+            Type::Map(kind) => self.map(left, right, kind, field),
+            Type::Tree => self.tree(left, right),
+            Type::Arguments => {
+                if let (Value::Object(left), Value::Object(right)) = (left, right) {
+                    left.extend(right.clone());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn scalar(&self, left: &mut Value, right: &Value, scalar: Scalar) -> Result<(), String> {
+        if scalar != Scalar::Bool && scalar.is_zero(right) && scalar != Scalar::Form(Form::Base64) {
+            return Ok(());
+        }
+        match (scalar, left.as_str(), right.as_str()) {
+            (Scalar::Form(Form::Url), Some(old), Some(new)) => *left = Value::from(url::merged(old, new)),
+            (Scalar::Form(Form::Size), Some(old), Some(new)) if !old.contains('%') && new.contains('%') => {
+                return Err(self.lost("has a share where bytes were"));
+            }
+            _ => *left = right.clone(),
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+        let (Value::Array(old), Value::Array(new)) = (&mut *left, right) else { return Ok(()) };
+        if field.by.is_empty() {
+            if field.replace {
+                old.clone_from(new);
+            } else {
+                old.extend(new.iter().cloned());
+            }
+            return Ok(());
+        }
+        for item in new {
+            let place = old.iter().position(|old| same(old, item, &field.by));
+            match place {
+                Some(place) if field.replace => old[place] = item.clone(),
+                Some(place) => {
+                    self.path.push(format!("[{place}]"));
+                    self.value(&mut old[place], item, kind, field)?;
+                    self.path.pop();
+                }
+                None => old.push(item.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+        let (Value::Object(left), Value::Object(right)) = (left, right) else { return Ok(()) };
+        for (key, new) in right {
+            match left.get_mut(key).filter(|old| !old.is_null()) {
+                None => {
+                    left.insert(key.clone(), new.clone());
+                }
+                Some(_) if new.is_null() => {}
+                Some(old) => {
+                    self.path.push(key.clone());
+                    self.value(old, new, kind, field)?;
+                    self.path.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A map without types: every value must keep its type.
+    fn tree(&mut self, left: &mut Value, right: &Value) -> Result<(), String> {
+        match (left, right) {
+            (Value::Object(left), Value::Object(right)) => {
+                for (key, new) in right {
+                    match left.get_mut(key).filter(|old| !old.is_null()) {
+                        None => {
+                            left.insert(key.clone(), new.clone());
+                        }
+                        Some(old) => {
+                            self.path.push(key.clone());
+                            self.tree(old, new)?;
+                            self.path.pop();
+                        }
+                    }
+                }
+            }
+            (Value::Array(left), Value::Array(right)) => left.extend(right.iter().cloned()),
+            (left, right) if !same_type(left, right) => {
+                let reason = "the patch has another type of value here, and Talos refuses that: delete the old one first";
+                return Err(format!("{}: {reason}", self.told()));
+            }
+            (left, right) => {
+                if right.is_boolean() || !is_zero(&Type::Scalar(Scalar::Text), right) {
+                    *left = right.clone();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&self, how: &str) -> String {
+        format!(
+            "{}: the patch {how}, and Talos would drop the value that is there without a word: repeat it in the patch, or \
+             delete it with `$patch: delete`",
+            self.told()
+        )
+    }
+
+    fn told(&self) -> String {
+        self.path.join(".").replace(".[", "[")
+    }
+}
+
+/// Whether two items of a list have the same first key that is set.
+fn same(old: &Value, new: &Value, keys: &[&str]) -> bool {
+    let last = keys.len() - 1;
+    for (nth, key) in keys.iter().enumerate() {
+        match (new.get(key), old.get(key)) {
+            (Some(new), old) => return old == Some(new) && new.get("physical").is_none(),
+            // Of one key alone, none is a value like any other.
+            (None, None) if nth == last && keys.len() == 1 => return true,
+            (None, _) => {}
+        }
+    }
+    false
+}
+
+fn same_type(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.is_f64() == right.is_f64(),
+        _ => std::mem::discriminant(left) == std::mem::discriminant(right),
+    }
+}

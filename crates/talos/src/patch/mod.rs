@@ -1,0 +1,371 @@
+//! Patches of Talos' configuration, with Talos' semantics.
+//!
+//! A [`Patch`] is read once and applied to as many configurations as there are: [`Patch::apply`] changes a [`Config`],
+//! [`apply`] the text of one. Strategic merges are in `merge`, `$patch: delete` is in `delete`, JSON patches are in
+//! `json`.
+
+mod delete;
+mod json;
+mod merge;
+
+use serde_json::Value;
+
+use super::config::{Config, Document};
+use super::load::{self, LoadError, LoadProblem, Loader};
+use super::types::{self, scalar};
+use super::{document, encode};
+use ichor_values::go_yaml::reader as yaml;
+use ichor_values::go_yaml::reader::Node;
+use ichor_values::{Any, TalosVersion};
+
+use delete::Selector;
+
+/// A patch.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// What it is called when something is wrong with it.
+    pub name: String,
+    change: Change,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Strategic(Vec<Edit>),
+    Json(Vec<json::Operation>),
+}
+
+/// What one piece of a strategic merge does.
+#[derive(Clone, Debug)]
+enum Edit {
+    Delete(Selector),
+    Merge(Document),
+}
+
+/// Why a patch could not be read or applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{patch}: {reason}")]
+pub struct PatchError {
+    /// The patch.
+    pub patch: String,
+    /// The place in it or in the configuration, and why.
+    pub reason: String,
+}
+
+/// A configuration between two patches: as Talos holds it, or as it was last written.
+enum State {
+    Config(Config),
+    Values(Vec<Value>),
+}
+
+impl Patch {
+    /// Reads a patch as a release does: as documents to merge, else as a JSON patch in JSON or YAML.
+    pub fn read(name: &str, text: &str, talos: &TalosVersion) -> Result<Self, PatchError> {
+        let strategic = match read_edits(text, talos) {
+            Ok(edits) if !edits.is_empty() => return Ok(Patch::new(name, Change::Strategic(edits))),
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        match (json::read(text), strategic) {
+            (Ok(operations), _) => Ok(Patch::new(name, Change::Json(operations))),
+            (Err(reason), None) => Err(PatchError { patch: name.to_owned(), reason }),
+            (Err(reason), Some(_)) if text.trim_start().starts_with(['[', '-']) => {
+                Err(PatchError { patch: name.to_owned(), reason })
+            }
+            (Err(_), Some(error)) => Err(PatchError { patch: name.to_owned(), reason: error.to_string() }),
+        }
+    }
+
+    /// Reads a patch that stands in the cluster file, its words as they are written there.
+    pub fn inline(name: &str, any: &Any, talos: &TalosVersion) -> Result<Self, PatchError> {
+        let refuse = |reason| PatchError { patch: name.to_owned(), reason };
+        if let Any::List(_) = any {
+            let operations = json::from_value(document::from_any(any)).map_err(refuse)?;
+            return Ok(Patch::new(name, Change::Json(operations)));
+        }
+        let edits = edits(vec![Node::from(any)], talos).map_err(|error| refuse(error.to_string()))?;
+        Ok(Patch::new(name, Change::Strategic(edits)))
+    }
+
+    /// A patch that merges documents.
+    pub fn merging(name: &str, config: Config) -> Self {
+        Patch::new(name, Change::Strategic(config.documents.into_iter().map(Edit::Merge).collect()))
+    }
+
+    fn new(name: &str, change: Change) -> Self {
+        Patch { name: name.to_owned(), change }
+    }
+
+    /// Changes a configuration.
+    pub fn apply(&self, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchError> {
+        let state = self.applied(State::Config(std::mem::take(config)), talos)?;
+        *config = self.told(state.config(talos))?;
+        Ok(())
+    }
+
+    fn applied(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
+        match &self.change {
+            Change::Strategic(edits) => {
+                let mut config = self.told(state.config(talos))?;
+                for edit in edits {
+                    self.told(take(edit, &mut config, talos))?;
+                }
+                self.told(no_clash(&config, talos))?;
+                Ok(State::Config(config))
+            }
+            Change::Json(operations) => {
+                let mut values = state.values(talos);
+                let [value] = &mut values[..] else {
+                    let reason = if operations.is_empty() {
+                        "it is empty, which Talos takes for a configuration of one document only: leave it out"
+                    } else {
+                        "a JSON patch cannot change a configuration of several documents: write it as documents to merge"
+                    };
+                    return Err(PatchError { patch: self.name.clone(), reason: reason.to_owned() });
+                };
+                self.told(json::apply(operations, value))?;
+                Ok(State::Values(values))
+            }
+        }
+    }
+
+    fn told<T>(&self, result: Result<T, String>) -> Result<T, PatchError> {
+        result.map_err(|reason| PatchError { patch: self.name.clone(), reason })
+    }
+}
+
+impl State {
+    fn config(self, talos: &TalosVersion) -> Result<Config, String> {
+        match self {
+            State::Config(config) => Ok(config),
+            State::Values(values) => load::load_values(&values, talos).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn values(self, talos: &TalosVersion) -> Vec<Value> {
+        match self {
+            State::Config(config) => encode::encode(&config, talos),
+            State::Values(values) => values,
+        }
+    }
+}
+
+/// Applies patches to the text of a configuration, one after the other, and returns its documents.
+pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<Value>, PatchError> {
+    let base = |reason: String| PatchError { patch: "the configuration".to_owned(), reason };
+    let mut state = match patches.first().map(|patch| &patch.change) {
+        Some(Change::Json(_)) => {
+            let documents = yaml::parse(text).map_err(|error| base(error.to_string()))?;
+            // Empty ones count: with them there are several.
+            let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
+            State::Values(values.map_err(base)?)
+        }
+        _ => State::Config(load_whole(text, talos).map_err(|error| base(error.to_string()))?),
+    };
+    for patch in patches {
+        state = patch.applied(state, talos)?;
+    }
+    Ok(state.values(talos))
+}
+
+/// Reads a configuration of which nothing is lost.
+fn load_whole(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
+    let config = load::load(text, talos)?;
+    nothing_lost(&yaml::parse(text)?, talos)?;
+    Ok(config)
+}
+
+fn nothing_lost(nodes: &[Node], talos: &TalosVersion) -> Result<(), LoadError> {
+    let problems = load::lost_keys(nodes, talos);
+    if problems.is_empty() { Ok(()) } else { Err(LoadError { problems }) }
+}
+
+/// What a release does not understand in a patch of documents to merge.
+pub fn faults(documents: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+    edits(documents.to_vec(), talos).err().map_or_else(Vec::new, |error| error.problems)
+}
+
+fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
+    edits(yaml::parse(text)?, talos)
+}
+
+fn edits(documents: Vec<Node>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
+    let mut edits = Vec::new();
+    let mut loader = Loader::new(talos);
+    let mut identities = Vec::new();
+    let mut merged = Vec::new();
+    for mut node in documents {
+        let (selectors, rest) = delete::take(&mut node)?;
+        edits.extend(selectors.into_iter().map(Edit::Delete));
+        if !rest {
+            continue;
+        }
+        if let Some(document) = loader.document(&node) {
+            let identity = identity(&document);
+            if types::minor(talos) < 14 && identities.contains(&identity) {
+                loader.refuse(&node, "a document stands twice in one patch, which Talos refuses before 1.14");
+            }
+            identities.push(identity);
+            edits.push(Edit::Merge(document));
+            merged.push(node);
+        }
+    }
+    let edits = loader.finish(edits)?;
+    nothing_lost(&merged, talos)?;
+    Ok(edits)
+}
+
+fn identity(document: &Document) -> (&'static str, String) {
+    match document.kind {
+        Some(kind) if kind.named => (kind.name, document.name().to_owned()),
+        Some(kind) => (kind.name, String::new()),
+        None => ("", String::new()),
+    }
+}
+
+fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), String> {
+    match edit {
+        Edit::Delete(selector) => {
+            let identity = selector.identity();
+            match config.documents.iter().position(|document| self::identity(document) == identity) {
+                Some(place) => {
+                    if selector.is_whole() {
+                        config.documents.remove(place);
+                        return Ok(());
+                    }
+                    selector.apply(&mut config.documents[place], talos)
+                }
+                None if types::minor(talos) >= 14 => Ok(()),
+                None => {
+                    Err(format!("{selector}: there is no such document; Talos stumbles over it before 1.14"))
+                }
+            }
+        }
+        Edit::Merge(right) => {
+            let identity = identity(right);
+            match config.documents.iter_mut().find(|document| self::identity(document) == identity) {
+                Some(left) => merge::merge(left, right, talos),
+                None => {
+                    config.documents.push(right.clone());
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+/// What Talos refuses in the result: two documents for one link, and the like.
+fn no_clash(config: &Config, talos: &TalosVersion) -> Result<(), String> {
+    load::check_clashes(config, talos).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TALOS: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+
+    fn patched(base: &str, patch: &str, talos: &str) -> Result<Vec<Value>, PatchError> {
+        let talos = TalosVersion::parse(talos).unwrap();
+        apply(base, &[Patch::read("patch", patch, &talos)?], &talos)
+    }
+
+    #[test]
+    fn json_operations_do_what_the_library_of_talos_does() {
+        let base = "machine: {type: worker, sysctls: {a: b}}\n";
+        for (operation, want) in [
+            (
+                "{op: replace, path: /machine/token, value: x}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}, "token": "x"})),
+            ),
+            (
+                "{op: copy, from: /machine/none, path: /machine/env}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}, "env": null})),
+            ),
+            (
+                "{op: test, path: /machine/none, value: null}",
+                Some(json!({"type": "worker", "sysctls": {"a": "b"}})),
+            ),
+            ("{op: test, path: /cluster/none, value: null}", None),
+            ("{op: add, path: \"\", value: {}}", None),
+            ("{op: remove, path: /machine/none}", None),
+        ] {
+            let got = patched(base, &format!("[{operation}]"), TALOS[1]).ok();
+            assert_eq!(got.map(|documents| documents[0]["machine"].clone()), want, "{operation}");
+        }
+        assert!(
+            patched("machine: {}\n---\n", "[{op: add, path: /machine/a, value: 1}]", TALOS[1]).is_err(),
+            "two documents"
+        );
+    }
+
+    #[test]
+    fn the_document_of_the_machine_comes_first_and_empty_ones_say_nothing() {
+        let base =
+            "{apiVersion: v1alpha1, kind: HostnameConfig, auto: stable}\n---\nmachine: {type: worker}\n";
+
+        let got = patched(base, "{}\n---\nmachine: {token: x}\n", TALOS[1]).unwrap();
+
+        assert_eq!(
+            (got.len(), &got[0]["machine"]["token"], &got[1]["kind"]),
+            (2, &json!("x"), &json!("HostnameConfig"))
+        );
+    }
+
+    #[test]
+    fn items_with_one_key_become_one_where_there_were_none() {
+        let patch =
+            "machine: {network: {interfaces: [{interface: eth0, mtu: 9000}, {interface: eth0, dhcp: true}]}}";
+
+        let got = patched("machine: {network: {}}", patch, TALOS[2]).unwrap();
+
+        let want = json!([{"interface": "eth0", "mtu": 9000, "dhcp": true}]);
+        assert_eq!(got[0]["machine"]["network"]["interfaces"], want);
+    }
+
+    #[test]
+    fn releases_differ_in_what_they_merge_and_find() {
+        let base = "machine: {network: {kubespan: {mtu: 1400}}}";
+        let mtu = |talos| {
+            patched(base, "machine: {network: {kubespan: {mtu: 0}}}", talos).unwrap()[0]["machine"]["network"]
+                ["kubespan"]["mtu"]
+                .clone()
+        };
+        assert_eq!((mtu(TALOS[0]), mtu(TALOS[1])), (json!(1400), json!(0)));
+
+        let rule = "{apiVersion: v1alpha1, kind: RoutingRuleConfig, name: \"10\", table: \"88\"}";
+        assert!(patched(rule, rule, TALOS[2]).is_err() && patched(rule, rule, TALOS[3]).is_ok());
+
+        let base = "machine: {ca: {crt: YQ==, key: Yg==}, logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", format: json_lines}]}}";
+        let key = "machine: {ca: {key: {$patch: delete}}}";
+        assert!(TALOS.iter().all(|talos| patched(base, key, talos).is_err()));
+        let item = "machine: {logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", $patch: delete}]}}";
+        assert!(patched(base, item, TALOS[2]).is_err() && patched(base, item, TALOS[3]).is_ok());
+    }
+
+    const ONE: &str = "machine: {type: worker}\ncluster: {}\n";
+    const SEVERAL: &str =
+        "machine: {type: worker}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n";
+
+    #[test]
+    fn an_empty_patch_is_called_empty() {
+        for empty in ["", "# nothing\n", "---\n"] {
+            assert!(patched(ONE, empty, TALOS[2]).is_ok(), "{empty:?}");
+            let error = patched(SEVERAL, empty, TALOS[2]).unwrap_err().to_string();
+            assert!(error.starts_with("patch: it is empty"), "{empty:?}: {error}");
+        }
+        let error = patched(SEVERAL, "[{op: remove, path: /machine}]", TALOS[2]).unwrap_err().to_string();
+        assert!(error.contains("a JSON patch cannot change"), "{error}");
+    }
+
+    #[test]
+    fn what_an_alias_hides_is_not_lost() {
+        let hidden = "machine: {sysctls: &args {typo: b}, kubelet: *args}\n";
+
+        for (base, patch) in [(ONE, hidden), (hidden, ONE)] {
+            let error = patched(base, patch, TALOS[2]).unwrap_err().to_string();
+            assert!(error.contains("machine.kubelet.typo: Talos 1.13 knows no such key"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The form Talos prints a network configuration in: which fields a release has, in which order, and which are left out.
+
+use serde_json::{Map, Value, json};
+
+use super::field::{Field, Of};
+use crate::release;
+use ichor_values::TalosVersion;
+
+/// What a release prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape<'t> {
+    pub talos: &'t TalosVersion,
+}
+
+impl Shape<'_> {
+    pub(super) fn at_least(self, minor: u16) -> bool {
+        release::at_least(self.talos, minor)
+    }
+
+    pub(super) fn has(self, field: &Field) -> bool {
+        self.at_least(field.since)
+    }
+
+    /// A record with nothing written in it.
+    pub(super) fn empty(self, fields: &[Field]) -> Map<String, Value> {
+        self.fill(&Map::new(), fields)
+    }
+
+    /// A record with these values, which are printed already.
+    pub(super) fn fill(self, given: &Map<String, Value>, fields: &[Field]) -> Map<String, Value> {
+        let mut record = Map::new();
+        for field in fields.iter().filter(|field| self.has(field)) {
+            self.put(&mut record, field, given.get(field.name).map(|value| self.shaped(value, field.of)));
+        }
+        record
+    }
+
+    fn shaped(self, value: &Value, of: Of) -> Value {
+        match (of, value) {
+            (Of::Record(fields), Value::Object(given)) => Value::Object(self.fill(given, fields)),
+            (Of::List(of), Value::Array(items)) => items.iter().map(|item| self.shaped(item, *of)).collect(),
+            (Of::Pointer(of), value) => self.shaped(value, *of),
+            (_, value) => value.clone(),
+        }
+    }
+
+    /// Puts a field into its record, unless it is empty and may be left out.
+    pub(super) fn put(self, record: &mut Map<String, Value>, field: &Field, value: Option<Value>) {
+        let given = value.is_some();
+        let value = value.unwrap_or_else(|| self.zero(field.of));
+        let keep = match field.of {
+            _ if !field.omit => true,
+            Of::Pointer(_) => given,
+            of => !self.is_zero(of, &value),
+        };
+        if keep {
+            record.insert(field.name.to_owned(), value);
+        }
+    }
+
+    fn zero(self, of: Of) -> Value {
+        match of {
+            Of::Text | Of::Address | Of::Prefix | Of::Mac | Of::Flags(..) => json!(""),
+            Of::Flag => json!(false),
+            Of::Number(..) => json!(0),
+            Of::Duration => json!("0s"),
+            Of::Word(set) => json!(set.zero()),
+            // Before 1.12 it had a name and was printed without it.
+            Of::FailOverMac => {
+                if self.at_least(12) {
+                    json!("none")
+                } else {
+                    json!(0)
+                }
+            }
+            Of::Table => json!("unspec"),
+            Of::Record(fields) => Value::Object(self.empty(fields)),
+            Of::List(_) => json!([]),
+            Of::Texts => json!({}),
+            Of::Pointer(_) => Value::Null,
+        }
+    }
+
+    /// Whether Go's YAML takes it for empty. It cannot look into addresses and takes all of them for empty.
+    fn is_zero(self, of: Of, value: &Value) -> bool {
+        match of {
+            Of::Record(fields) => fields.iter().filter(|field| self.has(field)).all(|field| {
+                let inner = value.get(field.name);
+                matches!(field.of, Of::Address | Of::Prefix)
+                    || inner.is_none_or(|inner| match field.of {
+                        Of::Pointer(_) => false,
+                        of => self.is_zero(of, inner),
+                    })
+            }),
+            of => *value == self.zero(of),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Smaller files of Talos', read by types that stand in the code: schematics, network configurations, secrets.
+//!
+//! [`Typed`] turns [`Node`]s into what a Go type would take, and collects everything that does not fit: a number is taken
+//! as text, `on` as a boolean, and nothing at all as the empty value, but text is never taken as a number.
+//!
+//! Not here: reading YAML ([`yaml`](ichor_values::go_yaml::reader)), and configurations, whose types are tables ([`load`](super::load)).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::nearest;
+
+/// Something that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// Counted from 1.
+    pub line: u32,
+    /// What is wrong there, and what would be right.
+    pub reason: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+/// What nodes are to Go's types, and everything that does not fit.
+#[derive(Debug)]
+pub(super) struct Typed {
+    leniency: Leniency,
+    faults: Vec<Fault>,
+}
+
+impl Typed {
+    /// A reader that takes what the go-yaml of a program takes.
+    pub(super) fn new(leniency: Leniency) -> Self {
+        Typed { leniency, faults: Vec::new() }
+    }
+
+    /// What was read, unless something did not fit.
+    pub(super) fn finish<T>(self, read: T) -> Result<T, Vec<Fault>> {
+        if self.faults.is_empty() { Ok(read) } else { Err(self.faults) }
+    }
+
+    /// Notes that a node does not fit.
+    pub(super) fn fault(&mut self, node: &Node, reason: impl fmt::Display) {
+        self.faults.push(Fault { line: node.line, reason: reason.to_string() });
+    }
+
+    /// A text. None for nothing at all, which is left out of lists.
+    pub(super) fn text(&mut self, node: &Node, path: &str) -> Option<String> {
+        match node.word() {
+            Some(Word::Null) => None,
+            Some(Word::Time(_)) if !self.leniency.dates => {
+                let text = node.text().unwrap_or_default();
+                self.fault(node, format_args!("`{path}` takes text, and {text} without quotes is a date"));
+                None
+            }
+            Some(_) => node.text().map(str::to_owned),
+            None => {
+                self.fault(node, format_args!("{} takes text, not {}", told(path), name(node)));
+                None
+            }
+        }
+    }
+
+    /// A boolean.
+    pub(super) fn flag(&mut self, node: &Node, path: &str) -> Option<bool> {
+        let word = node.word();
+        if let Some(Word::Null | Word::Merge) = word {
+            return None;
+        }
+        let flag = word.and_then(|word| word.flag(node.text().unwrap_or_default()));
+        if flag.is_none() {
+            self.fault(node, format_args!("`{path}` takes true or false"));
+        }
+        flag
+    }
+
+    /// A whole number between two.
+    pub(super) fn number(&mut self, node: &Node, path: &str, range: (i128, i128)) -> Option<i128> {
+        let word = node.word();
+        if let Some(Word::Null | Word::Merge) = word {
+            return None;
+        }
+        let number = word.and_then(|word| word.whole(self.leniency));
+        let fitting = number.filter(|number| (range.0..=range.1).contains(number));
+        if fitting.is_none() {
+            self.fault(node, format_args!("`{path}` takes a whole number from {} to {}", range.0, range.1));
+        }
+        fitting
+    }
+
+    /// The items of a list; none for nothing at all.
+    pub(super) fn items<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n [Node]> {
+        match &node.body {
+            Body::List(items) => return Some(items),
+            _ if matches!(node.word(), Some(Word::Null | Word::Merge)) => {}
+            _ => self.fault(node, format_args!("{} takes a list, not {}", told(path), name(node))),
+        }
+        None
+    }
+
+    /// The entries of a map, with what merge keys bring; none for nothing at all.
+    pub(super) fn entries<'n>(&mut self, node: &'n Node, path: &str) -> Option<Vec<(String, &'n Node)>> {
+        let Some(written) = node.entries() else {
+            if !matches!(node.word(), Some(Word::Null | Word::Merge)) {
+                self.fault(node, format_args!("{} takes a map, not {}", told(path), name(node)));
+            }
+            return None;
+        };
+        let mut entries: Vec<(String, &Node)> = Vec::new();
+        let mut names = BTreeSet::new();
+        let mut merges = Vec::new();
+        for (key, value) in written {
+            if key.is_merge() {
+                merges.push(value);
+                continue;
+            }
+            let Some(name) = self.text(key, path) else { continue };
+            if !names.insert(name.clone()) {
+                self.fault(key, format_args!("`{name}` is written twice"));
+            }
+            entries.push((name, value));
+        }
+        if merges.len() > 1 {
+            self.fault(node, "`<<` is written twice");
+        }
+        for source in merges.into_iter().flat_map(Node::sources) {
+            if source.entries().is_none() {
+                self.fault(source, "`<<` takes a map");
+                continue;
+            }
+            for (name, value) in self.entries(source, path).unwrap_or_default() {
+                if names.insert(name.clone()) {
+                    entries.push((name, value));
+                }
+            }
+        }
+        Some(entries)
+    }
+
+    /// The entries of a map that knows its keys; unknown ones are faults.
+    pub(super) fn known<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+        names: &[&str],
+    ) -> Option<Vec<(String, &'n Node)>> {
+        let entries = self.entries(node, path)?;
+        for (name, value) in entries.iter().filter(|(name, _)| !names.contains(&name.as_str())) {
+            let near = nearest(name, names.iter().copied());
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let at = [path, name].join(".");
+            self.fault(value, format_args!("unknown key `{}`{hint}", at.trim_start_matches('.')));
+        }
+        Some(entries)
+    }
+}
+
+/// The place of a path of keys, for a person.
+fn told(path: &str) -> String {
+    if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") }
+}
+
+fn name(node: &Node) -> &'static str {
+    match node.body {
+        Body::Plain(_) | Body::Text(_) => "a word",
+        Body::List(_) => "a list",
+        Body::Map(_) => "a map",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichor_values::go_yaml::reader as yaml;
+
+    #[test]
+    fn older_readers_take_more() {
+        let node = yaml::first("a: 2001-01-01\nb: 1.5\n").unwrap().unwrap();
+        let read = |leniency| {
+            let mut typed = Typed::new(leniency);
+            let text = typed.text(node.get("a").unwrap(), "a");
+            let number = typed.number(node.get("b").unwrap(), "b", (0, 9));
+            typed.finish((text, number))
+        };
+
+        assert_eq!(read(Leniency::of(12)), Ok((Some("2001-01-01".to_owned()), Some(1))));
+        assert_eq!(read(Leniency::of(13)).unwrap_err().len(), 1);
+        assert_eq!(read(Leniency::of(14)).unwrap_err().len(), 2);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_a_fault() {
+        let node = yaml::first("a: 1\nb: {<<: {a: 1}, <<: {}}\na: 2\n").unwrap().unwrap();
+        let mut typed = Typed::new(Leniency::NONE);
+
+        let entries = typed.entries(&node, "").unwrap();
+        typed.entries(entries[1].1, "b");
+
+        let faults = typed.finish(()).unwrap_err();
+        assert_eq!(faults[0].to_string(), "line 3: `a` is written twice");
+        assert_eq!(faults[1].to_string(), "line 2: `<<` is written twice");
+    }
+}

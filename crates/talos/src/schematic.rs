@@ -1,0 +1,455 @@
+//! Schematics: what the Image Factory makes an image from.
+//!
+//! [`Schematic::read`] is as strict as the factory is. [`Schematic::canonical`] is the text the factory makes of it, and
+//! [`Schematic::id`] the hash of that text, by which images are asked for.
+//!
+//! Not here: where the images are ([`asset`](super::asset)), and the schematic of a node
+//! ([`render::schematic`](ichor_core::render::schematic)).
+
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
+
+use crate::schema_reader::Typed;
+use ichor_values::digest;
+use ichor_values::go_yaml::emit;
+use ichor_values::go_yaml::emit::{Inside, Node as Emits, Page};
+use ichor_values::go_yaml::reader as yaml;
+use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::scalar::{Leniency, Word};
+
+/// What every image of the Image Factory has among its extensions; its version is the id of the schematic.
+pub const EXTENSION: &str = "schematic";
+
+/// A customised image, described.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schematic {
+    /// What a single-board computer needs.
+    pub overlay: Overlay,
+    /// Machine configuration inside the image.
+    pub embedded_config: String,
+    /// Kernel arguments.
+    pub kernel_args: Vec<String>,
+    /// META values.
+    pub meta: Vec<(u8, String)>,
+    /// Official system extensions, such as `siderolabs/tailscale`.
+    pub extensions: Vec<String>,
+    /// Boot loader: `dual-boot`, `grub`, `sd-boot`, or nothing, which leaves it to the factory.
+    pub bootloader: String,
+    /// When keys are enrolled: `off`, `manual`, `if-safe`, `force`, or nothing.
+    pub enroll_keys: String,
+    /// Whether Microsoft's certificates are enrolled too.
+    pub well_known_certificates: bool,
+    /// Bytes per sector of the disk image; 0 for the usual.
+    pub sector_size: u64,
+}
+
+/// What a single-board computer needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overlay {
+    /// Image it comes from.
+    pub image: String,
+    /// Its name in there.
+    pub name: String,
+    /// What it is told, sorted the way Go sorts.
+    options: Vec<(String, Plain)>,
+}
+
+/// A value of an overlay's options.
+#[derive(Clone, Debug, PartialEq)]
+enum Plain {
+    /// Written without quotes.
+    Word(String),
+    Text(String),
+    List(Vec<Plain>),
+    Map(Vec<(String, Plain)>),
+}
+
+/// Why a schematic is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchematicError {
+    /// There is nothing in it.
+    #[error("nothing in it; the smallest schematic is `customization: {{}}`")]
+    Empty,
+    /// It is not YAML.
+    #[error(transparent)]
+    NotYaml(#[from] yaml::SyntaxError),
+    /// Something in it does not fit.
+    #[error("{}", .0.join("\n"))]
+    Faults(Vec<String>),
+}
+
+/// The keys of `customization`.
+pub const CUSTOMIZATION: [&str; 7] = [
+    "embeddedMachineConfiguration",
+    "extraKernelArgs",
+    "meta",
+    "systemExtensions",
+    "bootloader",
+    "secureboot",
+    "diskImage",
+];
+
+impl Schematic {
+    /// Reads a schematic from YAML or JSON. Documents after the first do not count, as for the factory.
+    pub fn read(text: &str) -> Result<Schematic, SchematicError> {
+        let root = yaml::first(text)?.ok_or(SchematicError::Empty)?;
+        let mut typed = Typed::new(Leniency::NONE);
+        let mut schematic = Schematic::default();
+        for (name, value) in
+            typed.known(&root, "", &["owner", "overlay", "customization"]).unwrap_or_default()
+        {
+            match name.as_str() {
+                "owner" => refuse_owner(&mut typed, value),
+                "overlay" => schematic.overlay = Overlay::read(&mut typed, value),
+                "customization" => schematic.customize(&mut typed, value),
+                _ => {}
+            }
+        }
+        typed
+            .finish(schematic)
+            .map_err(|faults| SchematicError::Faults(faults.iter().map(ToString::to_string).collect()))
+    }
+
+    fn customize(&mut self, typed: &mut Typed, node: &Node) {
+        for (name, value) in typed.known(node, "customization", &CUSTOMIZATION).unwrap_or_default() {
+            let path = format!("customization.{name}");
+            match name.as_str() {
+                "embeddedMachineConfiguration" => self.embedded_config = text(typed, value, &path),
+                "extraKernelArgs" => self.kernel_args = texts(typed, value, &path),
+                "meta" => self.meta = metas(typed, value, &path),
+                "bootloader" => self.bootloader = bootloader(typed, value, &path),
+                "systemExtensions" => {
+                    for (name, value) in
+                        typed.known(value, &path, &["officialExtensions"]).unwrap_or_default()
+                    {
+                        if name == "officialExtensions" {
+                            self.extensions = texts(typed, value, &format!("{path}.{name}"));
+                        }
+                    }
+                }
+                "secureboot" => self.secure(typed, value, &path),
+                "diskImage" => {
+                    for (name, value) in typed.known(value, &path, &["sectorSize"]).unwrap_or_default() {
+                        if name == "sectorSize" {
+                            let size = typed.number(value, &format!("{path}.{name}"), (0, u64::MAX.into()));
+                            self.sector_size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn secure(&mut self, typed: &mut Typed, node: &Node, path: &str) {
+        let names = ["enrollKeys", "includeWellKnownCertificates"];
+        for (name, value) in typed.known(node, path, &names).unwrap_or_default() {
+            let path = format!("{path}.{name}");
+            match name.as_str() {
+                "enrollKeys" => self.enroll_keys = text(typed, value, &path),
+                "includeWellKnownCertificates" => {
+                    self.well_known_certificates = typed.flag(value, &path).unwrap_or(false);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The text the factory makes of it.
+    pub fn canonical(&self) -> String {
+        emit::as_go(&self.tree())
+    }
+
+    /// Its name at the factory: the SHA-256 of its canonical text.
+    pub fn id(&self) -> String {
+        digest::sha256(self.canonical().as_bytes())
+    }
+
+    /// Its customisation as a value, for whoever looks through it.
+    pub fn to_value(&self) -> Value {
+        let meta: Vec<_> = self.meta.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+        json!({"customization": {"embeddedMachineConfiguration": self.embedded_config,
+            "extraKernelArgs": self.kernel_args, "meta": meta}})
+    }
+
+    /// Its fields in the factory's order, empty ones left out.
+    fn tree(&self) -> Plain {
+        let mut root = Vec::new();
+        if self.overlay != Overlay::default() {
+            let Overlay { image, name, options } = &self.overlay;
+            let mut overlay =
+                vec![entry("image", Plain::Text(image.clone())), entry("name", Plain::Text(name.clone()))];
+            if !options.is_empty() {
+                overlay.push(entry("options", Plain::Map(options.clone())));
+            }
+            root.push(entry("overlay", Plain::Map(overlay)));
+        }
+        root.push(entry("customization", Plain::Map(self.customization())));
+        Plain::Map(root)
+    }
+
+    fn customization(&self) -> Vec<(String, Plain)> {
+        let mut secure = Vec::new();
+        push_text(&mut secure, "enrollKeys", &self.enroll_keys);
+        if self.well_known_certificates {
+            secure.push(entry("includeWellKnownCertificates", Plain::Word("true".to_owned())));
+        }
+        let meta = self.meta.iter().map(|(key, value)| {
+            Plain::Map(vec![
+                entry("key", Plain::Word(key.to_string())),
+                entry("value", Plain::Text(value.clone())),
+            ])
+        });
+        let mut all = Vec::new();
+        push_text(&mut all, "embeddedMachineConfiguration", &self.embedded_config);
+        push_list(&mut all, "extraKernelArgs", self.kernel_args.iter().cloned().map(Plain::Text).collect());
+        push_list(&mut all, "meta", meta.collect());
+        let mut extensions = Vec::new();
+        push_list(
+            &mut extensions,
+            "officialExtensions",
+            self.extensions.iter().cloned().map(Plain::Text).collect(),
+        );
+        push_map(&mut all, "systemExtensions", extensions);
+        push_text(&mut all, "bootloader", &self.bootloader);
+        push_map(&mut all, "secureboot", secure);
+        if self.sector_size != 0 {
+            let size = entry("sectorSize", Plain::Word(self.sector_size.to_string()));
+            all.push(entry("diskImage", Plain::Map(vec![size])));
+        }
+        all
+    }
+}
+
+/// Owners are for the enterprise edition of the factory.
+fn refuse_owner(typed: &mut Typed, node: &Node) {
+    if typed.text(node, "owner").is_some_and(|owner| !owner.is_empty()) {
+        typed.fault(node, "`owner` is for the enterprise edition of the factory");
+    }
+}
+
+fn entry(name: &str, value: Plain) -> (String, Plain) {
+    (name.to_owned(), value)
+}
+
+fn push_text(entries: &mut Vec<(String, Plain)>, name: &str, text: &str) {
+    if !text.is_empty() {
+        entries.push(entry(name, Plain::Text(text.to_owned())));
+    }
+}
+
+fn push_list(entries: &mut Vec<(String, Plain)>, name: &str, items: Vec<Plain>) {
+    if !items.is_empty() {
+        entries.push(entry(name, Plain::List(items)));
+    }
+}
+
+fn push_map(entries: &mut Vec<(String, Plain)>, name: &str, map: Vec<(String, Plain)>) {
+    if !map.is_empty() {
+        entries.push(entry(name, Plain::Map(map)));
+    }
+}
+
+fn text(typed: &mut Typed, node: &Node, path: &str) -> String {
+    typed.text(node, path).unwrap_or_default()
+}
+
+fn texts(typed: &mut Typed, node: &Node, path: &str) -> Vec<String> {
+    let items = typed.items(node, path).unwrap_or_default();
+    items.iter().filter_map(|item| typed.text(item, path)).collect()
+}
+
+fn metas(typed: &mut Typed, node: &Node, path: &str) -> Vec<(u8, String)> {
+    let mut all = Vec::new();
+    for item in typed.items(node, path).unwrap_or_default() {
+        let Some(entries) = typed.known(item, path, &["key", "value"]) else { continue };
+        let mut meta = (0, String::new());
+        for (name, value) in entries {
+            let path = format!("{path}.{name}");
+            match name.as_str() {
+                "key" => {
+                    let key = typed.number(value, &path, (0, 255));
+                    meta.0 = key.and_then(|key| u8::try_from(key).ok()).unwrap_or(0);
+                }
+                "value" => meta.1 = text(typed, value, &path),
+                _ => {}
+            }
+        }
+        all.push(meta);
+    }
+    all
+}
+
+impl Overlay {
+    /// An overlay without options.
+    pub fn new(image: impl Into<String>, name: impl Into<String>) -> Overlay {
+        Overlay { image: image.into(), name: name.into(), options: Vec::new() }
+    }
+
+    fn read(typed: &mut Typed, node: &Node) -> Overlay {
+        let mut overlay = Overlay::default();
+        for (name, value) in typed.known(node, "overlay", &["image", "name", "options"]).unwrap_or_default() {
+            match name.as_str() {
+                "image" => overlay.image = text(typed, value, "overlay.image"),
+                "name" => overlay.name = text(typed, value, "overlay.name"),
+                "options" => overlay.options = sorted(typed, value, "overlay.options"),
+                _ => {}
+            }
+        }
+        overlay
+    }
+}
+
+fn sorted(typed: &mut Typed, node: &Node, path: &str) -> Vec<(String, Plain)> {
+    let entries = typed.entries(node, path).unwrap_or_default();
+    let mut entries: Vec<_> =
+        entries.into_iter().map(|(name, value)| (name, Plain::read(typed, value, path))).collect();
+    entries.sort_by(|(one, _), (other, _)| order(one, other));
+    entries
+}
+
+impl Plain {
+    fn read(typed: &mut Typed, node: &Node, path: &str) -> Plain {
+        let text = match &node.body {
+            Body::List(items) => {
+                return Plain::List(items.iter().map(|item| Plain::read(typed, item, path)).collect());
+            }
+            Body::Map(_) => return Plain::Map(sorted(typed, node, path)),
+            Body::Plain(text) | Body::Text(text) => text,
+        };
+        match node.word().unwrap_or(Word::Text) {
+            Word::Null | Word::Merge => Plain::Word("null".to_owned()),
+            Word::Bool(flag) => Plain::Word(flag.to_string()),
+            Word::Int(number) => Plain::Word(number.to_string()),
+            Word::Uint(number) => Plain::Word(number.to_string()),
+            Word::Float(number) => Plain::Word(emit::float(number)),
+            Word::Time(time) => Plain::Word(time),
+            Word::Text => Plain::Text(text.clone()),
+        }
+    }
+}
+
+impl Emits for Plain {
+    fn write(&self, page: &mut Page, inside: Inside) {
+        match self {
+            Plain::Word(word) => page.plain(word),
+            Plain::Text(text) => page.text(text, inside),
+            Plain::List(items) => page.list(items, inside),
+            Plain::Map(entries) => {
+                page.map(entries.iter().map(|(name, value)| (name.as_str(), value)), inside);
+            }
+        }
+    }
+}
+
+/// What the factory's code takes for a boot loader. Its manual has `auto` besides, which the code refuses.
+const BOOTLOADERS: [&str; 4] = ["none", "dual-boot", "sd-boot", "grub"];
+
+fn bootloader(typed: &mut Typed, node: &Node, path: &str) -> String {
+    let Some(text) = typed.text(node, path) else { return String::new() };
+    let word = text.to_lowercase();
+    match BOOTLOADERS.iter().find(|known| **known == word) {
+        Some(&"none") => String::new(),
+        Some(known) => (*known).to_owned(),
+        None => {
+            let known = BOOTLOADERS[1..].join(", ");
+            typed.fault(node, format_args!("`{path}` takes {known}; left out, the factory chooses"));
+            String::new()
+        }
+    }
+}
+
+/// The order go-yaml writes the keys of a map in: numbers inside them count as numbers, and letters come last.
+fn order(one: &str, other: &str) -> Ordering {
+    let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let Some(at) = a.iter().zip(&b).position(|(x, y)| x != y) else { return a.len().cmp(&b.len()) };
+    let after_digit = at > 0 && a[at - 1].is_ascii_digit();
+    match (a[at].is_alphabetic(), b[at].is_alphabetic()) {
+        (true, true) => return a[at].cmp(&b[at]),
+        (true, false) => return if after_digit { Ordering::Less } else { Ordering::Greater },
+        (false, true) => return if after_digit { Ordering::Greater } else { Ordering::Less },
+        (false, false) => {}
+    }
+    let digits_before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
+    let zero = a[at] == '0' || b[at] == '0';
+    let start = u128::from(zero && digits_before.into_iter().any(|c| *c != '0'));
+    let number = |text: &[char]| {
+        let digits: Vec<u32> = text[at..].iter().map_while(|c| c.to_digit(10)).collect();
+        let number =
+            digits.iter().fold(start, |sum, digit| sum.saturating_mul(10).saturating_add((*digit).into()));
+        (number, digits.len())
+    };
+    number(&a).cmp(&number(&b)).then(a[at].cmp(&b[at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<String> {
+        match Schematic::read(text) {
+            Err(SchematicError::Faults(faults)) => faults,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_id_is_the_hash_of_the_canonical_text() {
+        let tailscale =
+            Schematic { extensions: vec!["siderolabs/tailscale".to_owned()], ..Schematic::default() };
+
+        assert_eq!(Schematic::default().canonical(), "customization: {}\n");
+        assert_eq!(
+            Schematic::default().id(),
+            "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba"
+        );
+        assert_eq!(tailscale.id(), "4a0d65c669d46663f377e7161e50cfd570c401f26fd9e7bda34a0216b6f1922b");
+    }
+
+    #[test]
+    fn every_fault_is_named_with_its_line() {
+        let text = "customisation: {}\ncustomization:\n  meta: [{key: 300}, {key: '1'}]\n  bootloader: auto\n  extraKernelArgs: a\n  \
+                    embeddedMachineConfiguration: 2001-01-01\n";
+
+        let faults = faults(text);
+
+        assert_eq!(faults.len(), 6, "{faults:?}");
+        assert_eq!(faults[0], "line 1: unknown key `customisation`; did you mean `customization`?");
+        assert!(faults[1].starts_with("line 3: `customization.meta.key` takes a whole number"), "{faults:?}");
+    }
+
+    #[test]
+    fn nothing_counts_as_empty_and_words_as_text() {
+        let text = "customization: {extraKernelArgs: [1, ~, on, 1.10], bootloader: SD-Boot, meta: ~, secureboot: \
+                    {includeWellKnownCertificates: on, enrollKeys: off}}";
+
+        let want = "customization:\n    extraKernelArgs:\n        - \"1\"\n        - 'on'\n        - \"1.10\"\n    bootloader: sd-boot\n    \
+                    secureboot:\n        enrollKeys: 'off'\n        includeWellKnownCertificates: true\n";
+        assert_eq!(Schematic::read(text).unwrap().canonical(), want);
+        assert_eq!(Schematic::read("---\n").unwrap(), Schematic::default());
+        assert_eq!(Schematic::read("# nothing\n"), Err(SchematicError::Empty));
+        assert!(Schematic::read("a: [").is_err());
+        assert!(Schematic::read("[]").is_err());
+    }
+
+    #[test]
+    fn options_keep_their_types_and_are_sorted_as_go_sorts() {
+        let text = "overlay: {name: n, image: i, options: {b10: .inf, b9: 2001-01-01, a: [~, 0x10, x], B: {z: 1, y: '1'}, _: 1e6}}";
+
+        let want = "overlay:\n    image: i\n    name: \"n\"\n    options:\n        _: 1e+06\n        B:\n            \"y\": \"1\"\n";
+        let text = Schematic::read(text).unwrap().canonical();
+        assert!(text.contains("b9: 2001-01-01T00:00:00Z\n        b10: .inf\n"), "{text}");
+        assert!(text.contains("a:\n            - null\n            - 16\n            - x\n"), "{text}");
+        assert!(text.starts_with(&want.replace('"', "'").replace("'1'", "\"1\"")), "{text}");
+    }
+
+    #[test]
+    fn aliases_and_merge_keys_are_put_in_their_place() {
+        let text = "customization: {<<: &x {extraKernelArgs: [a]}}\noverlay: {image: &i img, name: *i}\n";
+
+        let schematic = Schematic::read(text).unwrap();
+
+        assert_eq!((schematic.kernel_args, schematic.overlay.name), (vec!["a".to_owned()], "img".to_owned()));
+    }
+}

@@ -1,0 +1,94 @@
+//! A certificate or key, kept as the PEM text it stands in.
+//!
+//! Not here: how Go finds blocks in a text ([`pem`]), and what is in them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::go::{base64, pem};
+
+/// A certificate or key as it stands in a file; it does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pem(Vec<u8>);
+
+impl Pem {
+    /// A block with this label, ended by a line break as Go ends it.
+    pub fn new(label: &str, der: &[u8]) -> Self {
+        let body = base64::encode(der);
+        let mut text = format!("-----BEGIN {label}-----\n");
+        for line in body.as_bytes().chunks(64) {
+            text.push_str(str::from_utf8(line).expect("base64 is ASCII"));
+            text.push('\n');
+        }
+        text.push_str(&format!("-----END {label}-----\n"));
+        Self(text.into_bytes())
+    }
+
+    /// What stands in a file, taken as it is.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// What stands in a machine configuration or bundle; none where it is not base64.
+    pub fn from_base64(text: &str) -> Option<Self> {
+        base64::decode(text).ok().map(Self)
+    }
+
+    /// The text, for documents that hold it in the clear.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+
+    /// The whole text in base64, the form of machine configurations and bundles.
+    pub fn base64(&self) -> String {
+        base64::encode(&self.0)
+    }
+
+    /// Label and content of the first block, or none where there is no block.
+    pub fn block(&self) -> Option<(String, Vec<u8>)> {
+        let text = self.text();
+        let block = pem::blocks(&text).into_iter().next()?;
+        Some((block.label.to_owned(), block.content))
+    }
+}
+
+impl fmt::Debug for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_found_behind_other_text_and_headers() {
+        let pem =
+            Pem::from_bytes("note\n-----BEGIN A B-----\nProc-Type: 4\n\naGVs\nbG8=\n-----END A B-----\n");
+
+        assert_eq!(pem.block(), Some(("A B".to_owned(), b"hello".to_vec())));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let pem = Pem::new("X", &[7; 100]);
+
+        assert_eq!(pem.block(), Some(("X".to_owned(), vec![7; 100])));
+        assert!(pem.text().ends_with("-----END X-----\n"));
+    }
+
+    #[test]
+    fn half_a_block_is_none() {
+        for text in
+            ["", "******", "-----BEGIN", "-----BEGIN X-----\naGVs", "-----BEGIN X-----\n?\n-----END X-----"]
+        {
+            assert_eq!(Pem::from_bytes(text).block(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn it_does_not_show_itself() {
+        assert_eq!(format!("{:?}", Pem::from_bytes("secret")), "***");
+    }
+}

@@ -1,0 +1,437 @@
+//! Words and numbers of Talos' configuration: what each type takes, and the form Talos keeps it in.
+//!
+//! Not here: what a scalar is before it has a type ([`word`]), and lists, maps and structs ([`load`](crate::load)).
+
+use serde_json::Value;
+
+use crate::go::{base64, duration, humanize, netip, url};
+use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::scalar as word;
+use ichor_values::go_yaml::scalar::{Leniency, Word};
+
+/// What Talos puts in the place of a secret it does not show.
+const REDACTED: &str = "******";
+
+/// The type of a word or number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two.
+    Int(i64, u64),
+    /// Text that Go reads and writes back in a form of its own.
+    Form(Form),
+    /// One of some words, the first of them standing for none.
+    Word(&'static [&'static str]),
+    /// One of some words, none of which is the zero value.
+    Choice(Choice),
+    /// The mode of a file, which is written in octal.
+    Mode,
+    /// A table of routes: a number up to 252 or a name.
+    RoutingTable,
+    /// A port, or two with a dash.
+    PortRange,
+    /// The size of a partition.
+    DiskSize,
+    /// Anything.
+    Any,
+}
+
+/// Words whose numbers in Talos do not start at 0, and what Talos writes for 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    words: &'static [&'static str],
+    none: &'static str,
+}
+
+/// A form of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `1m30s`
+    Duration,
+    /// `10.0.0.1`
+    Address,
+    /// `10.0.0.0/8`
+    Prefix,
+    /// `10.0.0.1:80`
+    AddressAndPort,
+    /// A URL, which may be empty.
+    Url,
+    /// `52:54:00:00:00:01`
+    HardwareAddress,
+    /// Bytes in base64.
+    Base64,
+    /// `10GB`, with a minus in front to count from the end.
+    Bytes,
+    /// As [`Form::Bytes`], or `50%`.
+    Size,
+    /// `>= 10GB`
+    SizeMatch,
+    /// An expression of the Common Expression Language.
+    Expression,
+    /// A manifest, whose first lines may be empty.
+    Manifest,
+}
+
+const WORDS: [(&str, &[&str]); 20] = [
+    ("default-action", &["accept", "block"]),
+    ("dns-protocol", &["Do53", "DoT", "DoH"]),
+    ("client-identifier", &["none", "mac", "duid"]),
+    (
+        "bond-mode",
+        &["balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"],
+    ),
+    ("hash-policy", &["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"]),
+    ("arp-validate", &["none", "active", "backup", "all", "filter", "filter-active", "filter-backup"]),
+    ("arp-all-targets", &["any", "all"]),
+    ("lacp-rate", &["slow", "fast"]),
+    ("fail-over-mac", &["none", "active", "follow"]),
+    ("ad-select", &["stable", "bandwidth", "count"]),
+    ("ad-lacp-active", &["off", "on"]),
+    ("primary-reselect", &["always", "better", "failure"]),
+    ("auto-hostname", &["off", "talos-addr", "stable"]),
+    ("rule-action", &["unspec", "unicast", "blackhole", "unreachable", "prohibit"]),
+    ("encryption-provider", &["none", "luks2"]),
+    ("filesystem", &["none", "xfs", "vfat", "ext4", "iso9660", "swap", "virtiofs", "btrfs"]),
+    ("volume-type", &["partition", "disk", "tmpfs", "directory", "symlink", "overlay", "external"]),
+    ("raid-level", &["raid1"]),
+    ("raid-metadata", &["1.0", "1.2"]),
+    ("logical-volume", &["linear", "raid1", "raid0", "raid10"]),
+];
+
+const CHOICES: [(&str, Choice); 3] = [
+    ("protocol", Choice { words: &["icmp", "tcp", "udp", "icmpv6"], none: "Protocol(0)" }),
+    ("vlan-protocol", Choice { words: &["802.1q", "802.1ad"], none: "VLANProtocol(0)" }),
+    (
+        "wake-on-lan",
+        Choice {
+            words: &["phy", "unicast", "multicast", "broadcast", "magic", "magicsecure", "filter"],
+            none: "WOLMode(0)",
+        },
+    ),
+];
+
+impl Scalar {
+    /// The type that this name has in the tables.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "string" => Scalar::Text,
+            "bool" => Scalar::Bool,
+            "int" => Scalar::Int(i64::MIN, i64::MAX.unsigned_abs()),
+            "i32" => Scalar::Int(i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+            "uint" | "u64" => Scalar::Int(0, u64::MAX),
+            "u32" => Scalar::Int(0, u32::MAX.into()),
+            "mode" => Scalar::Mode,
+            "u16" => Scalar::Int(0, u16::MAX.into()),
+            "u8" => Scalar::Int(0, u8::MAX.into()),
+            "duration" => Scalar::Form(Form::Duration),
+            "addr" => Scalar::Form(Form::Address),
+            "prefix" => Scalar::Form(Form::Prefix),
+            "addrport" => Scalar::Form(Form::AddressAndPort),
+            "url" | "endpoint" => Scalar::Form(Form::Url),
+            "mac" => Scalar::Form(Form::HardwareAddress),
+            "base64" => Scalar::Form(Form::Base64),
+            "bytes" => Scalar::Form(Form::Bytes),
+            "size" => Scalar::Form(Form::Size),
+            "size-match" => Scalar::Form(Form::SizeMatch),
+            "cel" => Scalar::Form(Form::Expression),
+            "manifest" => Scalar::Form(Form::Manifest),
+            "routing-table" => Scalar::RoutingTable,
+            "port-range" => Scalar::PortRange,
+            "disk-size" => Scalar::DiskSize,
+            "any" => Scalar::Any,
+            _ => match WORDS.iter().find(|(found, _)| *found == name) {
+                Some((_, words)) => Scalar::Word(words),
+                None => Scalar::Choice(CHOICES.iter().find(|(found, _)| *found == name)?.1),
+            },
+        })
+    }
+
+    /// What a word means for this type, or what would have been right. The word is not null.
+    pub fn read(self, node: &Node, leniency: Leniency) -> Result<Value, String> {
+        if self == Scalar::Any {
+            return any(node);
+        }
+        let text = node.text().ok_or_else(|| format!("a list or map, where {} is wanted", self.wanted()))?;
+        let word = node.word().unwrap_or(Word::Text);
+        let read = match self {
+            Scalar::Text if matches!(word, Word::Time(_)) && !leniency.dates => {
+                return Err("a date, where text is wanted: quotes make it text".to_owned());
+            }
+            Scalar::Text => Some(Value::from(text)),
+            Scalar::Bool => word.flag(text).map(Value::from),
+            Scalar::Int(least, most) => int(&word, least, most, leniency),
+            Scalar::Mode => int(&word, 0, u32::MAX.into(), leniency),
+            Scalar::Form(form) => form.read(text).map(Value::from),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                one_of(words, text).map(Value::from)
+            }
+            Scalar::RoutingTable => routing_table(text).map(Value::from),
+            Scalar::PortRange => port_range(&word, text, leniency),
+            Scalar::DiskSize => humanize::parse_bytes(text)
+                .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
+            Scalar::Any => None,
+        };
+        read.ok_or_else(|| format!("not {}", self.wanted()))
+    }
+
+    /// Whether a value is what Go starts with.
+    pub fn is_zero(self, value: &Value) -> bool {
+        match (self, value) {
+            (Scalar::Word(words), Value::String(word)) => words[0] == word,
+            (Scalar::Choice(choice), Value::String(word)) => choice.none == word,
+            (Scalar::RoutingTable, Value::String(word)) => word == "unspec",
+            (Scalar::Form(Form::Duration), Value::String(text)) => text == "0s",
+            (Scalar::Any, value) => value.is_null(),
+            (_, Value::String(text)) => text.is_empty(),
+            (_, Value::Number(number)) => number.as_f64() == Some(0.0),
+            (_, Value::Bool(value)) => !value,
+            _ => false,
+        }
+    }
+
+    /// The value Go starts with, as Talos writes it.
+    pub fn zero(self) -> Value {
+        match self {
+            Scalar::Bool => Value::from(false),
+            Scalar::Int(..) | Scalar::Mode | Scalar::DiskSize | Scalar::PortRange => Value::from(0),
+            Scalar::Form(Form::Duration) => Value::from("0s"),
+            Scalar::Word(words) => Value::from(words[0]),
+            Scalar::RoutingTable => Value::from("unspec"),
+            Scalar::Any => Value::Null,
+            Scalar::Choice(choice) => Value::from(choice.none),
+            Scalar::Text | Scalar::Form(_) => Value::from(""),
+        }
+    }
+
+    fn wanted(self) -> String {
+        match self {
+            Scalar::Text => "text".to_owned(),
+            Scalar::Bool => "`true` or `false`".to_owned(),
+            Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
+            Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
+            Scalar::Mode => "the mode of a file such as `0o644`".to_owned(),
+            Scalar::Form(form) => form.wanted().to_owned(),
+            Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
+                format!("one of `{}`", words.join("`, `"))
+            }
+            Scalar::RoutingTable => "a routing table: `main`, `local`, `default`, or 1 to 252".to_owned(),
+            Scalar::PortRange => "a port such as `80`, or two such as `1000-2000`".to_owned(),
+            Scalar::DiskSize => "a size such as `100 GB`".to_owned(),
+            Scalar::Any => "a value".to_owned(),
+        }
+    }
+}
+
+impl Form {
+    fn read(self, text: &str) -> Option<String> {
+        if text.is_empty() && self != Form::Duration && self != Form::SizeMatch {
+            return Some(String::new());
+        }
+        match self {
+            Form::Duration => duration::parse(text).map(duration::print),
+            Form::Address => netip::print_address(text),
+            Form::Prefix => netip::print_prefix(text),
+            Form::AddressAndPort => netip::print_address_and_port(text),
+            Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
+            Form::HardwareAddress => hardware_address(text),
+            Form::Base64 => {
+                (text == REDACTED || base64::decode(text).is_ok()).then(|| text.replace(['\r', '\n'], ""))
+            }
+            Form::Bytes => is_bytes(text).then(|| text.to_owned()),
+            Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
+            Form::SizeMatch => is_size_match(text.trim()).then(|| text.trim().to_owned()),
+            Form::Expression => Some(text.to_owned()),
+            Form::Manifest => Some(text.trim_start_matches(['\t', '\n', '\x0b', '\x0c', '\r']).to_owned()),
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Form::Duration => "a duration such as `90s` or `1h30m`",
+            Form::Address => "an IP address",
+            Form::Prefix => "a prefix such as `10.0.0.0/24`",
+            Form::AddressAndPort => "an address and a port such as `10.0.0.1:51820`",
+            Form::Url => "a URL",
+            Form::HardwareAddress => "a MAC address such as `52:54:00:00:00:01`",
+            Form::Base64 => "base64",
+            Form::Bytes => "a size such as `10GB`",
+            Form::Size => "a size such as `10GB` or `50%`",
+            Form::SizeMatch => "a size such as `>= 10GB`",
+            Form::Expression => "an expression",
+            Form::Manifest => "a manifest",
+        }
+    }
+}
+
+/// What any node is without a type.
+pub fn any(node: &Node) -> Result<Value, String> {
+    Ok(match &node.body {
+        Body::Text(text) => Value::from(text.as_str()),
+        Body::Plain(word) => plain(word),
+        Body::List(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
+        Body::Map(entries) => Value::Object(tree(entries)?),
+    })
+}
+
+/// What a plain word is without a type. Numbers without an end and dates, which JSON does not have, are text.
+pub fn plain(word: &str) -> Value {
+    match word::read(word) {
+        Word::Null => Value::Null,
+        Word::Bool(value) => Value::from(value),
+        Word::Int(number) => Value::from(number),
+        Word::Uint(number) => Value::from(number),
+        Word::Float(number) => serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number),
+        Word::Text | Word::Time(_) | Word::Merge => Value::from(word),
+    }
+}
+
+/// A map without types, its merge keys put in their place.
+pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, String> {
+    let mut map = serde_json::Map::new();
+    let mut merged = Vec::new();
+    for (key, value) in entries {
+        if key.is_merge() {
+            merged.push(value);
+            continue;
+        }
+        map.insert(key.text().unwrap_or_default().to_owned(), any(value)?);
+    }
+    for source in merged.into_iter().flat_map(Node::sources) {
+        let entries = source.entries().ok_or("`<<` with something that is not a map")?;
+        for (key, value) in tree(entries)? {
+            map.entry(key).or_insert(value);
+        }
+    }
+    Ok(map)
+}
+
+fn int(word: &Word, least: i64, most: u64, leniency: Leniency) -> Option<Value> {
+    let fits = |number: &i128| i128::from(least) <= *number && *number <= i128::from(most);
+    let number = word.whole(leniency).filter(fits)?;
+    i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
+}
+
+fn one_of(words: &[&'static str], text: &str) -> Option<&'static str> {
+    words.iter().find(|word| word.eq_ignore_ascii_case(text)).copied()
+}
+
+/// A routing table, by its name or its number, as Talos writes it.
+pub fn routing_table(text: &str) -> Option<String> {
+    let names = ["unspec", "default", "main", "local"];
+    let number =
+        text.parse::<u8>().ok().filter(|number| (1..=252).contains(number) && !text.starts_with(['0', '+']));
+    one_of(&names, text).map(str::to_owned).or_else(|| number.map(|number| number.to_string()))
+}
+
+fn port_range(word: &Word, text: &str, leniency: Leniency) -> Option<Value> {
+    if let Some(port) = int(word, 0, u16::MAX.into(), leniency) {
+        return Some(port);
+    }
+    let (low, high) = text.split_once('-')?;
+    let port = |text: &str| (!text.starts_with('+')).then(|| text.parse::<u16>().ok())?;
+    let (low, high) = (port(low)?, port(high)?);
+    Some(if low == high { Value::from(low) } else { Value::from(format!("{low}-{high}")) })
+}
+
+/// A hardware address: hex digits, with colons anywhere.
+pub fn hardware_address(text: &str) -> Option<String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let pairs = digits.chunks(2).map(|pair| String::from_utf8_lossy(pair).to_ascii_lowercase());
+    Some(pairs.collect::<Vec<_>>().join(":"))
+}
+
+fn is_bytes(text: &str) -> bool {
+    humanize::parse_bytes(text.strip_prefix('-').unwrap_or(text)).is_some()
+}
+
+fn is_share(text: &str) -> bool {
+    let number = text.strip_suffix('%').map(|text| text.strip_prefix('-').unwrap_or(text));
+    number.and_then(|number| number.parse::<f64>().ok()).is_some_and(|share| (0.0..=100.0).contains(&share))
+}
+
+fn is_size_match(text: &str) -> bool {
+    let operators = [">=", "<=", "==", ">", "<"];
+    let size = operators.iter().find_map(|operator| text.strip_prefix(operator)).unwrap_or(text);
+    humanize::parse_bytes(size.trim()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use ichor_values::go_yaml::reader as yaml;
+
+    fn read(kind: &str, text: &str) -> Result<Value, String> {
+        let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
+        Scalar::named(kind).unwrap().read(node.get("key").unwrap(), Leniency::of(12))
+    }
+
+    #[test]
+    fn a_word_is_read_by_its_type() {
+        for (kind, text, want) in [
+            ("string", "0644", json!("0644")),
+            ("string", "true", json!("true")),
+            ("bool", "on", json!(true)),
+            ("bool", "\"no\"", json!(false)),
+            ("u16", "0x10", json!(16)),
+            ("int", "1.9", json!(1)),
+            ("mode", "0644", json!(420)),
+            ("duration", "90s", json!("1m30s")),
+            ("prefix", "FD00::/64", json!("fd00::/64")),
+            ("bond-mode", "802.3AD", json!("802.3ad")),
+            ("routing-table", "88", json!("88")),
+            ("port-range", "80", json!(80)),
+            ("port-range", "80-80", json!(80)),
+            ("port-range", "1000-2000", json!("1000-2000")),
+            ("mac", "52:54:00:AB:cd:01", json!("52:54:00:ab:cd:01")),
+            ("size", "50%", json!("50%")),
+            ("bytes", "-1GiB", json!("-1GiB")),
+            ("disk-size", "100000000", json!("100 MB")),
+        ] {
+            assert_eq!(read(kind, text), Ok(want), "{kind} {text}");
+        }
+    }
+
+    #[test]
+    fn later_releases_take_less() {
+        let read = |kind: &str, text: &str, minor| {
+            let node = yaml::parse(text).unwrap().remove(0);
+            Scalar::named(kind).unwrap().read(&node, Leniency::of(minor)).is_ok()
+        };
+
+        assert_eq!([12, 13, 14].map(|minor| read("int", "1.5", minor)), [true, false, false]);
+        assert_eq!([12, 13, 14].map(|minor| read("string", "2001-01-01", minor)), [true, true, false]);
+        assert_eq!([12, 13, 14].map(|minor| read("string", "'2001-01-01'", minor)), [true; 3]);
+        assert_eq!([12, 13, 14].map(|minor| read("u64", "1e19", minor)), [true; 3]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (kind, text) in [
+            ("bool", "1"),
+            ("bool", "\"true\""),
+            ("u8", "256"),
+            ("u32", "-1"),
+            ("int", "\"5\""),
+            ("duration", "90"),
+            ("prefix", "10.0.0.1"),
+            ("bond-mode", "lacp"),
+            ("routing-table", "253"),
+            ("routing-table", "0"),
+            ("port-range", "80-"),
+            ("size", "150%"),
+            ("bytes", "50%"),
+            ("string", "[a]"),
+            ("base64", "a b"),
+        ] {
+            assert!(read(kind, text).is_err(), "{kind} {text}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Settings of the container runtime.
+
+use crate::label;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// The name of what `machine.files` sets.
+const RESERVED: &str = "customization";
+
+/// Judges a piece of containerd's settings.
+pub fn customization(document: &Field<'_>, flaws: &mut Flaws) {
+    let name = document.get("name");
+    if let Err(reason) = label::name(name.text()) {
+        flaws.error(&name, reason);
+    }
+    if name.text() == RESERVED {
+        flaws.error(&name, format!("{RESERVED:?} is Talos' own: choose another name"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_piece_has_a_name_that_is_free() {
+        check(
+            "CRICustomizationConfig",
+            &[
+                ("name: a.b_c", &[]),
+                ("name: customization", &["!name"]),
+                ("name: a b", &["!name"]),
+                ("content: a", &["!name"]),
+            ],
+        );
+        check(
+            "CRIBaseRuntimeSpecConfig",
+            &[
+                ("overrides: {process: {noNewPrivileges: true}}", &[]),
+                ("overrides: {process: {noNewPrivileges: 1}}", &["!overrides.process.noNewPrivileges"]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! How the members of a cluster find each other.
+
+use super::required;
+use crate::go::{base64, url};
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges what a cluster is known by.
+pub fn identity(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("clusterID"), flaws);
+    let secret = document.get("clusterSecret");
+    if required(&secret, flaws) && !base64::decode(secret.text()).is_ok_and(|secret| secret.len() == 32) {
+        flaws.error(&secret, "want 32 bytes in base64");
+    }
+}
+
+/// Judges a service that members ask.
+pub fn service(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("name"), flaws);
+    let endpoint = document.get("endpoint");
+    if required(&endpoint, flaws) {
+        let url = url::parse(endpoint.text()).unwrap_or_default();
+        if !["http", "https", "grpc"].contains(&url.scheme.as_str()) || url.hostname().is_empty() {
+            flaws.error(&endpoint, "want a URL with a host, such as https://discovery.talos.dev/");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_cluster_has_an_id_and_a_secret() {
+        check(
+            "DiscoveryIdentityConfig",
+            &[
+                ("clusterID: a\nclusterSecret: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", &[]),
+                ("clusterID: a\nclusterSecret: AAAA", &["!clusterSecret"]),
+                ("", &["!clusterID", "!clusterSecret"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_service_is_a_url() {
+        check(
+            "DiscoveryServiceConfig",
+            &[
+                ("name: a\nendpoint: https://discovery.talos.dev/", &[]),
+                ("name: a\nendpoint: tcp://a", &["!endpoint"]),
+                ("name: a\nendpoint: discovery.talos.dev", &["!endpoint"]),
+                ("name: a\nendpoint: https://", &["!endpoint"]),
+                ("", &["!name", "!endpoint"]),
+            ],
+        );
+    }
+}

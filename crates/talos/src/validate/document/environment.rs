@@ -1,0 +1,40 @@
+//! Settings that are names and values: environment variables, kernel parameters.
+
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges environment variables.
+pub fn variables(document: &Field<'_>, flaws: &mut Flaws) {
+    for (name, field) in document.get("variables").entries() {
+        let inside = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !inside || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            flaws.error(&field, format!("{name:?} is no name of a variable: want letters, digits and '_'"));
+        }
+    }
+}
+
+/// Judges kernel parameters.
+pub fn parameters(document: &Field<'_>, flaws: &mut Flaws) {
+    for (_, field) in document.get("params").entries().filter(|(name, _)| name.is_empty()) {
+        flaws.error(&field, "a parameter needs a name");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn names_are_names() {
+        check(
+            "EnvironmentConfig",
+            &[
+                ("variables: {HTTP_PROXY: a, _x1: b}", &[]),
+                ("variables: {1a: a, a-b: b}", &["!variables.1a", "!variables.a-b"]),
+            ],
+        );
+        for kind in ["SysctlConfig", "SysfsConfig"] {
+            check(kind, &[("params: {net.x: '1'}", &[]), ("params: {'': '1'}", &["!params."])]);
+        }
+    }
+}

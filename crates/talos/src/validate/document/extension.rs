@@ -1,0 +1,39 @@
+//! Settings of extension services.
+
+use super::required;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges them.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("name"), flaws);
+    let files = document.get("configFiles");
+    if files.is_empty() && document.get("environment").is_empty() {
+        flaws.error(&files, "this gives the service nothing: set configFiles or environment");
+    }
+    for file in files.items() {
+        required(&file.get("content"), flaws);
+        required(&file.get("mountPath"), flaws);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_service_is_given_something() {
+        check(
+            "ExtensionServiceConfig",
+            &[
+                ("name: a\nconfigFiles: [{content: a, mountPath: /a}]", &[]),
+                ("name: a\nenvironment: [anything]", &[]),
+                ("name: a", &["!configFiles"]),
+                (
+                    "configFiles: [{content: a}, {mountPath: /a}]",
+                    &["!name", "!configFiles[0].mountPath", "!configFiles[1].content"],
+                ),
+            ],
+        );
+    }
+}

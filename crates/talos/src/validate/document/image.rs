@@ -1,0 +1,103 @@
+//! Which images may run.
+
+use super::required;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges the verification of images.
+pub fn verification(document: &Field<'_>, flaws: &mut Flaws) {
+    for rule in document.get("rules").items() {
+        pattern(&rule.get("image"), flaws);
+        verdict(&rule, flaws);
+        let keyless = rule.get("keyless");
+        if keyless.is_set() {
+            required(&keyless.get("issuer"), flaws);
+            let subject = keyless.get("subject");
+            if subject.is_empty() && keyless.get("subjectRegex").is_empty() {
+                flaws.error(&subject, "say who signs: set subject or subjectRegex");
+            }
+        }
+        if rule.get("publicKey").is_set() {
+            required(&rule.at(["publicKey", "certificate"]), flaws);
+        }
+    }
+}
+
+fn pattern(image: &Field<'_>, flaws: &mut Flaws) {
+    if !required(image, flaws) {
+        return;
+    }
+    let text = image.text();
+    if text.contains('@') {
+        flaws.warning(
+            image,
+            "only registry and repository are compared, never a digest: leave out what begins with '@'",
+        );
+    }
+    if text.split_once('/').is_some_and(|(_, repository)| repository.contains(':')) {
+        flaws.warning(
+            image,
+            "only registry and repository are compared, never a tag: leave out what begins with ':'",
+        );
+    }
+    if !text.contains('/') && text != "*" {
+        flaws.warning(
+            image,
+            format!("{text:?} has no registry: an image `nginx` is compared as `docker.io/nginx`"),
+        );
+    }
+}
+
+fn verdict(rule: &Field<'_>, flaws: &mut Flaws) {
+    let (skip, deny) = (rule.get("skip"), rule.get("deny"));
+    let (keyless, key) = (rule.get("keyless"), rule.get("publicKey"));
+    let verified = keyless.is_set() || key.is_set();
+    if skip.flag() && deny.flag() {
+        flaws.error(&deny, "an image is either let through or refused: remove skip or deny");
+    }
+    if (skip.flag() || deny.flag()) && verified {
+        flaws.error(rule, "with skip or deny nothing is verified: remove one of the two");
+    }
+    if !(skip.flag() || deny.flag() || verified) {
+        flaws.error(rule, "the rule says nothing: set keyless, publicKey, skip or deny");
+    }
+    if keyless.is_set() && key.is_set() {
+        flaws.error(&key, "an image is verified in one way: remove keyless or publicKey");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_rule_says_one_thing() {
+        check(
+            "ImageVerificationConfig",
+            &[
+                (
+                    "rules: [{image: '*', skip: true}, {image: ghcr.io/*, keyless: {issuer: a, subjectRegex: b}}]",
+                    &[],
+                ),
+                ("rules: [{image: 'localhost:5000/a', publicKey: {certificate: x}}]", &[]),
+                ("rules: [{image: a/*}]", &["!rules[0]"]),
+                ("rules: [{deny: true}]", &["!rules[0].image"]),
+                ("rules: [{image: a/b, skip: true, deny: true}]", &["!rules[0].deny"]),
+                ("rules: [{image: a/b, skip: true, publicKey: {certificate: x}}]", &["!rules[0]"]),
+                (
+                    "rules: [{image: a/b, keyless: {}, publicKey: {}}]",
+                    &[
+                        "!rules[0].publicKey",
+                        "!rules[0].keyless.issuer",
+                        "!rules[0].keyless.subject",
+                        "!rules[0].publicKey.certificate",
+                    ],
+                ),
+                (
+                    "rules: [{image: nginx, skip: true}, {image: 'a/b:c', skip: true}, {image: a/b@c, skip: true}]",
+                    &["?rules[0].image", "?rules[1].image", "?rules[2].image"],
+                ),
+            ],
+        );
+    }
+}

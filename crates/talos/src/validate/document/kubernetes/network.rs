@@ -1,0 +1,140 @@
+//! The networks of pods and services.
+
+use ipnet::IpNet;
+
+use super::super::required;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, subnet};
+
+/// How many bits the addresses in a subnet have at least.
+const LEAST_BITS: u8 = 4;
+
+/// How many bits the addresses of services have at most.
+const MOST_SERVICE_BITS: u8 = 20;
+
+/// How many bits the numbers of nodes in the network of pods have at most.
+const MOST_NODE_BITS: i64 = 16;
+
+/// Judges them.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    let masks =
+        [("nodeCIDRMaskSizeIPv4", 32, 24), ("nodeCIDRMaskSizeIPv6", 128, 64)].map(|(key, most, default)| {
+            let field = document.get(key);
+            match field.number() {
+                0 => Some(default),
+                size if (1..=most).contains(&size) => Some(size),
+                size => {
+                    flaws.error(&field, format!("{size} is no length of a prefix: want 1 to {most}"));
+                    None
+                }
+            }
+        });
+    let (pods, services) = (document.get("podSubnets"), document.get("serviceSubnets"));
+    subnets(&pods, flaws, |subnet| pod_size(subnet, masks[usize::from(is_ipv6(subnet))]));
+    subnets(&services, flaws, service_size);
+    if pods.items().count() != services.items().count() {
+        flaws.error(&services, "there have to be as many subnets for services as for pods");
+    }
+    subnet::advise(&pods, &services, flaws);
+}
+
+fn is_ipv6(subnet: &IpNet) -> bool {
+    matches!(subnet, IpNet::V6(_))
+}
+
+fn subnets(subnets: &Field<'_>, flaws: &mut Flaws, size: impl Fn(&IpNet) -> Result<(), String>) {
+    required(subnets, flaws);
+    if subnets.items().count() > 2 {
+        flaws.error(subnets, "there are more than two subnets: want one of each protocol at most");
+        return;
+    }
+    let mut protocols = Vec::new();
+    for field in subnets.items() {
+        let Ok(subnet) = field.text().parse::<IpNet>() else {
+            flaws.error(&field, "this is not a prefix");
+            continue;
+        };
+        if let Err(reason) = well_formed(&subnet).and_then(|()| size(&subnet)) {
+            flaws.error(&field, reason);
+        }
+        if protocols.contains(&is_ipv6(&subnet)) {
+            flaws.error(&field, "there is a subnet of this protocol already");
+        }
+        protocols.push(is_ipv6(&subnet));
+    }
+}
+
+fn well_formed(subnet: &IpNet) -> Result<(), String> {
+    if *subnet != subnet.trunc() {
+        return Err(format!("{subnet} has bits behind its length: write {}", subnet.trunc()));
+    }
+    if subnet.max_prefix_len() - subnet.prefix_len() < LEAST_BITS {
+        let most = subnet.max_prefix_len() - LEAST_BITS;
+        return Err(format!("{subnet} is too small: want at least a /{most}"));
+    }
+    Ok(())
+}
+
+fn pod_size(subnet: &IpNet, per_node: Option<i64>) -> Result<(), String> {
+    let Some(per_node) = per_node else { return Ok(()) };
+    let left = per_node - i64::from(subnet.prefix_len());
+    if left < 0 {
+        return Err(format!("{subnet} is smaller than the /{per_node} of one node"));
+    }
+    if left > MOST_NODE_BITS {
+        let least = per_node - MOST_NODE_BITS;
+        return Err(format!("{subnet} is too big for a /{per_node} per node: want at least a /{least}"));
+    }
+    Ok(())
+}
+
+fn service_size(subnet: &IpNet) -> Result<(), String> {
+    if subnet.max_prefix_len() - subnet.prefix_len() > MOST_SERVICE_BITS {
+        let least = subnet.max_prefix_len() - MOST_SERVICE_BITS;
+        return Err(format!("{subnet} is too big: want a /{least} or smaller"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::check;
+
+    #[test]
+    fn subnets_fit_each_other() {
+        let of = |pods: &str, services: &str| format!("podSubnets: {pods}\nserviceSubnets: {services}");
+        check(
+            "KubeNetworkConfig",
+            &[
+                (&of("[10.244.0.0/16]", "[10.96.0.0/12]"), &[]),
+                (&of("[10.244.0.0/16, 'fd00:10::/56']", "[10.96.0.0/12, 'fd00:11::/112']"), &[]),
+                ("dnsDomain: a", &["!podSubnets", "!serviceSubnets"]),
+                (&of("[10.244.0.0/16]", "[10.96.0.0/12, 'fd00:11::/112']"), &["!serviceSubnets"]),
+                (&of("[10.244.0.1/16]", "[10.96.0.0/29]"), &["!podSubnets[0]", "!serviceSubnets[0]"]),
+                (&of("[10.244.0.0/25]", "[10.0.0.0/11]"), &["!podSubnets[0]", "!serviceSubnets[0]"]),
+                (&of("[10.0.0.0/7]", "[10.96.0.0/12]"), &["!podSubnets[0]", "~serviceSubnets[0]"]),
+                (&of("[10.244.0.0/16, 10.245.0.0/16]", "[10.96.0.0/12, 'fd00::/112']"), &["!podSubnets[1]"]),
+                (
+                    &of("['fd00::/48', 'fd01::/47', 'fd02::/47']", "['fd01::/112']"),
+                    &["!podSubnets", "!serviceSubnets", "~serviceSubnets[0]"],
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_share_of_a_node_counts() {
+        let of = |rest: &str| format!("podSubnets: [10.244.0.0/24]\nserviceSubnets: [10.96.0.0/12]\n{rest}");
+        check(
+            "KubeNetworkConfig",
+            &[
+                (&of("nodeCIDRMaskSizeIPv4: 26"), &[]),
+                (&of("nodeCIDRMaskSizeIPv4: 20"), &["!podSubnets[0]"]),
+                (
+                    &of("nodeCIDRMaskSizeIPv4: 33\nnodeCIDRMaskSizeIPv6: -1"),
+                    &["!nodeCIDRMaskSizeIPv4", "!nodeCIDRMaskSizeIPv6"],
+                ),
+            ],
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! KubeSpan.
+
+use crate::go::netip;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// The smallest MTU an IPv6 link can have.
+const SMALLEST_MTU: i64 = 1280;
+
+/// Judges it.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    let mtu = document.get("mtu");
+    if mtu.is_set() && mtu.number() < SMALLEST_MTU {
+        flaws.error(&mtu, format!("{} is too small: want at least {SMALLEST_MTU}", mtu.number()));
+    }
+    for filter in document.at(["filters", "endpoints"]).items() {
+        if !netip::is_subnet_or_address(filter.text().strip_prefix('!').unwrap_or(filter.text())) {
+            flaws.error(&filter, format!("{:?} is no address or prefix, with or without `!`", filter.text()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn filters_are_prefixes() {
+        check(
+            "KubeSpanConfig",
+            &[
+                ("mtu: 1280\nfilters: {endpoints: ['0.0.0.0/0', '!10.0.0.0/8', 'fd00::1']}", &[]),
+                (
+                    "mtu: 1279\nfilters: {endpoints: [a, '!!10.0.0.0/8']}",
+                    &["!mtu", "!filters.endpoints[0]", "!filters.endpoints[1]"],
+                ),
+            ],
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What happens when memory runs out.
+
+use super::{expression, not_negative};
+use crate::cel::Environment;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting};
+
+/// Judges the OOM killer.
+pub fn oom(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    expression(&document.get("triggerExpression"), Environment::OomTrigger, setting, flaws);
+    expression(&document.get("cgroupRankingExpression"), Environment::OomRanking, setting, flaws);
+    not_negative(&document.get("sampleInterval"), flaws);
+}
+
+/// Judges compressed swap.
+pub fn zswap(document: &Field<'_>, flaws: &mut Flaws) {
+    let percent = document.get("maxPoolPercent");
+    if !(0..=100).contains(&percent.number()) {
+        flaws.error(&percent, format!("want a percentage between 0 and 100, not {}", percent.number()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn expressions_are_checked() {
+        check(
+            "OOMConfig",
+            &[
+                (
+                    "triggerExpression: memory_full_avg10 > 10.0\ncgroupRankingExpression: '1.0'\nsampleInterval: 100ms",
+                    &[],
+                ),
+                (
+                    "triggerExpression: memory_full_avg10\ncgroupRankingExpression: 'true'\nsampleInterval: -1s",
+                    &["!triggerExpression", "!cgroupRankingExpression", "!sampleInterval"],
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_share_of_memory_is_a_percentage() {
+        check(
+            "ZswapConfig",
+            &[
+                ("maxPoolPercent: 100", &[]),
+                ("shrinkerEnabled: true", &[]),
+                ("maxPoolPercent: 101", &["!maxPoolPercent"]),
+                ("maxPoolPercent: -1", &["!maxPoolPercent"]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What containers see of the machine.
+
+use std::collections::BTreeSet;
+
+use super::required;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+const OPTIONS: [&str; 8] = ["ro", "rw", "noexec", "nosuid", "nodev", "noatime", "rbind", "rshared"];
+
+/// Judges the mounts of a container.
+pub fn validate(mounts: &Field<'_>, flaws: &mut Flaws) {
+    let mut destinations = BTreeSet::new();
+    for mount in mounts.items() {
+        let kinds = ["userVolume", "tmpfs", "hostPath"].map(|kind| mount.get(kind));
+        let mut set = kinds.iter().filter(|kind| kind.is_set());
+        let (Some(source), None) = (set.next(), set.next()) else {
+            flaws.error(&mount, "a mount is one of userVolume, tmpfs and hostPath");
+            continue;
+        };
+        if kinds[0].is_set() {
+            required(&source.get("name"), flaws);
+        }
+        if kinds[2].is_set() {
+            absolute(&source.get("source"), flaws);
+        }
+        let destination = source.get("destination");
+        absolute(&destination, flaws);
+        options(&source.get("options"), flaws);
+        if !destination.is_empty() && !destinations.insert(destination.text()) {
+            flaws.error(&destination, format!("something is mounted at {:?} already", destination.text()));
+        }
+    }
+}
+
+fn options(options: &Field<'_>, flaws: &mut Flaws) {
+    for option in options.items().filter(|option| !OPTIONS.contains(&option.text())) {
+        flaws.error(
+            &option,
+            format!("{:?} is no option of a mount: use {}", option.text(), OPTIONS.join(", ")),
+        );
+    }
+    let has = |word: &str| options.items().any(|option| option.text() == word);
+    if has("ro") && has("rw") {
+        flaws.error(options, "a mount is either ro or rw");
+    }
+}
+
+/// Judges a path that has to begin with a slash.
+pub fn absolute(path: &Field<'_>, flaws: &mut Flaws) {
+    if required(path, flaws) && !path.text().starts_with('/') {
+        flaws.error(path, format!("{:?} has to begin with a slash", path.text()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_mount_has_one_source_and_a_place() {
+        let of = |mounts: &str| format!("name: a\nimage: x/y@sha256:{}\nmounts: {mounts}", "0".repeat(64));
+        check(
+            "ContainerConfig",
+            &[
+                (
+                    &of(
+                        "[{userVolume: {name: a, destination: /a, options: [rw]}}, {tmpfs: {destination: /b}}]",
+                    ),
+                    &[],
+                ),
+                (
+                    &of("[{}, {tmpfs: {destination: /b}, hostPath: {source: /a, destination: /c}}]"),
+                    &["!mounts[0]", "!mounts[1]"],
+                ),
+                (
+                    &of("[{userVolume: {}}, {hostPath: {source: a, destination: b, options: [x, ro, rw]}}]"),
+                    &[
+                        "!mounts[0].userVolume.name",
+                        "!mounts[0].userVolume.destination",
+                        "!mounts[1].hostPath.source",
+                        "!mounts[1].hostPath.destination",
+                        "!mounts[1].hostPath.options[0]",
+                        "!mounts[1].hostPath.options",
+                    ],
+                ),
+                (
+                    &of("[{tmpfs: {destination: /a}}, {tmpfs: {destination: /a}}]"),
+                    &["!mounts[1].tmpfs.destination"],
+                ),
+            ],
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Registries of container images.
+
+use super::{certificate, required};
+use crate::go::{pem, url};
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting};
+
+/// Judges a mirror.
+pub fn mirror(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("name"), flaws);
+    for field in document.get("endpoints").items().map(|endpoint| endpoint.get("url")) {
+        if required(&field, flaws) {
+            let scheme = url::parse(field.text()).unwrap_or_default().scheme;
+            if !["http", "https"].contains(&scheme.as_str()) {
+                flaws.error(&field, "want a URL that begins with http:// or https://");
+            }
+        }
+    }
+}
+
+/// Judges credentials.
+pub fn auth(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("name"), flaws);
+    let ways = ["username", "identityToken", "auth"].map(|key| document.get(key));
+    if ways.iter().filter(|field| !field.is_empty()).count() > 1 {
+        flaws.error(
+            document,
+            "there is more than one way to log in: keep one of username, identityToken and auth",
+        );
+    }
+}
+
+/// Judges how a registry is trusted.
+pub fn tls(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    required(&document.get("name"), flaws);
+    let authority = document.get("ca");
+    let is_authority =
+        |block: &pem::Block<'_>| block.label == "CERTIFICATE" && !block.headers && block.holds_certificate();
+    if !authority.is_empty() && !pem::blocks(authority.text()).iter().any(is_authority) {
+        flaws.error(&authority, "this is not a certificate in PEM");
+    }
+    let identity = document.get("clientIdentity");
+    if !identity.is_set() {
+        return;
+    }
+    if setting.at_least(14) {
+        certificate::pair(&identity, false, flaws);
+        return;
+    }
+    let (certificate, key) = (identity.get("cert"), identity.get("key"));
+    if !pem::blocks(certificate.text()).first().is_some_and(|block| block.holds_certificate()) {
+        flaws.error(&certificate, "this is not a certificate in PEM");
+    }
+    if !pem::blocks(key.text()).first().is_some_and(|block| block.holds_pkcs8()) {
+        flaws.error(&key, "this is not a private key of the form PKCS #8 in PEM");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_by};
+
+    #[test]
+    fn a_mirror_is_reached_over_http() {
+        check(
+            "RegistryMirrorConfig",
+            &[
+                ("name: docker.io\nendpoints: [{url: https://a}, {url: http://a/b}]", &[]),
+                ("endpoints: [{}, {url: ftp://a}]", &["!name", "!endpoints[0].url", "!endpoints[1].url"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn there_is_one_way_to_log_in() {
+        check(
+            "RegistryAuthConfig",
+            &[
+                ("name: a\nusername: b\npassword: c", &[]),
+                ("name: a", &[]),
+                ("username: b\nidentityToken: c", &["!name", "!"]),
+                ("name: a\nauth: b\nusername: c", &["!"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_registry_is_trusted_by_certificates() {
+        let block = |label: &str, body: &str| {
+            format!("\"-----BEGIN {label}-----\\n{body}\\n-----END {label}-----\\n\"")
+        };
+        let certificate = block("CERTIFICATE", "MAYwADAAAwA=");
+        let (pkcs8, odd) = (block("PRIVATE KEY", "MAcCAQAwAAQA"), block("ODD KEY", "aGVsbG8="));
+        let identity = |key: &str| format!("name: a\nclientIdentity: {{cert: {certificate}, key: {key}}}");
+
+        for talos in ["v1.12.4", "v1.14.0"] {
+            check_by(
+                talos,
+                "RegistryTLSConfig",
+                &[
+                    (&identity(&pkcs8), &[]),
+                    (&format!("name: a\nca: {certificate}"), &[]),
+                    (&format!("ca: {odd}"), &["!name", "!ca"]),
+                    ("name: a\nclientIdentity: {}", &["!clientIdentity.cert", "!clientIdentity.key"]),
+                ],
+            );
+        }
+        check_by("v1.13.9", "RegistryTLSConfig", &[(&identity(&odd), &["!clientIdentity.key"])]);
+        check_by("v1.14.0", "RegistryTLSConfig", &[(&identity(&odd), &[])]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Tables of documents and what is said of them.
+
+use crate::load;
+use crate::validate::{Flaws, Mode, Setting, Weight};
+use ichor_values::TalosVersion;
+
+/// What a release says of a document: `!path` for errors, `?path` for warnings, `~path` for advice, in their order.
+fn said_by(talos: &str, text: &str) -> Vec<String> {
+    let talos = TalosVersion::parse(talos).unwrap();
+    let config = load::load(text, &talos).unwrap_or_else(|error| panic!("{text}{error}"));
+    let document = &config.documents[0];
+    let kind = document.kind.expect("a kind");
+    let mut flaws = Flaws::default();
+    super::validate(kind, &document.value, Setting { talos: &talos, mode: Mode::Metal }, &mut flaws);
+    let mark = |weight| match weight {
+        Weight::Error => '!',
+        Weight::Warning => '?',
+        Weight::Advice => '~',
+    };
+    flaws.found.into_iter().map(|flaw| format!("{}{}", mark(flaw.weight), flaw.path)).collect()
+}
+
+/// Checks what 1.14 says of documents of a kind, given without their first lines.
+pub fn check(kind: &str, cases: &[(&str, &[&str])]) {
+    check_by("v1.14.0", kind, cases);
+}
+
+/// Checks what a release says of documents of a kind.
+pub fn check_by(talos: &str, kind: &str, cases: &[(&str, &[&str])]) {
+    for (text, said) in cases {
+        let text = format!("apiVersion: v1alpha1\nkind: {kind}\n{text}\n");
+        assert_eq!(said_by(talos, &text), *said, "{text}");
+    }
+}

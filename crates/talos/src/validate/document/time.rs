@@ -1,0 +1,43 @@
+//! Where a machine gets the time.
+
+use super::not_negative;
+use crate::go::netip;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges it.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    not_negative(&document.get("bootTimeout"), flaws);
+    let (ntp, ptp) = (document.get("ntp"), document.get("ptp"));
+    if ntp.is_set() && ptp.is_set() {
+        flaws.error(&ptp, "the time comes from ntp or from ptp: remove one of the two");
+    }
+    if ntp.get("useNTS").flag() {
+        for server in ntp.get("servers").items().filter(|server| netip::is_ip(server.text())) {
+            flaws.error(
+                &server,
+                format!("NTS needs the names of servers, and {} is an address", server.text()),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn time_comes_from_one_place() {
+        check(
+            "TimeSyncConfig",
+            &[
+                ("bootTimeout: 1m0s\nntp: {servers: [10.0.0.1]}", &[]),
+                (
+                    "ntp: {servers: [time.example.com, 10.0.0.1, 'fd00::1'], useNTS: true}",
+                    &["!ntp.servers[1]", "!ntp.servers[2]"],
+                ),
+                ("bootTimeout: -1s\nntp: {}\nptp: {devices: [/dev/ptp0]}", &["!bootTimeout", "!ptp"]),
+            ],
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Pairs of virtual links. That the ends have two names is seen while reading, as for any two links.
+
+use super::{link, required};
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges one.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    let peer = document.get("peer");
+    for name in [document.get("name"), peer.get("name")] {
+        link_name(&name, flaws);
+    }
+    link::common(document, flaws);
+    link::common(&peer, flaws);
+}
+
+fn link_name(field: &Field<'_>, flaws: &mut Flaws) {
+    if !required(field, flaws) {
+        return;
+    }
+    let name = field.text();
+    if name.len() > 15 {
+        flaws.error(field, format!("{name:?} is longer than the 15 bytes a link's name can have"));
+    } else if [".", ".."].contains(&name)
+        || name.contains(|c: char| "/:".contains(c) || c.is_whitespace() || c.is_control())
+    {
+        flaws.error(field, format!("{name:?} cannot be a link's name: leave out '/', ':' and blanks"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn both_ends_have_names_of_their_own() {
+        check(
+            "VethConfig",
+            &[
+                ("name: a\npeer: {name: b}", &[]),
+                ("name: a", &["!peer.name"]),
+                ("name: aaaaaaaaaaaaaaaa\npeer: {name: 'a:b'}", &["!name", "!peer.name"]),
+                ("name: ..\npeer: {name: 'a b'}", &["!name", "!peer.name"]),
+                ("name: a\npeer: {name: b, addresses: [{}]}", &["!peer.addresses[0].address"]),
+            ],
+        );
+    }
+}

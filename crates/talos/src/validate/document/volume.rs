@@ -1,0 +1,246 @@
+//! Volumes.
+
+use super::provisioning::{self, Rules};
+use super::{encryption, filesystem, required, selector};
+use crate::cel::Environment;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting};
+
+/// A partition's label has 36 characters, two of which say what the volume is.
+const LONGEST_NAME: usize = 34;
+
+/// Volumes of Talos itself.
+const SYSTEM: [&str; 3] = ["STATE", "EPHEMERAL", "IMAGECACHE"];
+
+/// Those that 1.14 can put on partitions of their own.
+const SINCE_14: [&str; 4] = ["ETCD", "CRI", "KUBELET", "LOG"];
+
+/// Judges a volume of Talos itself.
+pub fn system(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    let name = document.get("name");
+    let newer = setting.at_least(14);
+    let known: Vec<&str> = SYSTEM.iter().chain(SINCE_14.iter().filter(|_| newer)).copied().collect();
+    if !known.contains(&name.text()) {
+        flaws.error(
+            &name,
+            format!("Talos has no volume {:?} of its own, but {}", name.text(), known.join(", ")),
+        );
+        return;
+    }
+    let provisioning = document.get("provisioning");
+    if name.text() == "STATE" {
+        state(document, flaws);
+    }
+    if newer {
+        mount(document, flaws);
+    }
+    provisioning::validate(&provisioning, Rules::Optional, setting, flaws);
+    encryption::validate(&document.get("encryption"), setting, flaws);
+    upkeep(document, flaws);
+}
+
+fn state(document: &Field<'_>, flaws: &mut Flaws) {
+    let provisioning = document.get("provisioning");
+    if !provisioning.is_empty() {
+        flaws.error(&provisioning, "the STATE volume is where it is: leave this out");
+    }
+    for lock in document.at(["encryption", "keys"]).items().map(|key| key.get("lockToState")) {
+        if lock.flag() {
+            flaws.error(&lock, "the STATE volume cannot be locked to itself");
+        }
+    }
+}
+
+fn mount(document: &Field<'_>, flaws: &mut Flaws) {
+    let (name, mount, filesystem) = (document.get("name"), document.get("mount"), document.get("filesystem"));
+    let own_partition = !document.get("provisioning").is_empty();
+    let allowed = match name.text() {
+        "STATE" | "IMAGECACHE" => false,
+        other => !SINCE_14.contains(&other) || own_partition,
+    };
+    if !mount.is_empty() && !allowed {
+        flaws.error(
+            &mount,
+            format!("the {} volume is mounted as Talos sees fit here: leave this out", name.text()),
+        );
+    }
+    if name.text() == "IMAGECACHE" && !filesystem.is_empty() {
+        flaws.error(&filesystem, "the filesystem of the IMAGECACHE volume is Talos' own: leave this out");
+    }
+}
+
+/// Judges a volume for workloads.
+pub fn user(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    partition_name(document, flaws);
+    let kind = document.get("volumeType");
+    let rules = match kind.text() {
+        "" | "partition" => Some(Rules::DiskAndSize),
+        "disk" => Some(Rules::WholeDisk),
+        "directory" => {
+            directory(document, flaws);
+            None
+        }
+        other => {
+            flaws
+                .error(&kind, format!("{other:?} is not for user volumes: use partition, disk or directory"));
+            None
+        }
+    };
+    if let Some(rules) = rules {
+        provisioning::validate(&document.get("provisioning"), rules, setting, flaws);
+        filesystem::validate(&document.get("filesystem"), setting, flaws);
+        encryption::validate(&document.get("encryption"), setting, flaws);
+    }
+    upkeep(document, flaws);
+}
+
+fn directory(document: &Field<'_>, flaws: &mut Flaws) {
+    let encryption = Some(document.get("encryption")).filter(encryption::is_on);
+    let rest = ["provisioning", "filesystem", "mount"].map(|key| document.get(key));
+    for field in encryption.into_iter().chain(rest.into_iter().filter(|field| !field.is_empty())) {
+        flaws.error(&field, "a directory has no disk of its own: leave this out");
+    }
+}
+
+/// Judges a volume without a filesystem, or for swap.
+pub fn raw(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    partition_name(document, flaws);
+    provisioning::validate(&document.get("provisioning"), Rules::DiskAndSize, setting, flaws);
+    encryption::validate(&document.get("encryption"), setting, flaws);
+}
+
+/// Judges a volume that is there already.
+pub fn existing(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    name(document, usize::MAX, "-", flaws);
+    selector(&document.at(["discovery", "volumeSelector", "match"]), Environment::Volume, setting, flaws);
+    upkeep(document, flaws);
+}
+
+/// Judges a volume from outside the machine.
+pub fn external(document: &Field<'_>, flaws: &mut Flaws) {
+    partition_name(document, flaws);
+    let kind = document.get("filesystemType");
+    if kind.text() == "virtiofs" {
+        required(&document.at(["mount", "virtiofs", "tag"]), flaws);
+    } else {
+        flaws.error(&kind, "the only filesystem from outside is virtiofs");
+    }
+}
+
+fn upkeep(document: &Field<'_>, flaws: &mut Flaws) {
+    filesystem::trim(&document.get("trim"), flaws);
+    filesystem::scrub(&document.get("scrub"), flaws);
+}
+
+fn partition_name(document: &Field<'_>, flaws: &mut Flaws) {
+    name(document, LONGEST_NAME, "-", flaws);
+}
+
+/// Judges a name of letters, digits and `signs`.
+pub fn name(document: &Field<'_>, longest: usize, signs: &str, flaws: &mut Flaws) {
+    let name = document.get("name");
+    if !required(&name, flaws) {
+        return;
+    }
+    if name.text().len() > longest {
+        flaws.error(&name, format!("the name is longer than {longest} characters"));
+    }
+    if name.text().contains(|c: char| !c.is_ascii_alphanumeric() && !signs.contains(c)) {
+        let message = format!("{:?} has other characters than letters, digits and {signs:?}", name.text());
+        flaws.error(&name, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_by};
+
+    #[test]
+    fn talos_volumes_have_known_names_and_limits() {
+        check(
+            "VolumeConfig",
+            &[
+                ("name: EPHEMERAL\nprovisioning: {maxSize: 10GB}\nmount: {secure: false}", &[]),
+                ("name: LOG\nprovisioning: {maxSize: 10GB}\nmount: {secure: false}", &[]),
+                ("name: LOG\nmount: {secure: false}", &["!mount"]),
+                ("name: DATA\nprovisioning: {minSize: '-1'}", &["!name"]),
+                (
+                    "name: IMAGECACHE\nmount: {secure: true}\nfilesystem: {xfs: {}}",
+                    &["!mount", "!filesystem"],
+                ),
+                (
+                    "name: EPHEMERAL\nprovisioning: {diskSelector: {match: a}}",
+                    &["!provisioning.diskSelector.match"],
+                ),
+                (
+                    "name: STATE\nprovisioning: {minSize: 1GB}\nmount: {secure: true}\n\
+                 encryption: {provider: luks2, keys: [{nodeID: {}, lockToState: true}]}",
+                    &["!provisioning", "!encryption.keys[0].lockToState", "!mount"],
+                ),
+            ],
+        );
+        check_by(
+            "v1.13.9",
+            "VolumeConfig",
+            &[("name: LOG", &["!name"]), ("name: STATE\nmount: {secure: true}", &[])],
+        );
+        check_by(
+            "v1.11.5",
+            "VolumeConfig",
+            &[("name: IMAGECACHE\nprovisioning: {minSize: 2GB, maxSize: 1GB}", &["!provisioning.minSize"])],
+        );
+    }
+
+    #[test]
+    fn a_user_volume_is_a_partition_a_disk_or_a_directory() {
+        let disk = "diskSelector: {match: 'true'}";
+        let long = format!("name: {}\nvolumeType: directory", "a".repeat(35));
+        check(
+            "UserVolumeConfig",
+            &[
+                (&format!("name: a-B9\nprovisioning: {{{disk}, maxSize: 1GB}}"), &[]),
+                (&format!("name: a\nvolumeType: disk\nprovisioning: {{{disk}}}"), &[]),
+                (
+                    &format!("name: a\nvolumeType: disk\nprovisioning: {{{disk}, grow: false}}"),
+                    &["!provisioning.grow"],
+                ),
+                ("name: a\nvolumeType: directory\nencryption: {cipher: x}", &[]),
+                (
+                    "name: a\nvolumeType: directory\nencryption: {provider: luks2}\nprovisioning: {grow: true}\n\
+                 filesystem: {type: xfs}\nmount: {secure: true}",
+                    &["!encryption", "!provisioning", "!filesystem", "!mount"],
+                ),
+                ("name: a_b\nvolumeType: tmpfs", &["!name", "!volumeType"]),
+                ("volumeType: directory", &["!name"]),
+                (&long, &["!name"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn other_volumes_are_found_or_given() {
+        check(
+            "ExistingVolumeConfig",
+            &[
+                ("name: a\ndiscovery: {volumeSelector: {match: 'volume.name == \"xfs\"'}}", &[]),
+                ("name: a.b", &["!name", "!discovery.volumeSelector.match"]),
+                (
+                    "name: a\ndiscovery: {volumeSelector: {match: system_disk}}",
+                    &["!discovery.volumeSelector.match"],
+                ),
+            ],
+        );
+        check(
+            "ExternalVolumeConfig",
+            &[
+                ("name: a\nfilesystemType: virtiofs\nmount: {virtiofs: {tag: x}}", &[]),
+                ("name: a\nfilesystemType: virtiofs", &["!mount.virtiofs.tag"]),
+                ("filesystemType: xfs", &["!name", "!filesystemType"]),
+            ],
+        );
+        check(
+            "SwapVolumeConfig",
+            &[("provisioning: {minSize: 1GB}", &["!name", "!provisioning.diskSelector.match"])],
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! The hardware watchdog.
+
+use super::{SECOND, nanoseconds, required};
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges it.
+pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+    required(&document.get("device"), flaws);
+    let timeout = document.get("timeout");
+    if nanoseconds(&timeout) != 0 && nanoseconds(&timeout) < 10 * SECOND {
+        flaws.error(&timeout, format!("{} is too short: want at least 10s", timeout.text()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::check;
+
+    #[test]
+    fn a_watchdog_waits_ten_seconds() {
+        check(
+            "WatchdogTimerConfig",
+            &[
+                ("device: /dev/watchdog0\ntimeout: 10s", &[]),
+                ("device: /dev/watchdog0", &[]),
+                ("timeout: 9.9s", &["!device", "!timeout"]),
+                ("device: a\ntimeout: -1m", &["!timeout"]),
+            ],
+        );
+    }
+}

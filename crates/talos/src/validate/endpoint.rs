@@ -1,0 +1,30 @@
+//! The endpoint of the Kubernetes API, beyond what Talos asks of it.
+
+use super::Flaws;
+use super::field::Field;
+
+/// Looks at its scheme: Talos takes any, and nothing answers without TLS.
+pub fn advise(endpoint: &Field<'_>, flaws: &mut Flaws) {
+    let scheme = endpoint.text().split_once("://").map(|(scheme, _)| scheme);
+    if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("https")) {
+        flaws.advice(
+            endpoint,
+            "the Kubernetes API speaks https only: want a URL such as https://10.0.0.10:6443",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate::trial::worker;
+
+    #[test]
+    fn an_endpoint_is_https() {
+        let judged = |url: &str| worker("1.13", &[("cluster.controlPlane.endpoint", json!(url))]);
+
+        assert!(judged("https://10.0.0.1:6443").is_empty() && judged("HTTPS://10.0.0.1:6443").is_empty());
+        assert_eq!(judged("http://10.0.0.1:6443"), ["advice cluster.controlPlane.endpoint"]);
+    }
+}

@@ -1,0 +1,69 @@
+//! The cluster as the old form describes it.
+
+use super::{Role, cni, component, discovery, etcd, manifest};
+use crate::go::endpoint;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting};
+
+/// Judges `cluster`.
+pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
+    if !cluster.is_set() {
+        flaws.error(cluster, "the document has no `cluster`, which Talos requires");
+        return;
+    }
+    control_plane(&cluster.get("controlPlane"), setting, flaws);
+    let domain = cluster.at(["network", "dnsDomain"]);
+    if !domain.is_empty() && !is_dns_name(domain.text()) {
+        flaws
+            .error(&domain, format!("{:?} is not a DNS name: want one such as cluster.local", domain.text()));
+    }
+    cni::validate(&cluster.at(["network", "cni"]), role, setting, flaws);
+    manifest::validate(cluster, flaws);
+    etcd::validate(&cluster.get("etcd"), role, flaws);
+    discovery::validate(cluster, flaws);
+    component::validate(cluster, role, setting, flaws);
+}
+
+fn control_plane(control_plane: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    // From 1.14 on a KubeClusterConfig document can say it.
+    if !control_plane.is_set() && setting.at_least(14) {
+        return;
+    }
+    let field = control_plane.get("endpoint");
+    if !field.is_set() {
+        flaws.error(
+            &field,
+            "the endpoint of the control plane is required: a URL such as https://10.0.0.10:6443",
+        );
+    } else if let Err(reason) = endpoint::check(field.text()) {
+        flaws.error(&field, format!("{:?} is no endpoint: {reason}", field.text()));
+    }
+}
+
+/// Whether Talos takes it for a DNS name: underscores may be anywhere, and one may end it.
+fn is_dns_name(name: &str) -> bool {
+    let labels = |name: &str| name.split('.').all(is_label);
+    name.len() - name.matches('.').count() <= 255
+        && (labels(name) || name.strip_suffix(['.', '_']).is_some_and(labels))
+}
+
+fn is_label(label: &str) -> bool {
+    let inside = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=63).contains(&label.len()) && label.bytes().all(inside) && !label.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dns_name_is_what_talos_takes_for_one() {
+        for right in ["cluster.local", "cluster.local.", "_a.b_", "a-", "x"] {
+            assert!(is_dns_name(right), "{right}");
+        }
+        for wrong in ["", ".", "a..b", "-a", "a b", "under_score..local", "a.b.."] {
+            assert!(!is_dns_name(wrong), "{wrong}");
+        }
+        assert!(is_dns_name(&format!("{}_", "a".repeat(63))) && !is_dns_name(&"a".repeat(64)));
+    }
+}

@@ -1,0 +1,84 @@
+//! Components of the Kubernetes control plane as the old form sets them up.
+
+use super::Role;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting, image};
+
+/// What authorizes requests to the API server.
+const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
+
+/// Judges `cluster.apiServer`, `cluster.controllerManager` and `cluster.scheduler`.
+pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
+    authorizers(&cluster.get("apiServer"), flaws);
+    for component in ["apiServer", "controllerManager", "scheduler"].map(|name| cluster.get(name)) {
+        for resources in ["requests", "limits"].map(|kind| component.at(["resources", kind])) {
+            for (key, field) in resources.entries().filter(|(key, _)| !["cpu", "memory"].contains(key)) {
+                flaws.error(&field, format!("{key:?} cannot be asked for: use cpu and memory"));
+            }
+        }
+        if role.is_control_plane() {
+            image::advise(&component.get("image"), setting, flaws);
+        }
+    }
+}
+
+fn authorizers(server: &Field<'_>, flaws: &mut Flaws) {
+    let authorizers = server.get("authorizationConfig");
+    if authorizers.is_set() {
+        for (key, field) in server.get("extraArgs").entries() {
+            if key == "authorization-mode" || key.starts_with("authorization-webhook-") {
+                flaws.error(&field, "`authorizationConfig` says it already: remove one of the two");
+            }
+        }
+    }
+    for authorizer in authorizers.items() {
+        let (kind, name) = (authorizer.get("type"), authorizer.get("name"));
+        if name.is_empty() {
+            flaws.error(&name, "an authorizer needs a name");
+        }
+        if !AUTHORIZERS.contains(&kind.text()) {
+            flaws.error(
+                &kind,
+                format!("{:?} authorizes nothing: use one of {}", kind.text(), AUTHORIZERS.join(", ")),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate::trial::control_plane;
+
+    #[test]
+    fn a_component_asks_for_cpu_and_memory() {
+        let resources = json!({"resources": {"requests": {"cpu": "1", "disk": "1"}, "limits": {"gpu": 1}}});
+
+        let want = [
+            "error cluster.scheduler.resources.requests.disk",
+            "error cluster.scheduler.resources.limits.gpu",
+        ];
+        assert_eq!(control_plane("1.12", &[("cluster.scheduler", resources)]), want);
+    }
+
+    #[test]
+    fn authorizers_are_named_and_said_once() {
+        let server = json!({"authorizationConfig": [{"type": "Node", "name": "node"}, {"type": "Other"}, null],
+            "extraArgs": {"authorization-mode": "Node", "authorization-webhook-version": "v1", "v": "2"}});
+
+        let at = "error cluster.apiServer.";
+        let want = [
+            "extraArgs.authorization-mode",
+            "extraArgs.authorization-webhook-version",
+            "authorizationConfig[1].name",
+            "authorizationConfig[1].type",
+            "authorizationConfig[2].name",
+            "authorizationConfig[2].type",
+        ];
+        assert_eq!(
+            control_plane("1.12", &[("cluster.apiServer", server)]),
+            want.map(|path| format!("{at}{path}"))
+        );
+    }
+}

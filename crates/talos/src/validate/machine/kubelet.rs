@@ -1,0 +1,31 @@
+//! The kubelet of the old form.
+
+use crate::go::netip;
+use crate::validate::field::Field;
+use crate::validate::{Flaws, Setting, image, kubelet};
+
+/// Judges `machine.kubelet`.
+pub fn validate(field: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+    for subnet in field.at(["nodeIP", "validSubnets"]).items() {
+        if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
+            flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
+        }
+    }
+    kubelet::judge(&field.get("extraConfig"), flaws);
+    image::advise(&field.get("image"), setting, flaws);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate::trial::control_plane;
+
+    #[test]
+    fn the_kubelet_is_not_told_what_talos_tells_it() {
+        let kubelet = json!({"nodeIP": {"validSubnets": ["10.0.0.0/8", "!10.0.0.1", "10"]}, "extraConfig": {"port": 1, "maxPods": 5}});
+
+        let want = ["error machine.kubelet.nodeIP.validSubnets[2]", "error machine.kubelet.extraConfig.port"];
+        assert_eq!(control_plane("1.12", &[("machine.kubelet", kubelet)]), want);
+    }
+}

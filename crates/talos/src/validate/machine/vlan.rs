@@ -1,0 +1,33 @@
+//! VLANs of an interface of the old form.
+
+use super::interface::judge_addresses;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Judges `vlans` of an interface.
+pub fn validate(vlans: &Field<'_>, flaws: &mut Flaws) {
+    for vlan in vlans.items() {
+        if vlan.is_set() {
+            judge_addresses(&vlan, flaws);
+        } else {
+            flaws.error(&vlan, "a VLAN without anything: remove the entry");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate::trial::control_plane;
+
+    #[test]
+    fn vlans_have_addresses_too() {
+        let vlans = json!([{"vlanId": 5, "addresses": ["10.0.0.1/24", "x"], "cidr": "10.0.0.2/24"}, null]);
+        let parts = [("machine.network.interfaces", json!([{"interface": "eth0", "vlans": vlans}]))];
+
+        let at = "error machine.network.interfaces[0].vlans";
+        let want = [format!("{at}[0].cidr"), format!("{at}[0].addresses[1]"), format!("{at}[1]")];
+        assert_eq!(control_plane("1.12", &parts), want);
+    }
+}

@@ -1,0 +1,132 @@
+//! Names that lead nowhere. Talos waits for them forever and says nothing.
+//!
+//! A link that no document makes may be a port of the machine. Only names that no port ever has are told of.
+
+use super::of_kind;
+use crate::config::Config;
+use crate::link;
+use crate::validate::Flaws;
+use crate::validate::field::Field;
+
+/// Looks at every name that another document has to bear.
+pub fn advise(config: &Config, flaws: &mut Flaws) {
+    for (nth, document) in of_kind(config, "BGPInstanceConfig") {
+        flaws.document = nth;
+        named(config, &document.get("vrf"), "VRFConfig", flaws);
+        for route in document.get("importRoutes").items() {
+            named(config, &route.get("bgpInstance"), "BGPInstanceConfig", flaws);
+        }
+    }
+    for (nth, document) in of_kind(config, "ContainerConfig") {
+        flaws.document = nth;
+        for mount in document.get("mounts").items() {
+            named(config, &mount.at(["userVolume", "name"]), "UserVolumeConfig", flaws);
+        }
+    }
+    for (nth, document) in of_kind(config, "LVMLogicalVolumeConfig") {
+        flaws.document = nth;
+        named(config, &document.get("volumeGroup"), "LVMVolumeGroupConfig", flaws);
+    }
+    links(config, flaws);
+}
+
+fn named(config: &Config, field: &Field<'_>, kind: &str, flaws: &mut Flaws) {
+    let is_there = || of_kind(config, kind).any(|(_, document)| document.get("name").text() == field.text());
+    if !field.is_empty() && !is_there() {
+        flaws.advice(field, format!("no {kind} document is called {:?}", field.text()));
+    }
+}
+
+fn links(config: &Config, flaws: &mut Flaws) {
+    let mut made: Vec<String> = Vec::new();
+    for document in &config.documents {
+        made.extend(link::made(&document.value).into_iter().map(str::to_owned));
+        made.extend(vlans(&Field::root(&document.value)));
+    }
+    for (nth, document) in config.documents.iter().enumerate() {
+        flaws.document = nth;
+        for link in link::expected(&document.value) {
+            if is_virtual(link.name) && !made.iter().any(|made| made == link.name) {
+                let key = document.kind.and_then(|kind| link.key.strip_prefix(kind.name)?.strip_prefix('.'));
+                let message =
+                    format!("nothing makes a link {:?}: no document, and no port is called so", link.name);
+                flaws.advice(key.unwrap_or(&link.key), message);
+            }
+        }
+    }
+}
+
+/// The names of VLANs of the old form, such as `eth0.100`.
+fn vlans(document: &Field<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for interface in document.at(["machine", "network", "interfaces"]).items() {
+        let name = interface.get("interface").text();
+        let ids = interface.get("vlans").items().map(|vlan| vlan.get("vlanId").number());
+        names.extend(ids.map(|id| format!("{name}.{id}")));
+    }
+    names
+}
+
+/// Whether only a configuration makes links of such a name: `bond1`, `br0`, `vrf-blue`, `eth0.100`.
+fn is_virtual(name: &str) -> bool {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let vlan = name.rsplit_once('.').is_some_and(|(_, id)| id.parse::<u16>().is_ok_and(|id| id < 4095));
+    numbered("bond") || numbered("br") || name.starts_with("vrf") || vlan
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::validate::Mode;
+    use crate::validate::trial::{judge, machine_document, with};
+
+    fn advice(documents: &[Value]) -> Vec<String> {
+        let mut found = judge("1.14", Mode::Metal, documents);
+        found.retain(|line| line.starts_with("advice"));
+        found
+    }
+
+    #[test]
+    fn names_of_documents_lead_to_documents() {
+        let bgp = json!({"kind": "BGPInstanceConfig", "name": "a", "vrf": "blue", "importRoutes": [{"bgpInstance": "b"}]});
+
+        assert_eq!(advice(std::slice::from_ref(&bgp)), ["advice vrf", "advice importRoutes[0].bgpInstance"]);
+        let vrf = json!({"kind": "VRFConfig", "name": "blue"});
+        let other = json!({"kind": "BGPInstanceConfig", "name": "b"});
+        assert!(advice(&[bgp, vrf, other]).is_empty());
+    }
+
+    #[test]
+    fn volumes_and_groups_are_there() {
+        let container =
+            json!({"kind": "ContainerConfig", "name": "a", "mounts": [{"userVolume": {"name": "data"}}]});
+        let logical = json!({"kind": "LVMLogicalVolumeConfig", "name": "a", "volumeGroup": "vg"});
+
+        let want = ["advice mounts[0].userVolume.name", "advice 1:volumeGroup"];
+        assert_eq!(advice(&[container, logical]), want);
+    }
+
+    #[test]
+    fn a_link_that_nothing_makes_is_told_unless_it_may_be_a_port() {
+        let vlan = |parent: &str| json!({"kind": "VLANConfig", "name": "v", "vlanID": 5, "parent": parent});
+        let bond = json!({"kind": "BondConfig", "name": "bond0", "links": ["enp1s0"]});
+
+        assert_eq!(advice(&[vlan("bond0")]), ["advice parent"]);
+        assert!(advice(&[vlan("bond0"), bond]).is_empty() && advice(&[vlan("eth0")]).is_empty());
+    }
+
+    #[test]
+    fn vlans_of_the_old_form_are_made() {
+        let vip = json!({"kind": "Layer2VIPConfig", "name": "10.0.0.9", "link": "eth0.5"});
+        let interfaces = json!([{"interface": "eth0", "vlans": [{"vlanId": 5}]}]);
+        let old =
+            with(machine_document("controlplane", "a2V5"), &[("machine.network.interfaces", interfaces)]);
+
+        assert_eq!(advice(std::slice::from_ref(&vip)), ["advice link"]);
+        assert!(advice(&[old, vip]).is_empty());
+    }
+}

@@ -1,0 +1,39 @@
+//! The other end of the wire, for every case there is.
+
+use std::path::{Path, PathBuf};
+
+use ichor_bgp::render::Fetch;
+use ichor_core::model::Cluster;
+use ichor_core::plan::Plan;
+use ichor_core::render::artifact::Artifact;
+use ichor_core::render::{fabric, manifests};
+use ichor_core::routing::Network;
+
+use super::routing::PASSWORD;
+
+/// The cases with something to route: examples, variants beside the tests, and those of their own.
+pub fn cases() -> Vec<PathBuf> {
+    super::routing::cases().into_iter().chain(super::cases("fabric")).collect()
+}
+
+/// Everything around the nodes of a case.
+pub fn files(case: &Path) -> Vec<Artifact> {
+    made(&super::planned_case(case, "ichor.yaml"), &|_| Ok(PASSWORD.to_owned()))
+        .unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
+}
+
+/// Everything around the nodes of a text, or what is wrong.
+pub fn files_of(text: &str) -> Result<Vec<Artifact>, Vec<String>> {
+    made(&super::planned(super::load_text(text)), &|_| Ok(PASSWORD.to_owned()))
+}
+
+/// Everything around the nodes of a plan, with secrets that are fetched so.
+pub fn made((cluster, plan): &(Cluster, Plan), fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<String>> {
+    let network = Network::of(cluster, plan).unwrap();
+    let told = |errors: Vec<ichor_core::render::machine::RenderError>| {
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut files = fabric::render(plan, &network, fetch).map_err(told)?;
+    files.extend(manifests::render(plan, &network).map_err(told)?);
+    Ok(files)
+}

@@ -1,0 +1,168 @@
+//! Clusters to test with: from a folder of cases or from a text, planned and checked; and what is expected of them.
+#![allow(missing_docs, reason = "fixtures are read beside the tests that use them")]
+
+pub mod elf;
+pub mod fabric;
+pub mod firmware;
+pub mod frr;
+pub mod lab;
+pub mod libvirt;
+pub mod machine;
+pub mod random;
+pub mod routing;
+mod simulated;
+pub mod vm;
+pub mod vty;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichor_core::cluster::{Files, Loaded, load};
+use ichor_core::model::{self, Cluster};
+use ichor_core::plan::attachment::Attachments;
+use ichor_core::plan::{self, Plan};
+use ichor_core::render::artifact::Artifact;
+use ichor_core::rules::{self, Context, Finding};
+
+/// Stands for what helm makes of Cilium's chart.
+pub const CILIUM: &str =
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cilium, namespace: kube-system}\n";
+
+/// The folder `tests/NAME` of `ichor-core`.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests").join(name)
+}
+
+/// The sub-folders of `tests/NAME`, in order.
+pub fn cases(name: &str) -> Vec<PathBuf> {
+    let mut cases: Vec<_> = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    cases
+}
+
+/// The files below one folder; `*` matches within one name.
+pub struct Below(pub PathBuf);
+
+impl Files for Below {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        fs::read(self.0.join(path)).map_err(|error| error.to_string())
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+        let Some((start, end)) = name.split_once('*') else {
+            return Ok(if self.0.join(pattern).exists() { vec![pattern.to_owned()] } else { Vec::new() });
+        };
+        let names = fs::read_dir(self.0.join(folder)).map_err(|error| error.to_string())?;
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut found: Vec<_> = names
+            .filter(|name| name.starts_with(start) && name.ends_with(end))
+            .map(|name| if folder.is_empty() { name } else { format!("{folder}/{name}") })
+            .collect();
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// The files of a case, with another Talos release in each.
+pub struct At<'r>(pub Below, pub &'r str);
+
+impl Files for At<'_> {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let text = String::from_utf8(self.0.read(path)?).unwrap();
+        let mut parts = text.split("talos: v");
+        let mut changed = parts.next().unwrap().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "-.".contains(c));
+            changed += &format!("talos: {}{rest}", self.1);
+        }
+        Ok(changed.into_bytes())
+    }
+
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+        self.0.find(pattern)
+    }
+}
+
+/// Reads the cluster file `name` of a case.
+pub fn load_case(case: &Path, name: &str) -> Loaded {
+    load(name, &mut Below(case.to_owned()))
+}
+
+/// A cluster file and nothing beside it.
+pub struct Alone(pub Vec<u8>);
+
+impl Files for Alone {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err("not here".to_owned()) }
+    }
+
+    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Reads a text as a cluster file.
+pub fn load_text(text: impl Into<Vec<u8>>) -> Loaded {
+    load("ichor.yaml", &mut Alone(text.into()))
+}
+
+/// What was read, planned; it must have no problems.
+pub fn planned(loaded: Loaded) -> (Cluster, Plan) {
+    planned_as("ichor.yaml", loaded)
+}
+
+/// The cluster file `name` of a case, planned.
+pub fn planned_case(case: &Path, name: &str) -> (Cluster, Plan) {
+    planned_as(&case.join(name).to_string_lossy(), load_case(case, name))
+}
+
+fn planned_as(name: &str, loaded: Loaded) -> (Cluster, Plan) {
+    let cluster = model::validate(loaded.file, loaded.problems)
+        .unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
+    let plan = plan::plan(&cluster);
+    (cluster, plan)
+}
+
+/// Everything the rules find in the cluster file `name` of a case.
+pub fn findings_of_case(case: &Path, name: &str) -> Vec<Finding> {
+    check(&planned_case(case, name), &mut Below(case.to_owned()))
+}
+
+/// Everything the rules find in a text.
+pub fn findings_of_text(text: &str) -> Vec<Finding> {
+    check(&planned(load_text(text)), &mut Alone(text.into()))
+}
+
+/// Everything the rules find, with these files beside the cluster file.
+pub fn check((cluster, plan): &(Cluster, Plan), files: &mut dyn Files) -> Vec<Finding> {
+    let attachments = Attachments::gather(cluster, "ichor.yaml", files);
+    rules::check(&Context { cluster, plan, attachments: &attachments })
+}
+
+/// Compares with what is expected in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.
+pub fn assert_same(path: &Path, got: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, got).unwrap();
+    }
+    let want = fs::read_to_string(path).unwrap_or_default();
+    similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
+}
+
+/// Compares files with all that are expected in a folder, or rewrites them when `UPDATE_GOLDEN` is set.
+pub fn assert_same_files(folder: &Path, files: &[Artifact]) {
+    for file in files {
+        assert_same(&folder.join(&file.path), file.text().unwrap());
+    }
+    let paths: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
+    let stale: Vec<_> = files_below(folder).into_iter().filter(|path| !paths.contains(path)).collect();
+    assert!(stale.is_empty(), "{stale:#?} are expected no longer");
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}

@@ -1,0 +1,128 @@
+//! What routing daemons are told, for every case there is.
+
+use std::path::{Path, PathBuf};
+
+use ichor_bgp::model::Model;
+use ichor_bgp::render as routing;
+use ichor_bgp::render::{Fetch, Order, Refusal, Routers, Service, Template};
+use ichor_bgp::setting::Carrier;
+use ichor_core::model::Cluster;
+use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::render::native;
+pub use ichor_core::routing::protected;
+use ichor_values::Backend;
+use serde_json::Value;
+
+pub const PASSWORD: &str = "a-secret-of-the-file";
+
+pub fn model(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
+    ichor_core::routing::model(cluster, node, &protected(plan)).unwrap().unwrap()
+}
+
+pub fn service_with(
+    cluster: &Cluster,
+    plan: &Plan,
+    node: &NodePlan,
+    fetch: &Fetch<'_>,
+) -> Result<Option<Service>, Vec<Refusal>> {
+    service(cluster, plan, node, fetch, None)
+}
+
+pub fn service_with_template(
+    cluster: &Cluster,
+    plan: &Plan,
+    node: &NodePlan,
+    template: Option<Template<'_>>,
+) -> Result<Option<Service>, Vec<Refusal>> {
+    service(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()), template)
+}
+
+fn service(
+    cluster: &Cluster,
+    plan: &Plan,
+    node: &NodePlan,
+    fetch: &Fetch<'_>,
+    template: Option<Template<'_>>,
+) -> Result<Option<Service>, Vec<Refusal>> {
+    let decided = node.routing.as_deref().unwrap();
+    let settings = node.settings.routing.get().unwrap();
+    let order = Order {
+        backend: decided.backend.value,
+        carrier: decided.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
+        model: &model(cluster, plan, node),
+        version: settings.version.get(),
+        options: &ichor_core::routing::options(settings),
+        template,
+        routers: &Routers::new(),
+    };
+    routing::render(order, fetch)
+}
+
+/// The service of the first node of a text, or what is wrong.
+pub fn service_of(text: &str) -> Result<Service, Vec<String>> {
+    let (cluster, plan) = super::planned(super::load_text(text));
+    let service = service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok(PASSWORD.to_owned()));
+    let told = |refusals: Vec<Refusal>| {
+        refusals.into_iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect::<Vec<_>>()
+    };
+    service.map_err(told).map(|service| service.unwrap())
+}
+
+/// The cases with nodes that route: examples, and variants beside the tests.
+pub fn cases() -> Vec<PathBuf> {
+    let all = ["../../../examples", "routing"].into_iter().flat_map(super::cases);
+    all.filter(|case| routed(&super::planned_case(case, "ichor.yaml").1).next().is_some()).collect()
+}
+
+/// One node of each kind that routes.
+pub fn routed(plan: &Plan) -> impl Iterator<Item = &NodePlan> {
+    plan.by_kind().map(|(node, _)| node).filter(|node| node.routing.is_some())
+}
+
+/// The service of each kind of node of a case, where it has one.
+pub fn services(case: &Path) -> Vec<(String, Service)> {
+    let (cluster, plan) = super::planned_case(case, "ichor.yaml");
+    let service = |node: &NodePlan| {
+        let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned()));
+        let service = service.unwrap_or_else(|refusals| panic!("{}: {refusals:#?}", case.display()));
+        service.map(|service| (node.name.to_string(), service))
+    };
+    routed(&plan).filter_map(service).collect()
+}
+
+/// The documents of each kind of node of a case by which Talos itself speaks BGP, before and after the installation.
+pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
+    let (cluster, plan) = super::planned_case(case, "ichor.yaml");
+    let native = |node: &&NodePlan| node.routing.as_deref().unwrap().backend.value == Backend::Native;
+    let told = |node: &NodePlan| {
+        let model = model(&cluster, &plan, node);
+        let at = |stage| {
+            let documents = native::documents(&model, node, stage);
+            documents.unwrap_or_else(|refusals| panic!("{}: {refusals:#?}", case.display()))
+        };
+        (node.name.to_string(), [Stage::Boot, Stage::Final].map(at))
+    };
+    routed(&plan).filter(native).map(told).collect()
+}
+
+/// The services of a backend in every case, by case and node.
+pub fn told(backend: Backend) -> Vec<(String, Service)> {
+    let mut told = Vec::new();
+    for case in cases() {
+        let (_, plan) = super::planned_case(&case, "ichor.yaml");
+        let name = case.file_name().unwrap().to_str().unwrap().to_owned();
+        for (node, service) in services(&case) {
+            let decided = plan.node(&node).unwrap().routing.as_deref().unwrap();
+            if decided.backend.value == backend {
+                told.push((format!("{name}-{node}"), service));
+            }
+        }
+    }
+    told
+}
+
+/// The configuration that the daemons of a backend read in every case, by case and node.
+pub fn confs(backend: Backend) -> Vec<(String, String)> {
+    let conf = |(name, service): (String, Service)| (name, service.files[0].text.clone());
+    told(backend).into_iter().map(conf).collect()
+}

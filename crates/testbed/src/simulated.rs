@@ -1,0 +1,23 @@
+//! A lab machine as a node of the simulator.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use ichor_simulator::boot::Node;
+
+use crate::lab::Machine;
+
+/// The root of a lab machine cannot have another folder, so its `/system` is in one that it has.
+impl Node for Machine {
+    fn enter(&self) -> Command {
+        self.enter()
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.path(path)
+    }
+
+    fn system(&self) -> &'static str {
+        "/tmp/system"
+    }
+}

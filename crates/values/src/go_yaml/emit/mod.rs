@@ -1,0 +1,477 @@
+//! YAML the way Talos and the Image Factory write it: go-yaml's, byte for byte.
+//!
+//! [`emit`] and [`emit_all`] write configurations. `as_go` writes what is hashed. They differ only where go-yaml cannot
+//! read what it wrote itself: text of several lines whose first filled line starts with a space or tab, under a list, and the
+//! line separators of Unicode. There `emit` takes double quotes.
+//!
+//! The rules are those of go-yaml v4 (`Marshal`): four spaces, lists indented under their key, never a folded line, single
+//! quotes around what has another meaning as YAML, double quotes around what has another type.
+//!
+//! Not here: what a scalar without quotes means ([`word`](crate::go_yaml::scalar)).
+
+mod style;
+
+use serde_json::{Number, Value};
+
+use style::{Style, Traits, is_break, is_printable};
+
+/// How many spaces a level is indented by.
+const STEP: usize = 4;
+
+/// The longest key, in bytes, that stands in front of its colon.
+const LONGEST_KEY: usize = 128;
+
+/// One document.
+pub fn emit(value: &Value) -> String {
+    write(value, false)
+}
+
+/// Documents, joined the way Talos joins those of a configuration.
+pub fn emit_all(documents: &[Value]) -> String {
+    documents.iter().map(emit).collect::<Vec<_>>().join("---\n")
+}
+
+/// One document exactly as go-yaml writes it, even where it could not read it back: for what is hashed.
+pub fn as_go(node: &impl Node) -> String {
+    write(node, true)
+}
+
+fn write(node: &impl Node, exact: bool) -> String {
+    let mut page = Page { out: String::new(), line_start: 0, whitespace: true, only_indent: true, exact };
+    node.write(&mut page, Inside::Document);
+    page.indent(0);
+    page.out
+}
+
+/// What can be written.
+pub trait Node {
+    /// Writes it at the end of the page.
+    fn write(&self, page: &mut Page, inside: Inside);
+}
+
+/// The key of a map that stands for a number in octal, which JSON cannot tell from others.
+const OCTAL: &str = "\0octal";
+
+/// A number that is written in octal, as Talos writes the modes of files: `0o644`.
+pub fn octal(number: u64) -> Value {
+    Value::Object([(OCTAL.to_owned(), Value::from(number))].into_iter().collect())
+}
+
+/// The text of a number that is written in octal.
+pub fn octal_text(value: &Value) -> Option<String> {
+    let number = value.as_object().filter(|map| map.len() == 1)?.get(OCTAL)?.as_u64()?;
+    Some(format!("0o{number:o}"))
+}
+
+impl Node for Value {
+    fn write(&self, page: &mut Page, inside: Inside) {
+        match self {
+            Value::Null => page.plain("null"),
+            Value::Bool(flag) => page.plain(if *flag { "true" } else { "false" }),
+            Value::Number(number) => page.plain(&digits(number)),
+            Value::String(text) => page.text(text, inside),
+            Value::Array(items) => page.list(items, inside),
+            Value::Object(_) if octal_text(self).is_some() => {
+                page.plain(&octal_text(self).unwrap_or_default());
+            }
+            Value::Object(entries) => {
+                page.map(entries.iter().map(|(key, value)| (key.as_str(), value)), inside);
+            }
+        }
+    }
+}
+
+fn digits(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => self::float(float),
+        _ => number.to_string(),
+    }
+}
+
+/// A number with a point as Go prints it (`%g`): with an exponent from a million up and below a ten-thousandth.
+pub fn float(number: f64) -> String {
+    if number.is_nan() {
+        return ".nan".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { ".inf" } else { "-.inf" }.to_owned();
+    }
+    let scientific = format!("{number:e}");
+    let (mantissa, exponent) = scientific.split_once('e').expect("Rust prints an exponent");
+    let exponent: i32 = exponent.parse().expect("Rust prints a number there");
+    if number != 0.0 && !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    format!("{number}")
+}
+
+/// What encloses a value, which decides how far it is indented.
+#[derive(Clone, Copy, Debug)]
+pub enum Inside {
+    /// Nothing: it is the document.
+    Document,
+    /// A list at this column.
+    List(usize),
+    /// A map at this column.
+    Map(usize),
+}
+
+impl Inside {
+    /// The column of a list or map in there.
+    fn block(self) -> usize {
+        match self {
+            Inside::Document => 0,
+            Inside::List(column) => column + 2,
+            Inside::Map(column) => (column + STEP) / STEP * STEP,
+        }
+    }
+
+    /// The column of the lines of a text in there.
+    fn lines(self) -> usize {
+        match self {
+            Inside::Document => STEP,
+            inside => inside.block(),
+        }
+    }
+
+    /// Whether a reader finds the lines four columns from what encloses them, which is all that go-yaml ever states.
+    fn is_one_step(self) -> bool {
+        match self {
+            Inside::Document => true,
+            Inside::List(_) => false,
+            Inside::Map(column) => self.lines() - column == STEP,
+        }
+    }
+}
+
+/// The text so far, and what go-yaml's emitter remembers of its end.
+pub struct Page {
+    out: String,
+    line_start: usize,
+    /// Whether the last thing written counts as a space.
+    whitespace: bool,
+    /// Whether the line holds nothing but indentation and the signs of lists and long keys.
+    only_indent: bool,
+    exact: bool,
+}
+
+impl Page {
+    /// A scalar that needs no quotes.
+    pub fn plain(&mut self, text: &str) {
+        if !self.whitespace && !text.is_empty() {
+            self.out.push(' ');
+        }
+        self.out.push_str(text);
+        self.end_scalar();
+    }
+
+    /// A list; its items stand under its key.
+    pub fn list<N: Node>(&mut self, items: &[N], inside: Inside) {
+        if items.is_empty() {
+            return self.empty("[", "]");
+        }
+        let column = inside.block();
+        for item in items {
+            self.indent(column);
+            self.sign("-", true, true);
+            item.write(self, Inside::List(column));
+        }
+    }
+
+    /// A map, in the order given.
+    pub fn map<'n, N: Node + 'n>(&mut self, entries: impl Iterator<Item = (&'n str, &'n N)>, inside: Inside) {
+        let column = inside.block();
+        let mut entries = entries.peekable();
+        if entries.peek().is_none() {
+            return self.empty("{", "}");
+        }
+        for (key, value) in entries {
+            self.indent(column);
+            self.key(key, column);
+            value.write(self, Inside::Map(column));
+        }
+    }
+
+    fn empty(&mut self, open: &str, close: &str) {
+        self.sign(open, true, false);
+        self.sign(close, false, false);
+    }
+
+    fn key(&mut self, key: &str, column: usize) {
+        let traits = Traits::of(key);
+        if traits.breaks || key.len() > LONGEST_KEY {
+            self.sign("?", true, true);
+            self.styled(key, Style::of(key, &traits), Inside::Map(column));
+            self.indent(column);
+            self.sign(":", true, true);
+        } else {
+            self.styled(key, Style::of(key, &traits), Inside::Map(column));
+            self.sign(":", false, false);
+        }
+    }
+
+    /// A text, with the quotes it needs.
+    pub fn text(&mut self, text: &str, inside: Inside) {
+        let style = Style::of(text, &Traits::of(text));
+        self.styled(text, style, inside);
+    }
+
+    fn styled(&mut self, text: &str, style: Style, inside: Inside) {
+        let separated = text.contains(['\u{2028}', '\u{2029}']);
+        match style {
+            _ if separated && !self.exact => self.double(text),
+            Style::Plain => self.plain(text),
+            Style::Single => self.single(text, inside),
+            Style::Double => self.double(text),
+            Style::Literal if self.exact || is_readable(text, inside) => self.literal(text, inside),
+            Style::Literal => self.double(text),
+        }
+    }
+
+    fn single(&mut self, text: &str, inside: Inside) {
+        self.sign("'", true, false);
+        self.lines(text, inside, false, Some('\''));
+        self.sign("'", false, false);
+        self.end_scalar();
+    }
+
+    fn double(&mut self, text: &str) {
+        self.sign("\"", true, false);
+        // go-yaml looks for the byte order mark at the start, whichever character it is at: all of them are escaped.
+        let marked = text.starts_with('\u{feff}');
+        for c in text.chars() {
+            if marked || !is_printable(c) || is_break(c) || matches!(c, '"' | '\\') {
+                self.escape(c);
+            } else {
+                self.out.push(c);
+            }
+        }
+        self.sign("\"", false, false);
+        self.end_scalar();
+    }
+
+    fn escape(&mut self, c: char) {
+        self.out.push('\\');
+        let letter = match c {
+            '\0' => '0',
+            '\x07' => 'a',
+            '\x08' => 'b',
+            '\t' => 't',
+            '\n' => 'n',
+            '\x0b' => 'v',
+            '\x0c' => 'f',
+            '\r' => 'r',
+            '\x1b' => 'e',
+            '"' => '"',
+            '\\' => '\\',
+            '\u{85}' => 'N',
+            '\u{a0}' => '_',
+            '\u{2028}' => 'L',
+            '\u{2029}' => 'P',
+            _ => {
+                let code = u32::from(c);
+                self.out.push_str(&match code {
+                    0..=0xff => format!("x{code:02X}"),
+                    0x100..=0xffff => format!("u{code:04X}"),
+                    _ => format!("U{code:08X}"),
+                });
+                return;
+            }
+        };
+        self.out.push(letter);
+    }
+
+    fn literal(&mut self, text: &str, inside: Inside) {
+        self.sign("|", true, false);
+        if text.starts_with(' ') {
+            self.sign("4", false, false);
+        }
+        let mut ends = text.chars().rev();
+        match (ends.next().is_some_and(is_break), ends.next().is_none_or(is_break)) {
+            (false, _) => self.sign("-", false, false),
+            (true, true) => self.sign("+", false, false),
+            (true, false) => {}
+        }
+        self.line_break();
+        self.whitespace = true;
+        self.lines(text, inside, true, None);
+    }
+
+    /// A text over several lines; `quote` is written twice. `broken`: it starts on a line of its own.
+    fn lines(&mut self, text: &str, inside: Inside, mut broken: bool, quote: Option<char>) {
+        for c in text.chars() {
+            if is_break(c) {
+                self.out.push(c);
+                self.line_start = self.out.len();
+                self.only_indent = true;
+                broken = true;
+                continue;
+            }
+            if broken {
+                self.indent(inside.lines());
+                broken = false;
+            }
+            if quote == Some(c) {
+                self.out.push(c);
+            }
+            self.out.push(c);
+            self.only_indent = false;
+        }
+    }
+
+    fn end_scalar(&mut self) {
+        self.whitespace = false;
+        self.only_indent = false;
+    }
+
+    fn column(&self) -> usize {
+        self.out.len() - self.line_start
+    }
+
+    fn line_break(&mut self) {
+        self.out.push('\n');
+        self.line_start = self.out.len();
+        self.only_indent = true;
+    }
+
+    /// Starts a line at a column, or goes on to it where the line holds nothing yet.
+    fn indent(&mut self, column: usize) {
+        if !self.only_indent || self.column() > column || (self.column() == column && !self.whitespace) {
+            self.line_break();
+        }
+        for _ in self.column()..column {
+            self.out.push(' ');
+        }
+        self.whitespace = true;
+    }
+
+    fn sign(&mut self, sign: &str, apart: bool, indents: bool) {
+        if apart && !self.whitespace {
+            self.out.push(' ');
+        }
+        self.out.push_str(sign);
+        self.whitespace = matches!(sign, "[" | "{");
+        self.only_indent &= indents;
+    }
+}
+
+/// Whether go-yaml reads the block back that it would write.
+fn is_readable(text: &str, inside: Inside) -> bool {
+    match text.trim_start_matches('\n').chars().next() {
+        Some(' ') => text.starts_with(' ') && inside.is_one_step(),
+        Some('\t') => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lists_stand_under_their_keys() {
+        let value = json!({"a": {"list": [{"key": 10, "value": "x\ny\n"}, [1, [2]], {}, []], "empty": {}}, "b": null});
+
+        let want = "a:\n    list:\n        - key: 10\n          value: |\n            x\n            y\n        - - 1\n          \
+                    - - 2\n        - {}\n        - []\n    empty: {}\nb: null\n";
+        assert_eq!(emit(&value), want);
+    }
+
+    #[test]
+    fn documents_are_joined_by_three_dashes() {
+        assert_eq!(emit_all(&[json!({"a": 1}), json!({"b": "c"})]), "a: 1\n---\nb: c\n");
+        assert_eq!(emit_all(&[]), "");
+    }
+
+    #[test]
+    fn quotes_are_those_of_go() {
+        for (text, want) in [
+            ("", r#""""#),
+            ("1", r#""1""#),
+            ("null", r#""null""#),
+            ("0o17", r#""0o17""#),
+            ("1_000", r#""1_000""#),
+            ("2001-01-01", r#""2001-01-01""#),
+            (".inf", r#"".inf""#),
+            ("yes", "'yes'"),
+            ("y", "'y'"),
+            ("<<", "'<<'"),
+            ("12:34:56", "'12:34:56'"),
+            ("02:00:00:00:00:11", "'02:00:00:00:00:11'"),
+            ("52:54:00:12:34:5f", "52:54:00:12:34:5f"),
+            ("1e400", "1e400"),
+            ("=", "="),
+            ("a: b", "'a: b'"),
+            ("a:b", "a:b"),
+            ("a #b", "'a #b'"),
+            ("- x", "'- x'"),
+            ("-x", "-x"),
+            ("--- a", "'--- a'"),
+            ("it's", "it's"),
+            ("'it", "'''it'"),
+            (" a", "' a'"),
+            ("a\tb", r#""a\tb""#),
+            ("\u{7f}", r#""\x7F""#),
+            ("☃", "☃"),
+            ("🦀", r#""\U0001F980""#),
+            ("\u{feff}a", r#""\uFEFF\x61""#),
+            ("a\u{feff}", r#""a\uFEFF""#),
+        ] {
+            assert_eq!(emit(&json!(text)), format!("{want}\n"), "{text:?}");
+            assert_eq!(emit(&json!({text: [text]})), format!("{want}:\n    - {want}\n"), "{text:?}");
+        }
+        assert_eq!(emit(&json!(["a\rb", "\n", "\u{85}"])), "- \"a\\rb\"\n- \"\\n\"\n- \"\\N\"\n");
+    }
+
+    #[test]
+    fn blocks_say_how_they_end_and_where_they_start() {
+        for (text, want) in [
+            ("a\nb", "k: |-\n    a\n    b\n"),
+            ("a\nb\n\n", "k: |+\n    a\n    b\n\n"),
+            ("  a\nb\n", "k: |4\n      a\n    b\n"),
+            ("\na\n", "k: |\n\n    a\n"),
+            ("a \nb", "k: \"a \\nb\"\n"),
+            ("\ta\nb", "k: \"\\ta\\nb\"\n"),
+            ("\n a\n", "k: \"\\n a\\n\"\n"),
+        ] {
+            assert_eq!(emit(&json!({"k": text})), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_hashed_keeps_the_blocks_go_cannot_read() {
+        assert_eq!(as_go(&json!(["  a\nb\n"])), "- |4\n    a\n  b\n");
+        assert_eq!(emit(&json!(["  a\nb\n"])), "- \"  a\\nb\\n\"\n");
+        assert_eq!(as_go(&json!({"k": "\ta\nb\n"})), "k: |\n    \ta\n    b\n");
+        assert_eq!(as_go(&json!({"k": "a\u{2028}b"})), "k: 'a\u{2028}    b'\n");
+    }
+
+    #[test]
+    fn a_long_key_or_one_of_several_lines_gets_a_question_mark() {
+        let long = "k".repeat(129);
+
+        assert_eq!(emit(&json!({&long: {"a": 1}})), format!("? {long}\n:   a: 1\n"));
+        assert_eq!(emit(&json!({"a\nb\n": "c"})), "? |\n    a\n    b\n: c\n");
+    }
+
+    #[test]
+    fn numbers_are_printed_as_go_prints_them() {
+        for (number, want) in [
+            (1.0, "1"),
+            (1.5, "1.5"),
+            (123_456.7, "123456.7"),
+            (1e6, "1e+06"),
+            (1_234_567.5, "1.2345675e+06"),
+            (0.0001, "0.0001"),
+            (0.000_01, "1e-05"),
+            (-1e100, "-1e+100"),
+            (-0.0, "-0"),
+        ] {
+            assert_eq!(float(number), want);
+        }
+        assert_eq!(emit(&json!([u64::MAX, i64::MIN])), "- 18446744073709551615\n- -9223372036854775808\n");
+    }
+}

@@ -1,0 +1,127 @@
+//! With which quotes go-yaml writes a text, if with any.
+//!
+//! Not here: how quotes and blocks are laid out.
+
+use crate::go_yaml::scalar as word;
+use crate::go_yaml::scalar::Word;
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    Single,
+    Double,
+    Literal,
+}
+
+impl Style {
+    pub(super) fn of(text: &str, traits: &Traits) -> Style {
+        if text.contains('\n') {
+            let filled = text.chars().any(|c| !c.is_whitespace());
+            let block = filled && !traits.ends_in_space && !traits.space_before_break && !traits.special;
+            return if block { Style::Literal } else { Style::Double };
+        }
+        // The booleans of YAML 1.1, which are none to go-yaml.
+        if Word::Text.flag(text).is_some() || is_base_60(text) || text == "<<" {
+            return Style::Single;
+        }
+        if word::read(text) != Word::Text {
+            return Style::Double;
+        }
+        let fragile = traits.space_after_break || traits.space_before_break || traits.tab || traits.special;
+        let plain = !fragile
+            && !traits.breaks
+            && !traits.indicators
+            && !traits.starts_in_space
+            && !traits.ends_in_space;
+        match (plain, fragile) {
+            (true, _) => Style::Plain,
+            (false, true) => Style::Double,
+            (false, false) => Style::Single,
+        }
+    }
+}
+
+/// A number of YAML 1.1 with parts of sixty, such as `12:34:56`.
+fn is_base_60(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mut parts = text.split(':');
+    let first = parts.next().unwrap_or_default();
+    if !first.starts_with(|c: char| c.is_ascii_digit()) || !text.contains(':') {
+        return false;
+    }
+    let is_tail = |byte: u8| byte.is_ascii_digit() || byte == b'_';
+    let mut parts: Vec<&str> = parts.collect();
+    if let Some((last, tail)) = parts.last().and_then(|last| last.split_once('.')) {
+        if !tail.bytes().all(is_tail) {
+            return false;
+        }
+        parts.pop();
+        parts.push(last);
+    }
+    first.bytes().all(is_tail)
+        && parts.iter().all(|part| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
+}
+
+/// What a text holds that keeps it from being written without quotes or as a block.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own")]
+pub(super) struct Traits {
+    /// Whether it has more than one line.
+    pub(super) breaks: bool,
+    special: bool,
+    tab: bool,
+    indicators: bool,
+    starts_in_space: bool,
+    ends_in_space: bool,
+    space_before_break: bool,
+    space_after_break: bool,
+}
+
+impl Traits {
+    pub(super) fn of(text: &str) -> Traits {
+        let mut traits = Traits {
+            indicators: text.starts_with("---") || text.starts_with("..."),
+            starts_in_space: text.starts_with(' ') || text.starts_with(is_break),
+            ends_in_space: text.ends_with(' '),
+            ..Traits::default()
+        };
+        let mut before = None;
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            let blank_after = rest.as_str().is_empty() || rest.as_str().starts_with([' ', '\t']);
+            traits.indicators |= match c {
+                '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
+                | '`'
+                    if before.is_none() =>
+                {
+                    true
+                }
+                '?' | '-' if before.is_none() => blank_after,
+                ':' => blank_after,
+                '#' => before.is_some_and(|c| matches!(c, ' ' | '\t' | '\0') || is_break(c)),
+                _ => false,
+            };
+            if c == '\t' {
+                traits.tab = true;
+            } else {
+                traits.special |= !is_printable(c);
+            }
+            traits.breaks |= is_break(c);
+            traits.space_after_break |= c == ' ' && before.is_some_and(is_break);
+            traits.space_before_break |= is_break(c) && before == Some(' ');
+            before = Some(c);
+        }
+        traits
+    }
+}
+
+/// Whether a letter ends a line.
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// What go-yaml writes as it is: nothing beyond the basic plane.
+pub(super) fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
+}

@@ -1,0 +1,56 @@
+//! Checked values, YAML with source locations, and go-yaml's text.
+//!
+//! * Values: [`Asn`], [`Mac`], [`TalosVersion`] and the others at the top, each made by `parse` and impossible to hold wrong;
+//!   [`Moment`], [`digest`].
+//! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`Problem`] what is wrong there.
+//! * Records: [`record!`] and [`choice!`] describe the keys of a file once; from the description come the type, the reader
+//!   ([`read`]), the printer ([`print`](mod@print)), the schema ([`schema`]) and the merging of layers ([`key`]).
+//! * go-yaml: [`go_yaml`] reads and writes YAML as Talos' own library does.
+//!
+//! Not here: which keys the cluster file has (`ichor_core::cluster`), and anything that touches a file or a socket.
+
+mod arch;
+mod backend;
+pub mod digest;
+mod explanation;
+mod form;
+pub mod go_yaml;
+pub mod key;
+mod measure;
+mod moment;
+mod name;
+mod nearest;
+mod net;
+mod number;
+mod parse;
+mod plain;
+pub mod print;
+mod problem;
+pub mod read;
+pub mod record;
+mod scalar;
+pub mod schema;
+mod secret;
+pub mod source;
+pub mod symlink;
+pub mod table;
+pub mod tree;
+mod version;
+
+pub use arch::Arch;
+pub use backend::{Backend, DAEMON_RELEASE};
+pub use explanation::{Explanation, Severity};
+pub use form::{Any, Either, Pair, Toggle};
+pub use measure::{Duration, Size};
+pub use moment::Moment;
+pub use name::{
+    AgeRecipient, Community, DiskPath, DnsName, Endpoint, EnvName, FilePath, Fingerprint, HostPort,
+    ImageReference, LabelKey, LabelValue, LinkName, NodeName, PortRef, SizeRange, Taint, Text, Url, Word,
+};
+pub use nearest::nearest;
+pub use net::{Address, AddressOrPrefix4, AddressOrPrefix6, Mac, Prefix};
+pub use number::{Asn, Mtu, VlanId};
+pub use problem::Problem;
+pub use secret::Secret;
+pub use source::{Place, Source, Sources};
+pub use version::{KubernetesVersion, SoftwareVersion, TalosVersion};

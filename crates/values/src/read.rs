@@ -1,0 +1,381 @@
+//! From trees to typed values, collecting every problem on the way.
+//!
+//! [`Read`] turns one value of a tree into one of ours, or reports to the [`Reader`] why not. It also says what the
+//! value looks like ([`Shape`]), from which the JSON Schema and the reference are made, and prints it again
+//! ([`Printed`]).
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::key::{At, HasName, Key, List, Map, Named, Over, Sum};
+use super::nearest::nearest;
+use super::print::Printed;
+use super::problem::Problem;
+use super::schema::{FieldShape, RecordShape, Shape};
+use super::source::Place;
+use super::tree::{Entries, Tree, View};
+use crate::Secret;
+
+/// One step of a key path.
+#[derive(Clone, Copy, Debug)]
+enum Step<'f> {
+    Key(&'f str),
+    /// An item of a list, by its number and, where it has one, its name.
+    Item(usize, Option<&'f str>),
+}
+
+/// Collects problems while values are read, and knows the key path of the value being read.
+#[derive(Debug, Default)]
+pub struct Reader<'f> {
+    steps: Vec<Step<'f>>,
+    /// Everything found so far.
+    pub problems: Vec<Problem>,
+}
+
+impl<'f> Reader<'f> {
+    /// The key path of the value being read, such as `nodes.solcp01.macs[1]`.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Key(name) | Step::Item(_, Some(name)) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(name);
+                }
+                Step::Item(number, None) => path += &format!("[{number}]"),
+            }
+        }
+        path
+    }
+
+    /// Reports a problem with the value being read.
+    pub fn problem(&mut self, place: Place, message: impl Display, want: impl Display) {
+        let want = want.to_string();
+        let mut problem = Problem::new(self.path(), place, message.to_string());
+        problem.want = (!want.is_empty()).then_some(want);
+        self.problems.push(problem);
+    }
+
+    /// Reads the value behind `key`.
+    pub fn key<T: Read>(&mut self, tree: Tree<'f>) -> Key<T> {
+        if tree.is_null() {
+            return Key::cleared(tree.place());
+        }
+        T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
+    }
+
+    fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
+        self.steps.push(Step::Item(number, item_name(tree)));
+        let item = if tree.is_null() {
+            self.problem(tree.place(), "an empty item", T::shape().want());
+            None
+        } else {
+            T::read(tree, self).map(|value| At { value, place: tree.place() })
+        };
+        self.steps.pop();
+        item
+    }
+
+    /// Reads every item of a list.
+    pub fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<At<T>>> {
+        let View::List(items) = tree.view() else {
+            self.wrong(tree, &format!("a list of {}", T::shape().plural()));
+            return None;
+        };
+        // Room for all of them at once: a list of nodes that grows is copied again and again.
+        let mut read = Vec::with_capacity(items.len());
+        read.extend(items.iter().enumerate().filter_map(|(number, item)| self.item(number, item)));
+        Some(read)
+    }
+
+    /// Reads a map into a record: every key it knows, and a problem for each it does not.
+    pub fn record<R: Record>(&mut self, tree: Tree<'f>) -> Option<R> {
+        let View::Map(entries) = tree.view() else {
+            self.wrong(tree, R::shape_of().want);
+            return None;
+        };
+        let mut record = R::default();
+        for (key, value) in entries.iter() {
+            let name = key.text();
+            self.steps.push(Step::Key(name));
+            if !record.set(name, value, self) {
+                self.unknown::<R>(key, value, entries);
+            }
+            self.steps.pop();
+        }
+        Some(record)
+    }
+
+    fn unknown<R: Record>(&mut self, key: Tree<'f>, value: Tree<'f>, entries: Entries<'f>) {
+        let fields = R::fields();
+        // What is not there yet is likelier meant; in a map too wide to be a record nobody can tell.
+        let narrow = entries.len() <= 64;
+        let missing = fields.iter().filter(|field| narrow && entries.get(field.name).is_none());
+        let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+        let near = nearest(key.text(), missing.map(|field| field.name))
+            .or_else(|| nearest(key.text(), names.iter().copied()));
+        let message = match near {
+            Some(near) => format!("unknown key; did you mean `{near}`?"),
+            None => "unknown key".to_owned(),
+        };
+        let mut problem = Problem::new(self.path(), key.place(), message);
+        if near.is_none() {
+            problem.want = Some(format!("one of {}", names.join(", ")));
+        }
+        let secret = near.is_some_and(|near| {
+            fields.iter().any(|f| f.name == near && matches!((f.shape)(), Shape::Secret))
+        });
+        if secret {
+            problem.hidden = Some(value.place());
+        }
+        self.problems.push(problem);
+    }
+
+    /// Reports a value of the wrong kind.
+    pub fn wrong(&mut self, tree: Tree<'f>, want: &str) {
+        let found = match tree.view() {
+            View::Null => "nothing",
+            View::Scalar(_) => "a single value",
+            View::List(_) => "a list",
+            View::Map(_) => "a map",
+        };
+        self.problem(tree.place(), format!("{found} stands here"), format!("want {want}"));
+    }
+}
+
+fn item_name(tree: Tree<'_>) -> Option<&str> {
+    let View::Map(entries) = tree.view() else { return None };
+    entries.get("name").map(Tree::text).filter(|name| !name.is_empty())
+}
+
+/// Something that can stand in a cluster file.
+pub trait Read: Sized + Over + PartialEq {
+    /// Reads it, or reports why it cannot be read.
+    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self>;
+    /// What it looks like.
+    fn shape() -> Shape;
+    /// The same value, to be written again.
+    fn print(&self) -> Printed;
+    /// What stands below it at a key path, and where.
+    fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Place)> {
+        None
+    }
+    /// Adds every reference to a secret below it, which is at `path`.
+    fn secrets<'s>(&'s self, _path: &str, _place: Place, _found: &mut Vec<Reference<'s>>) {}
+}
+
+/// A secret that a file refers to.
+#[derive(Debug)]
+pub struct Reference<'s> {
+    /// The key path it is needed at.
+    pub path: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Where it can be had.
+    pub secret: &'s Secret,
+}
+
+impl Reference<'_> {
+    /// Whether it is the password of a BGP session, which not every text can be.
+    pub fn is_session_password(&self) -> bool {
+        let of_session = self.path.starts_with("fabric.routers") || self.path.contains("routing.neighbors[");
+        of_session && self.path.ends_with(".password")
+    }
+}
+
+/// A value that is written as one word.
+pub trait Scalar: Sized + Clone + PartialEq {
+    /// Why `text` is not one, in a few words.
+    fn parse(text: &str) -> Result<Self, String>;
+    /// Its name, what would be right, and its JSON Schema.
+    fn form() -> Form;
+    /// The text it is written as.
+    fn text(&self) -> String;
+}
+
+/// What a [`Scalar`] looks like.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// What to call it in the reference.
+    pub name: &'static str,
+    /// What would have been right.
+    pub want: &'static str,
+    /// The JSON Schema of its text.
+    pub schema: serde_json::Value,
+}
+
+/// A map with keys that ichor knows. Made by `record!`.
+pub trait Record: Default + Over + PartialEq {
+    /// Its name and comment.
+    fn shape_of() -> &'static RecordShape;
+    /// Its keys.
+    fn fields() -> Vec<FieldShape>;
+    /// Reads the value of one key; false when there is no such key.
+    fn set<'f>(&mut self, key: &str, value: Tree<'f>, reader: &mut Reader<'f>) -> bool;
+    /// Its keys that are written, to be written again.
+    fn entries(&self) -> Vec<(String, Printed)>;
+}
+
+impl<T: Scalar + Over> Read for T {
+    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+        let View::Scalar(text) = tree.view() else {
+            reader.wrong(tree, T::form().want);
+            return None;
+        };
+        match T::parse(text) {
+            Ok(value) => Some(value),
+            Err(reason) => {
+                reader.problem(tree.place(), reason, format!("want {}", T::form().want));
+                None
+            }
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Scalar(T::form())
+    }
+
+    fn print(&self) -> Printed {
+        Printed::Scalar(self.text())
+    }
+}
+
+/// Lists that differ only in how rungs lie over each other.
+macro_rules! read_list {
+    ($list:ident: $bound:ident) => {
+        impl<T: Read + $bound> Read for $list<T> {
+            fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+                reader.items(tree).map(Self)
+            }
+
+            fn shape() -> Shape {
+                Shape::List(Box::new(T::shape()))
+            }
+
+            fn print(&self) -> Printed {
+                print_items(&self.0)
+            }
+
+            fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+                lookup_item(&self.0, steps)
+            }
+
+            fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+                for (nth, item) in self.0.iter().enumerate() {
+                    item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
+                }
+            }
+        }
+    };
+}
+
+read_list!(List: Over);
+read_list!(Named: HasName);
+
+/// The item with this number or name.
+fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {
+    let (step, rest) = steps.split_first()?;
+    let item = match step.parse::<usize>() {
+        Ok(number) => items.get(number)?,
+        Err(_) => items
+            .iter()
+            .find(|item| item.value.print().at("name") == Some(&Printed::Scalar((*step).to_owned())))?,
+    };
+    if rest.is_empty() { Some((item.value.print(), item.place)) } else { item.value.lookup(rest) }
+}
+
+fn print_items<T: Read>(items: &[At<T>]) -> Printed {
+    Printed::List(items.iter().map(|item| item.value.print()).collect())
+}
+
+impl<T: Read> Read for Sum<T> {
+    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+        if let View::Map(entries) = tree.view()
+            && let Some(only) = entries.get("only")
+            && entries.len() == 1
+        {
+            reader.steps.push(Step::Key("only"));
+            let items = reader.items(only);
+            reader.steps.pop();
+            return items.map(|items| Self { items, only: true });
+        }
+        reader.items(tree).map(|items| Self { items, only: false })
+    }
+
+    fn shape() -> Shape {
+        Shape::Sum(Box::new(T::shape()))
+    }
+
+    fn print(&self) -> Printed {
+        let items = print_items(&self.items);
+        if self.only { Printed::Map(vec![("only".to_owned(), items)]) } else { items }
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        lookup_item(&self.items, steps)
+    }
+}
+
+impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
+    fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
+        let View::Map(entries) = tree.view() else {
+            reader.wrong(tree, &format!("a map of {} to {}", K::form().name, V::shape().words()));
+            return None;
+        };
+        let mut map = BTreeMap::new();
+        for (key, value) in entries.iter() {
+            reader.steps.push(Step::Key(key.text()));
+            match K::parse(key.text()) {
+                Ok(name) => {
+                    map.insert(name, reader.key(value));
+                }
+                Err(reason) => reader.problem(key.place(), reason, format!("want {}", K::form().want)),
+            }
+            reader.steps.pop();
+        }
+        Some(Self(map))
+    }
+
+    fn shape() -> Shape {
+        Shape::Map(Box::new(V::shape()))
+    }
+
+    fn print(&self) -> Printed {
+        Printed::Map(self.0.iter().map(|(name, value)| (name.text(), value.print())).collect())
+    }
+
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        // A name may hold dots: the longest run of steps that is one counts.
+        (1..=steps.len()).rev().find_map(|length| {
+            let name = K::parse(&steps[..length].join(".")).ok()?;
+            self.0.get(&name)?.lookup(&steps[length..])
+        })
+    }
+
+    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+        for (name, value) in self.iter() {
+            value.value.secrets(&format!("{path}.{}", name.text()), value.place, found);
+        }
+    }
+}
+
+impl<T: Read> Key<T> {
+    /// The same value, to be written again.
+    pub fn print(&self) -> Printed {
+        self.get().map_or(Printed::Null, Read::print)
+    }
+
+    /// Adds every reference to a secret below this key.
+    pub fn secrets<'s>(&'s self, path: &str, found: &mut Vec<Reference<'s>>) {
+        if let (Some(value), Some(place)) = (self.get(), self.place()) {
+            value.secrets(path, place, found);
+        }
+    }
+
+    /// What stands at a key path from here, and where.
+    pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+        if steps.is_empty() { Some((self.print(), self.place()?)) } else { self.get()?.lookup(steps) }
+    }
+}

@@ -1,0 +1,57 @@
+//! Following symbolic links in a tree that is not on disk: nothing ever leads out of it.
+
+/// As many links are followed as Linux does.
+const MOST_LINKS: usize = 40;
+
+/// What lies at a path.
+pub enum Target<'t> {
+    /// Something that has others in it.
+    Folder,
+    /// A link, and where it leads.
+    Link(&'t str),
+    /// Something else.
+    Leaf,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walk {
+    /// The links on the way, in the order they were met.
+    pub links: Vec<String>,
+    /// The path without any.
+    pub target: String,
+}
+
+/// Follows a path from the root of a tree. Nothing where it leads nowhere, goes round in circles, or through a file.
+pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<Target<'t>>) -> Option<Walk> {
+    let steps = |path: &str| path.split('/').rev().map(str::to_owned).collect::<Vec<_>>();
+    let (mut ahead, mut at, mut links) = (steps(path), Vec::<String>::new(), Vec::new());
+    while let Some(step) = ahead.pop() {
+        match step.as_str() {
+            "" | "." => continue,
+            ".." => {
+                at.pop();
+                continue;
+            }
+            _ => at.push(step),
+        }
+        let here = at.join("/");
+        match look(&here)? {
+            Target::Folder => {}
+            Target::Link(target) => {
+                links.push(here);
+                if links.len() > MOST_LINKS {
+                    return None;
+                }
+                at.pop();
+                if target.starts_with('/') {
+                    at.clear();
+                }
+                ahead.extend(steps(target));
+            }
+            Target::Leaf if ahead.iter().all(|step| step.is_empty()) => {}
+            Target::Leaf => return None,
+        }
+    }
+    Some(Walk { links, target: at.join("/") })
+}
