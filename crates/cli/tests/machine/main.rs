@@ -3,7 +3,6 @@
 mod bringup;
 #[path = "../common/mod.rs"]
 mod common;
-mod hosts;
 mod ipmi;
 mod lab;
 mod proxmox;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use crate::common::run_of;
-use crate::hosts::lab::{Machine, Root, wait_for};
 use crate::simulated::{Simulated, steps};
+use ichor_testbed::lab::{Machine, Root, wait_for};
 
 /// What a client does with its lease.
 const TAKE: &str = r#"#!/bin/sh

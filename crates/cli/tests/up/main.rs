@@ -3,8 +3,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod dhcp;
-#[path = "../machine/hosts.rs"]
-mod hosts;
 mod lab;
 mod live;
 #[allow(dead_code, reason = "each test uses its part")]

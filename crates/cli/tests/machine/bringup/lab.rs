@@ -3,7 +3,7 @@
 use super::proxmox::Site;
 use super::{found_by_others, hosted};
 use crate::common::Run;
-use crate::hosts::libvirt::Host;
+use ichor_testbed::libvirt::Host;
 
 const STEPS: [&str; 4] = ["make", "attach", "start", "eject"];
 

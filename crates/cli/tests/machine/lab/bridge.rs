@@ -1,7 +1,7 @@
 //! Machines on a bridge that is there: one of the kernel, and one of Open vSwitch. Needs `scripts/tools libvirt openvswitch`.
 
 use super::{FILE, Site};
-use crate::hosts::lab::{Machine, wait_for};
+use ichor_testbed::lab::{Machine, wait_for};
 
 /// The cluster on such a network, with machines that boot it.
 fn site(network: &str, vlan: &str) -> Site {

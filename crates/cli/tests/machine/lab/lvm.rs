@@ -4,8 +4,8 @@
 
 use super::bridge::lease;
 use super::{FILE, Site};
-use crate::hosts::lab::wait_for;
-use crate::hosts::vm;
+use ichor_testbed::lab::wait_for;
+use ichor_testbed::vm;
 
 /// The cluster with disks in a volume group, on a network that libvirt needs no firewall for, and small enough to be emulated twice.
 fn site() -> Site {

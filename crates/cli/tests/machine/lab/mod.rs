@@ -4,8 +4,8 @@ mod bridge;
 mod lvm;
 
 use crate::common::Run;
-use crate::hosts::lab::wait_for;
-use crate::hosts::libvirt::Host;
+use ichor_testbed::lab::wait_for;
+use ichor_testbed::libvirt::Host;
 
 /// A cluster of two machines: one that boots the network, and one with a CD of Talos.
 const FILE: &str = "\
