@@ -26,7 +26,7 @@ use crate::talos::{document, kind};
 
 /// The rules by subject.
 pub(super) const GROUPS: &[Group] =
-    &[("Patches", form::RULES), ("What patches bring", content::RULES), ("Secrets", secret::RULES)];
+    &[("Patches", form::RULES), ("Content of patches", content::RULES), ("Secrets", secret::RULES)];
 
 /// Every patch that is not in the SOPS form.
 #[derive(Debug, Default)]
