@@ -6,8 +6,8 @@ use ichor_core::talos::api::cluster::{ClusterInfo, HealthCheckProgress, HealthCh
 use ichor_core::talos::api::common::{self, Data, Driver};
 use ichor_core::talos::api::machine::{
     ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode,
-    BootstrapRequest, DmesgRequest, LogsRequest, PlainResponse, ReadRequest, RebootMode, RebootRequest,
-    ResetRequest, ServiceInfo, ServiceListResponse, Version, VersionResponse,
+    DmesgRequest, LogsRequest, PlainResponse, ReadRequest, RebootMode, RebootRequest, ResetRequest,
+    ServiceInfo, ServiceListResponse, Version, VersionResponse,
 };
 use ichor_core::talos::api::{Empty, method};
 use ichor_core::talos::kubeconfig;
@@ -52,19 +52,15 @@ impl Node {
         configuration: Vec<u8>,
         dry_run: bool,
     ) -> Result<ApplyConfiguration, NodeError> {
-        let request = ApplyConfigurationRequest {
-            data: configuration,
-            mode: ApplyMode::Auto.into(),
-            dry_run,
-            try_mode_timeout: None,
-        };
+        let request =
+            ApplyConfigurationRequest { data: configuration, mode: ApplyMode::Auto.into(), dry_run };
         let answer: ApplyConfigurationResponse = self.ask(APPLY, request).await?;
         self.only(APPLY, answer.messages)
     }
 
     /// Makes etcd's first member; once in the life of a cluster.
     pub(crate) async fn bootstrap(&self) -> Result<(), NodeError> {
-        let answer: PlainResponse = self.ask(BOOTSTRAP, BootstrapRequest::default()).await?;
+        let answer: PlainResponse = self.ask(BOOTSTRAP, Empty {}).await?;
         self.only(BOOTSTRAP, answer.messages).map(drop)
     }
 

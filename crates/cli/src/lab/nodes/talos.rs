@@ -19,10 +19,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use ichor_core::lab::nodes::rights::{self, Caller};
 use ichor_core::lab::nodes::{Fleet, Handling, Refusal};
 use ichor_core::talos::api::machine::{
-    ApplyConfigurationRequest, BootstrapRequest, DmesgRequest, EtcdForfeitLeadership,
-    EtcdForfeitLeadershipResponse, EtcdMemberListRequest, EtcdRemoveMemberByIdRequest, EventsRequest,
-    LogsRequest, MetaDeleteRequest, MetaWriteRequest, ReadRequest, RebootRequest, ResetRequest,
-    ServiceRequest, ShutdownRequest, UpgradeRequest,
+    ApplyConfigurationRequest, DmesgRequest, EtcdForfeitLeadership, EtcdForfeitLeadershipResponse,
+    EtcdRemoveMemberByIdRequest, EventsRequest, LogsRequest, MetaDeleteRequest, MetaWriteRequest,
+    ReadRequest, RebootRequest, ResetRequest, ServiceRequest, ShutdownRequest, UpgradeRequest,
 };
 use ichor_core::talos::api::{Empty, cluster, cosi, image, lifecycle, method};
 use ichor_core::talos::secrets::roles;
@@ -167,9 +166,7 @@ impl Visit {
                     fleet.apply(nth, &caller, &request, now)
                 })
             }
-            method::BOOTSTRAP => {
-                self.act(request, move |fleet, _: BootstrapRequest, now| fleet.bootstrap(nth, now))
-            }
+            method::BOOTSTRAP => self.act(request, move |fleet, _: Empty, now| fleet.bootstrap(nth, now)),
             method::REBOOT => self.act(request, move |fleet, _: RebootRequest, now| fleet.reboot(nth, now)),
             method::SHUTDOWN => {
                 self.act(request, move |fleet, _: ShutdownRequest, now| fleet.shutdown(nth, now))
@@ -192,9 +189,7 @@ impl Visit {
             method::META_DELETE => self.act(request, move |fleet, request: MetaDeleteRequest, _| {
                 fleet.meta_delete(nth, request.key)
             }),
-            method::ETCD_MEMBER_LIST => {
-                self.tell(request, move |fleet, _: EtcdMemberListRequest| fleet.etcd_members(nth))
-            }
+            method::ETCD_MEMBER_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_members(nth)),
             method::ETCD_STATUS => self.tell(request, move |fleet, _: Empty| fleet.etcd_status(nth)),
             method::ETCD_ALARM_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_alarms(nth)),
             method::ETCD_LEAVE_CLUSTER => self.act(request, move |fleet, _: Empty, _| fleet.etcd_leave(nth)),
