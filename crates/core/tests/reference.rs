@@ -42,7 +42,7 @@ fn the_rules_are_all_explained() {
         for rule in rules {
             want += &format!(
                 "\n### {}\n\n*{}*: {}.\n\n{}\n\n**Fix:** {}.\n",
-                rule.id, rule.severity, rule.summary, rule.story, rule.fix
+                rule.id, rule.severity, rule.summary, rule.failure, rule.fix
             );
         }
     }

@@ -33,7 +33,7 @@ pub struct Explanation {
     /// What is wrong, in one line.
     pub summary: &'static str,
     /// What happens if it is ignored.
-    pub story: &'static str,
+    pub failure: &'static str,
     /// What to do about it.
     pub fix: &'static str,
 }

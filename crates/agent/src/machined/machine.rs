@@ -101,8 +101,7 @@ mod tests {
     }
 
     fn sequence(sequence: &str, action: SequenceAction) -> Any {
-        let value =
-            SequenceEvent { sequence: sequence.into(), action: action.into(), error: None }.encode_to_vec();
+        let value = SequenceEvent { sequence: sequence.into(), action: action.into() }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
     }
 

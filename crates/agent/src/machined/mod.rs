@@ -123,7 +123,7 @@ async fn open(socket: &Path) -> Result<Streaming<Event>, Deaf> {
     let channel: Channel = endpoint.connect().await.map_err(Deaf::Connect)?;
     let mut client = Grpc::new(channel);
     client.ready().await.map_err(Deaf::Connect)?;
-    let mut request = Request::new(EventsRequest { tail_events: -1, ..EventsRequest::default() });
+    let mut request = Request::new(EventsRequest { tail_events: -1 });
     request.metadata_mut().insert("talos-role", MetadataValue::from_static("os:reader"));
     let path = PathAndQuery::from_static(method::EVENTS);
     let answer = client.server_streaming(request, path, ProstCodec::default()).await;

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Prefixes to look in, such as 10.0.0.0/24
     #[arg(value_parser = crate::up::prefix)]
     prefixes: Vec<IpNet>,
-    /// Look at the addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
+    /// Probe the addresses in this lease file of dnsmasq or Kea
     #[arg(long, value_name = "FILE")]
     leases: Vec<PathBuf>,
     /// Cluster file, by which machines are recognised, if it is there

@@ -1,4 +1,4 @@
-//! `explain`: what a rule is about.
+//! `explain`: the problem a rule finds, the failure it leads to and the fix.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::{style, table};
 
-/// Explain a rule of `ichor check`: what it finds, what it prevents, what to do
+/// Explain a rule of `ichor check`: problem, failure and fix
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Id of the rule, such as asn-public; all of them when left out
+    /// Id of the rule, such as asn-public [default: list all rules]
     rule: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -50,7 +50,7 @@ fn explain(rule: &Explanation, as_json: bool, out: &mut dyn Write) -> anyhow::Re
     }
     let colour = style::severity(rule.severity);
     writeln!(out, "{colour}{}[{}]{}: {}\n", rule.severity, rule.id, colour.render_reset(), rule.summary)?;
-    writeln!(out, "{}\n", rule.story)?;
+    writeln!(out, "{}\n", rule.failure)?;
     writeln!(out, "fix: {}", rule.fix)?;
     Ok(())
 }
@@ -60,7 +60,7 @@ fn object(rule: &Explanation) -> serde_json::Value {
         "rule": rule.id,
         "severity": rule.severity.to_string(),
         "summary": rule.summary,
-        "story": rule.story,
+        "failure": rule.failure,
         "fix": rule.fix,
     })
 }

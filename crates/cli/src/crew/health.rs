@@ -45,11 +45,7 @@ impl Crew<'_> {
             let nodes = self.nodes().iter().filter(|node| node.role == role);
             nodes.filter_map(|node| Some(addresses(node).next()?.address.to_string())).collect()
         };
-        ClusterInfo {
-            control_plane_nodes: of(Role::Controlplane),
-            worker_nodes: of(Role::Worker),
-            force_endpoint: String::new(),
-        }
+        ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
     }
 }
 

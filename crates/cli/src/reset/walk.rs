@@ -5,7 +5,7 @@ use std::time::Duration;
 use ichor_core::cluster::section::Role;
 use ichor_core::etcd::Departure;
 use ichor_core::reset::{Seen, Step, Subject, Wipe, consider};
-use ichor_talos::api::machine::{PartitionToWipe, ResetRequest, WipeMode};
+use ichor_talos::api::machine::{PartitionToWipe, ResetRequest};
 use tokio::time::{self, Instant};
 
 use super::Order;
@@ -131,13 +131,8 @@ async fn ask(node: &Node, how: How) -> Result<(), NodeError> {
         Wipe::System => KEPT.map(|label| PartitionToWipe { label: label.to_owned(), wipe: true }).to_vec(),
         Wipe::Disk => Vec::new(),
     };
-    let request = ResetRequest {
-        graceful: how.graceful,
-        reboot: !how.off,
-        system_partitions_to_wipe: partitions,
-        user_disks_to_wipe: Vec::new(),
-        mode: WipeMode::All.into(),
-    };
+    let request =
+        ResetRequest { graceful: how.graceful, reboot: !how.off, system_partitions_to_wipe: partitions };
     match node.reset(request).await {
         // It may be gone before its answer is here; whether it did what it should is seen then.
         Err(error) if error.kind() == Kind::Lost => Ok(()),

@@ -28,7 +28,7 @@ pub(crate) struct SourceArgs {
     /// Look for machines by their MAC addresses among the neighbours in this prefix
     #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) neighbours: Vec<IpNet>,
-    /// Look for machines by their MAC addresses in this file of leases: dnsmasq's, Kea's or ISC dhcpd's
+    /// Find machines by MAC address in this lease file of dnsmasq or Kea
     #[arg(long, value_name = "FILE")]
     pub(crate) leases: Vec<PathBuf>,
     /// Take addresses from what `terraform output -json` printed: `external_addresses`, `dhcp_addresses` and `macs` by node

@@ -2,7 +2,6 @@
 
 use ichor_core::cluster::section::Role;
 use ichor_core::upgrade::{Plan, Step, Way, absence, judge};
-use ichor_talos::api::image::Pulled;
 use ichor_talos::api::lifecycle::Said;
 use ichor_talos::api::machine::{RebootMode, UpgradeRequest};
 use serde_json::json;
@@ -108,7 +107,7 @@ impl Walker<'_> {
     /// Until Talos 1.12 one call does it all.
     async fn whole(&self, node: &Node, step: &Step) -> Result<(), NodeError> {
         // Without `preserve` a control plane looks after etcd itself, too; data has been kept in any case since 1.8.
-        let request = UpgradeRequest { image: step.image.clone(), ..UpgradeRequest::default() };
+        let request = UpgradeRequest { image: step.image.clone() };
         match node.upgrade(request).await {
             // It may be gone before its answer is here; whether it did what it should is seen when it is back.
             Err(error) if error.kind() == Kind::Lost => Ok(()),
@@ -139,7 +138,7 @@ impl Walker<'_> {
         let mut stream = node.pull(image);
         let mut name = None;
         while let Some(message) = stream.next().await.map_err(|error| error.to_string())? {
-            if let Some(Pulled::Name(pulled)) = message.response {
+            if let Some(pulled) = message.name {
                 name = Some(pulled);
             }
         }

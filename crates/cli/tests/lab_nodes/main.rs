@@ -16,8 +16,7 @@ use ichor_talos::api::cluster::{HealthCheckProgress, HealthCheckRequest};
 use ichor_talos::api::common::Data;
 use ichor_talos::api::cosi::{WatchOptions, WatchRequest, WatchResponse};
 use ichor_talos::api::machine::{
-    ActionResponse, BootstrapRequest, EtcdMemberListRequest, EtcdMemberListResponse, LogsRequest,
-    PlainResponse, RebootRequest, VersionResponse,
+    ActionResponse, EtcdMemberListResponse, LogsRequest, PlainResponse, RebootRequest, VersionResponse,
 };
 use ichor_talos::api::{Empty, common as api_common, method};
 use nix::sys::signal::{Signal, kill};
@@ -47,11 +46,9 @@ async fn machines_go_from_maintenance_to_a_cluster_that_runs() {
     let mut client = simulator.reach(simulator.fixed(0), &simulator.admin()).await;
     let status = simulator.resource(&mut client, "runtime", MACHINE_STATUS, "machine").await;
     assert!(status.starts_with("stage: running\n"), "{status}");
-    let again =
-        client.call::<_, PlainResponse>(method::BOOTSTRAP, BootstrapRequest::default()).await.unwrap_err();
+    let again = client.call::<_, PlainResponse>(method::BOOTSTRAP, Empty {}).await.unwrap_err();
     assert_eq!((again.code(), again.message()), (Code::AlreadyExists, "etcd data directory is not empty"));
-    let members: EtcdMemberListResponse =
-        client.call(method::ETCD_MEMBER_LIST, EtcdMemberListRequest::default()).await.unwrap();
+    let members: EtcdMemberListResponse = client.call(method::ETCD_MEMBER_LIST, Empty {}).await.unwrap();
     assert_eq!(members.messages[0].members.len(), 3);
     assert_eq!(simulator.status()["bootstraps"], 1);
     let taken = |line: &&serde_json::Value| line["call"] == method::BOOTSTRAP && line["code"] == "Ok";
@@ -94,8 +91,7 @@ async fn roles_and_authorities_are_enforced() {
 
     let mut reader = simulator.reach(simulator.fixed(0), &simulator.with_role("os:reader")).await;
     let version = reader.call::<_, VersionResponse>(method::VERSION, Empty {}).await;
-    let refused =
-        reader.call::<_, PlainResponse>(method::BOOTSTRAP, BootstrapRequest::default()).await.unwrap_err();
+    let refused = reader.call::<_, PlainResponse>(method::BOOTSTRAP, Empty {}).await.unwrap_err();
 
     assert!(version.is_ok());
     assert_eq!((refused.code(), refused.message()), (Code::PermissionDenied, "not authorized"));
@@ -128,7 +124,7 @@ async fn a_watch_follows_a_node_through_its_reboot_and_configurations_are_refuse
         namespace: "runtime".to_owned(),
         r#type: MACHINE_STATUS.to_owned(),
         id: None,
-        options: Some(WatchOptions { bootstrap_contents: true, tail_events: 0 }),
+        options: Some(WatchOptions { bootstrap_contents: true }),
         api_version: 1,
     };
     let mut watch = client.stream::<_, WatchResponse>(method::STATE_WATCH, request).await.unwrap();
@@ -207,10 +203,8 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
 
     assert_eq!(simulator.tell("fault cp2:lose-quorum").code, 0);
     simulator.wait_for(|status| status["nodes"][0]["ready"] == false).await;
-    let lost = client
-        .call::<_, EtcdMemberListResponse>(method::ETCD_MEMBER_LIST, EtcdMemberListRequest::default())
-        .await
-        .unwrap_err();
+    let lost =
+        client.call::<_, EtcdMemberListResponse>(method::ETCD_MEMBER_LIST, Empty {}).await.unwrap_err();
     assert_eq!((lost.code(), lost.message()), (Code::Unavailable, "etcdserver: no leader"));
     assert_eq!(simulator.tell("heal cp2").code, 0);
     simulator.wait_for(|status| status["nodes"][0]["ready"] == true).await;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use ichor_simulator::fleet::scenario::{Place, Scenario};
 use ichor_talos::api::machine::{
-    ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, BootstrapRequest, PlainResponse,
+    ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, PlainResponse,
 };
-use ichor_talos::api::{cosi, method};
+use ichor_talos::api::{Empty, cosi, method};
 use ichor_talos::secrets::{Bundle, Pair, Pem, client_certificate, read_admin};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -167,8 +167,7 @@ impl Simulator {
         data: Vec<u8>,
         dry_run: bool,
     ) -> Result<ApplyConfigurationResponse, Status> {
-        let request =
-            ApplyConfigurationRequest { data, mode: ApplyMode::Auto as i32, dry_run, try_mode_timeout: None };
+        let request = ApplyConfigurationRequest { data, mode: ApplyMode::Auto as i32, dry_run };
         self.reach(self.leased(nth), &Key::None).await.call(method::APPLY_CONFIGURATION, request).await
     }
 
@@ -177,7 +176,7 @@ impl Simulator {
         let mut client = self.reach(self.fixed(nth), &self.admin()).await;
         let until = Instant::now() + PATIENCE;
         loop {
-            match client.call::<_, PlainResponse>(method::BOOTSTRAP, BootstrapRequest::default()).await {
+            match client.call::<_, PlainResponse>(method::BOOTSTRAP, Empty {}).await {
                 Ok(_) => return,
                 Err(status) => {
                     assert_eq!(status.code(), Code::FailedPrecondition, "{status:?}");

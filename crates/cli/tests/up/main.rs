@@ -360,13 +360,13 @@ fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
 }
 
 #[test]
-fn a_file_that_has_no_leases_is_refused_by_its_name() {
+fn a_file_in_another_format_than_leases_is_refused_by_its_name() {
     let nodes = Simulated::start(1, "");
 
     let run = nodes.up("--leases ichor.yaml");
 
     assert_eq!(run.code, 2, "{}", run.all());
-    assert!(run.stderr.contains("ichor.yaml") && run.stderr.contains("no file of leases"), "{}", run.all());
+    assert!(run.stderr.contains("ichor.yaml") && run.stderr.contains("not a lease file"), "{}", run.all());
 }
 
 #[test]

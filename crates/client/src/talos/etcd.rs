@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ichor_talos::api::machine::{
-    EtcdAlarm, EtcdAlarmListResponse, EtcdForfeitLeadershipResponse, EtcdMember, EtcdMemberListRequest,
-    EtcdMemberListResponse, EtcdMemberStatus, EtcdRemoveMemberByIdRequest, EtcdStatusResponse, PlainResponse,
+    EtcdAlarm, EtcdAlarmListResponse, EtcdForfeitLeadershipResponse, EtcdMember, EtcdMemberListResponse,
+    EtcdMemberStatus, EtcdRemoveMemberByIdRequest, EtcdStatusResponse, PlainResponse,
 };
 use ichor_talos::api::{Empty, method};
 
@@ -22,7 +22,7 @@ const ALARMS: Call = Call::quick("etcd alarms", method::ETCD_ALARM_LIST);
 
 impl Node {
     pub async fn etcd_members(&self) -> Result<Vec<EtcdMember>, NodeError> {
-        let answer: EtcdMemberListResponse = self.ask(MEMBERS, EtcdMemberListRequest::default()).await?;
+        let answer: EtcdMemberListResponse = self.ask(MEMBERS, Empty {}).await?;
         self.only(MEMBERS, answer.messages).map(|it| it.members)
     }
 

@@ -7,8 +7,8 @@ use ichor_talos::api::common;
 use ichor_talos::api::common::{Data, Driver};
 use ichor_talos::api::machine::{
     ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode,
-    BootstrapRequest, DmesgRequest, LogsRequest, PlainResponse, ReadRequest, RebootMode, RebootRequest,
-    ResetRequest, ServiceInfo, ServiceListResponse, Version, VersionResponse,
+    DmesgRequest, LogsRequest, PlainResponse, ReadRequest, RebootMode, RebootRequest, ResetRequest,
+    ServiceInfo, ServiceListResponse, Version, VersionResponse,
 };
 use ichor_talos::api::{Empty, method};
 use ichor_talos::kubeconfig;
@@ -53,19 +53,15 @@ impl Node {
         configuration: Vec<u8>,
         dry_run: bool,
     ) -> Result<ApplyConfiguration, NodeError> {
-        let request = ApplyConfigurationRequest {
-            data: configuration,
-            mode: ApplyMode::Auto.into(),
-            dry_run,
-            try_mode_timeout: None,
-        };
+        let request =
+            ApplyConfigurationRequest { data: configuration, mode: ApplyMode::Auto.into(), dry_run };
         let answer: ApplyConfigurationResponse = self.ask(APPLY, request).await?;
         self.only(APPLY, answer.messages)
     }
 
     /// Makes etcd's first member; once in the life of a cluster.
     pub async fn bootstrap(&self) -> Result<(), NodeError> {
-        let answer: PlainResponse = self.ask(BOOTSTRAP, BootstrapRequest::default()).await?;
+        let answer: PlainResponse = self.ask(BOOTSTRAP, Empty {}).await?;
         self.only(BOOTSTRAP, answer.messages).map(drop)
     }
 

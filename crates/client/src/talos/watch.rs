@@ -40,7 +40,7 @@ impl Node {
             namespace: namespace.into(),
             r#type: r#type.into(),
             id: None,
-            options: Some(WatchOptions { bootstrap_contents: true, tail_events: 0 }),
+            options: Some(WatchOptions { bootstrap_contents: true }),
             api_version: EVENTS,
         };
         Watch { node: self.clone(), stream: self.stream(WATCH, request, true), ready: VecDeque::default() }

@@ -1,6 +1,6 @@
-//! What is wise or not: findings about a file that is understood.
+//! Findings about a cluster file that ichor can plan.
 //!
-//! A [`Rule`] has a stable id, a severity, a reason and a fix, and a function that looks at the [`Context`]. Rules on one
+//! A [`Rule`] has a stable id, a severity, the failure it prevents, a fix, and a function that looks at the [`Context`]. Rules on one
 //! subject share a file, subjects that belong together a folder; the list of a folder is its `GROUPS`. [`check`] applies
 //! all of them to one cluster, [`clash::across`] compares several.
 //!
@@ -36,8 +36,8 @@ pub struct Rule {
     pub severity: Severity,
     /// What is wrong, in one line.
     pub summary: &'static str,
-    /// What happens to whoever overlooks it.
-    pub story: &'static str,
+    /// What fails, for whom and when, if the problem stays.
+    pub failure: &'static str,
     /// What to do about it.
     pub fix: &'static str,
     /// Looks for it.
@@ -47,8 +47,8 @@ pub struct Rule {
 impl Rule {
     /// What it says of itself.
     pub fn explanation(&self) -> Explanation {
-        let Self { id, severity, summary, story, fix, look: _ } = *self;
-        Explanation { id, severity, summary, story, fix }
+        let Self { id, severity, summary, failure, fix, look: _ } = *self;
+        Explanation { id, severity, summary, failure, fix }
     }
 }
 

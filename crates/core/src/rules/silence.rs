@@ -11,9 +11,8 @@ pub(super) const GROUPS: &[Group] = &[("Silencing", &[UNUSED])];
 const UNUSED: Rule = Rule {
     id: "silence-unused",
     severity: Severity::Warning,
-    summary: "a silenced finding is no longer there",
-    story: "What was silenced for a good reason is mended, the silence stays, and years later it hides a new mistake in the \
-            same place.",
+    summary: "a silenced finding no longer occurs",
+    failure: "The entry remains and hides a new mistake in the same place.",
     fix: "remove the entry from `silence`, or correct its `rule` or `at`",
     look: |_: &Context<'_>, _: &mut Found| {},
 };

@@ -32,17 +32,8 @@ impl Fleet {
     /// `Version`.
     pub fn version(&self, nth: usize) -> VersionResponse {
         let machine = &self.machines[nth];
-        let version = VersionInfo {
-            tag: machine.release.to_string(),
-            sha: "simulated".to_owned(),
-            built: String::new(),
-            go_version: String::new(),
-            os: "linux".to_owned(),
-            arch: "amd64".to_owned(),
-        };
-        let name = platform(machine);
-        let mode = if name == "metal" { "metal" } else { "cloud" };
-        let platform = PlatformInfo { name: name.to_owned(), mode: mode.to_owned() };
+        let version = VersionInfo { tag: machine.release.to_string(), arch: "amd64".to_owned() };
+        let platform = PlatformInfo { name: platform(machine).to_owned() };
         let message = Version { metadata: None, version: Some(version), platform: Some(platform) };
         VersionResponse { messages: vec![message] }
     }
@@ -222,25 +213,16 @@ impl Fleet {
         if self.machines[nth].disk.is_none() {
             return Err(Refusal::new(Code::FailedPrecondition, "Talos is not installed"));
         }
-        if let Some(etcd) = self.etcd_of(nth).filter(|_| !request.preserve && !request.force)
-            && !self.has_quorum(etcd)
-        {
+        if self.etcd_of(nth).is_some_and(|etcd| !self.has_quorum(etcd)) {
             return Err(Refusal::new(
                 Code::Unknown,
                 "error validating etcd for upgrade: etcdserver: no leader",
             ));
         }
         self.machines[nth].upgraded = Some((release, request.image.clone()));
-        let actor_id = self.actor(nth);
-        if request.stage {
-            self.leave(nth, Sequence::Reboot, GRACE, now);
-            self.write_upgrade(nth);
-        } else {
-            let install = self.delays.install;
-            self.leave(nth, Sequence::Upgrade, GRACE + install, now);
-        }
-        let message = Upgrade { metadata: None, ack: "Upgrade request received".to_owned(), actor_id };
-        Ok(UpgradeResponse { messages: vec![message] })
+        let install = self.delays.install;
+        self.leave(nth, Sequence::Upgrade, GRACE + install, now);
+        Ok(UpgradeResponse { messages: vec![Upgrade { metadata: None }] })
     }
 
     /// `ImageService/Pull`: the name that the image has then.
@@ -302,8 +284,6 @@ impl Fleet {
         let members = etcd.members.iter().map(|member| EtcdMember {
             id: member.id,
             hostname: member.hostname.clone(),
-            peer_urls: vec![url(&member.address, 2380)],
-            client_urls: vec![url(&member.address, 2379)],
             is_learner: member.learner,
         });
         let members = EtcdMembers { metadata: None, members: members.collect() };
@@ -317,14 +297,7 @@ impl Fleet {
         let leader = etcd.leader.and_then(|leader| etcd.member(leader)).map_or(0, |member| member.id);
         let errors = if leader == 0 { vec!["etcdserver: no leader".to_owned()] } else { Vec::new() };
         let status = EtcdMemberStatus {
-            protocol_version: "3.6.6".to_owned(),
-            storage_version: "3.6.0".to_owned(),
-            db_size: 25_000_000,
-            db_size_in_use: 5_000_000,
             leader,
-            raft_index: etcd.revision,
-            raft_term: etcd.term,
-            raft_applied_index: etcd.revision,
             errors,
             is_learner: own.is_some_and(|member| member.learner),
             member_id: own.map_or(0, |member| member.id),
@@ -362,7 +335,6 @@ impl Fleet {
         };
         let number = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd).unwrap_or_default();
         self.etcds[number].leader = Some(machine);
-        self.etcds[number].term += 1;
         Ok(format!("{id:016x}"))
     }
 
@@ -405,12 +377,11 @@ impl Fleet {
     }
 
     fn depart(&mut self, nth: usize, sequence: Sequence, now: Duration) -> Result<ActionResponse, Refusal> {
-        let actor_id = self.actor(nth);
         if matches!(self.machines[nth].phase, Phase::Ending(_)) {
             return Err(Refusal::new(Code::FailedPrecondition, "sequence is already running"));
         }
         self.leave(nth, sequence, GRACE, now);
-        Ok(ActionResponse { messages: vec![Action { metadata: None, actor_id }] })
+        Ok(ActionResponse { messages: vec![Action { metadata: None }] })
     }
 
     /// A machine is on its way out.
@@ -420,13 +391,6 @@ impl Fleet {
         machine.due = Some(now + after);
         machine.happened(now, What::Sequence(sequence.word(), true));
         machine.say(now, format!("[talos] {} sequence: starting", sequence.word()));
-    }
-
-    fn actor(&mut self, nth: usize) -> String {
-        self.actors += 1;
-        let actor = format!("00000000-0000-4000-8000-{:012x}", self.actors);
-        self.machines[nth].actor.clone_from(&actor);
-        actor
     }
 }
 
@@ -459,12 +423,4 @@ fn release_of(image: &str) -> Result<TalosVersion, Refusal> {
             format!("error validating installer image \"{image}\": not found"),
         )
     })
-}
-
-fn url(address: &str, port: u16) -> String {
-    if address.contains(':') {
-        format!("https://[{address}]:{port}")
-    } else {
-        format!("https://{address}:{port}")
-    }
 }

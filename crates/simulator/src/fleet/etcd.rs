@@ -12,8 +12,6 @@ pub struct Etcd {
     pub members: Vec<Member>,
     /// The member that leads, by its machine.
     pub leader: Option<usize>,
-    /// How often that changed.
-    pub term: u64,
     /// The machine that holds the address of the API.
     pub holder: Option<usize>,
     /// Kubernetes' nodes, by name.
@@ -57,15 +55,7 @@ pub struct KubeNode {
 impl Etcd {
     /// One without members.
     pub(super) fn new(cluster: [u8; 32]) -> Self {
-        Self {
-            cluster,
-            members: Vec::new(),
-            leader: None,
-            term: 1,
-            holder: None,
-            nodes: BTreeMap::new(),
-            revision: 1,
-        }
+        Self { cluster, members: Vec::new(), leader: None, holder: None, nodes: BTreeMap::new(), revision: 1 }
     }
 
     /// The member on a machine.

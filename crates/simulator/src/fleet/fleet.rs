@@ -29,7 +29,6 @@ pub struct Fleet {
     pub epoch: Moment,
     pub(super) etcds: Vec<Etcd>,
     pub(super) bootstraps: u64,
-    pub(super) actors: u64,
 }
 
 /// What is open on a machine.
@@ -57,7 +56,7 @@ pub enum Lock {
 impl Fleet {
     /// Machines without power.
     pub fn new(machines: Vec<Machine>, delays: Delays, epoch: Moment) -> Self {
-        Self { machines, delays, epoch, etcds: Vec::new(), bootstraps: 0, actors: 0 }
+        Self { machines, delays, epoch, etcds: Vec::new(), bootstraps: 0 }
     }
 
     /// The machine of this name.
@@ -382,14 +381,11 @@ impl Fleet {
     fn finish_starts(&mut self, nth: usize, now: Duration) {
         let over = |unit: Unit| matches!(unit, Unit::Starting(at) if at <= now);
         let machine = &mut self.machines[nth];
-        let healthy = "Running";
         if over(machine.units.cri) {
             machine.units.cri = Unit::Up;
-            machine.happened(now, What::Service("cri", healthy));
         }
         if over(machine.units.etcd) {
             machine.units.etcd = Unit::Up;
-            machine.happened(now, What::Service("etcd", healthy));
             machine.say(now, "[talos] service[etcd](Running): Health check successful");
             self.promote(nth);
         }
@@ -399,7 +395,6 @@ impl Fleet {
         }
         if over(machine.units.kubelet) {
             machine.units.kubelet = Unit::Up;
-            machine.happened(now, What::Service("kubelet", healthy));
             self.join_kubernetes(nth, now);
         }
     }
@@ -494,9 +489,6 @@ impl Fleet {
         let choose = |held: Option<usize>| held.filter(|nth| up(*nth)).or_else(first).filter(|_| quorum);
         let (leader, holder) = (choose(etcd.leader), choose(etcd.holder));
         let etcd = &mut self.etcds[number];
-        if leader != before.0 {
-            etcd.term += 1;
-        }
         (etcd.leader, etcd.holder) = (leader, holder);
         if let Some(nth) = holder.filter(|_| holder != before.1) {
             let vip = self.machines[nth].intent.as_ref().and_then(|intent| intent.vip);

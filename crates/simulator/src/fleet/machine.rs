@@ -128,8 +128,6 @@ pub struct Happened {
     pub id: u64,
     /// When, since the simulator began.
     pub at: Duration,
-    /// Whose doing it was; empty where it was nobody's.
-    pub actor: String,
     /// What.
     pub what: What,
 }
@@ -141,8 +139,6 @@ pub enum What {
     Stage(Stage, bool),
     /// A sequence begins or ends.
     Sequence(&'static str, bool),
-    /// A service is in another state.
-    Service(&'static str, &'static str),
 }
 
 /// A machine.
@@ -187,8 +183,6 @@ pub struct Machine {
     pub(super) images: BTreeSet<String>,
     /// The release that an installer wrote, for the next boot, and which installer that was.
     pub(super) upgraded: Option<(TalosVersion, String)>,
-    /// Whose doing the sequence is that runs.
-    pub(super) actor: String,
     events: VecDeque<Happened>,
     seen: u64,
     /// What the kernel says.
@@ -221,7 +215,6 @@ impl Machine {
             accumulated: BTreeSet::new(),
             images: BTreeSet::new(),
             upgraded: None,
-            actor: String::new(),
             events: VecDeque::new(),
             seen: 0,
             dmesg: Vec::new(),
@@ -299,7 +292,7 @@ impl Machine {
     }
 
     pub(super) fn happened(&mut self, at: Duration, what: What) {
-        self.events.push_back(Happened { id: self.seen, at, actor: self.actor.clone(), what });
+        self.events.push_back(Happened { id: self.seen, at, what });
         self.seen += 1;
         if self.events.len() > REMEMBERED {
             self.events.pop_front();
@@ -331,7 +324,6 @@ impl Machine {
         self.accumulated.clear();
         self.images.clear();
         self.stopped.clear();
-        self.actor.clear();
         self.dmesg.clear();
     }
 }

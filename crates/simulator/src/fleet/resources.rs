@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::fleet::Fleet;
 use super::intent::Intent;
 use super::machine::{Machine, Phase, Unit};
-use ichor_talos::api::common::Timestamp;
 use ichor_talos::api::cosi::{Metadata, Resource, Spec};
 use ichor_talos::api::machine::Stage;
 use ichor_talos::asset::Wanted;
@@ -57,18 +56,11 @@ impl Fleet {
             Value::String(text) if !at_least(&self.machines[nth].release, 12) => text.clone(),
             spec => emit(spec),
         };
-        let seconds = i64::try_from(self.epoch.unix()).unwrap_or_default();
-        let created = Some(Timestamp { seconds, nanos: 0 });
         let metadata = Metadata {
             namespace: namespace.to_owned(),
             r#type: kind.to_owned(),
             id: told.id,
             version: (self.machines[nth].boots.max(1)).to_string(),
-            owner: "simulator".to_owned(),
-            phase: "running".to_owned(),
-            created,
-            updated: created,
-            ..Metadata::default()
         };
         Resource { metadata: Some(metadata), spec: Some(Spec { proto_spec: Vec::new(), yaml_spec: yaml }) }
     }

@@ -4,8 +4,8 @@ use super::fleet::Fleet;
 use super::machine::{Machine, Phase, Unit};
 use super::refusal::{Code, Refusal};
 use ichor_talos::api::machine::{
-    ServiceDone, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
-    ServiceResponse, UnmetCondition,
+    Plain, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
+    UnmetCondition,
 };
 
 /// How it is with a service.
@@ -90,7 +90,6 @@ impl Fleet {
                 unknown: service.healthy.is_none(),
                 healthy: service.healthy.unwrap_or_default(),
                 last_message: String::new(),
-                last_change: None,
             }),
         });
         let list = ServiceList { metadata: None, services: services.collect() };
@@ -103,7 +102,7 @@ impl Fleet {
         nth: usize,
         id: &str,
         handling: Handling,
-    ) -> Result<ServiceResponse, Refusal> {
+    ) -> Result<PlainResponse, Refusal> {
         let machine = &mut self.machines[nth];
         if !machine.services().iter().any(|service| service.id == id) {
             return Err(Refusal::new(Code::Unknown, format!("service \"{id}\" not defined")));
@@ -120,24 +119,15 @@ impl Fleet {
                 format!("service \"{id}\" doesn't support {verb} operation"),
             ));
         }
-        let resp = match handling {
-            Handling::Stop => {
-                machine.stopped.insert(id.to_owned());
-                format!("Service \"{id}\" stopped")
-            }
-            Handling::Start => {
-                machine.stopped.remove(id);
-                format!("Service \"{id}\" started")
-            }
-            Handling::Restart => {
-                machine.stopped.remove(id);
-                if id == "kubelet" {
-                    machine.units.kubelet = Unit::Down;
-                }
-                format!("Service \"{id}\" restarted")
-            }
-        };
-        Ok(ServiceResponse { messages: vec![ServiceDone { metadata: None, resp }] })
+        if handling == Handling::Stop {
+            machine.stopped.insert(id.to_owned());
+        } else {
+            machine.stopped.remove(id);
+        }
+        if is_restart {
+            machine.units.kubelet = Unit::Down;
+        }
+        Ok(PlainResponse { messages: vec![Plain { metadata: None }] })
     }
 
     /// What keeps a machine from being ready.

@@ -21,11 +21,11 @@ use ichor_talos::api::common::{Any, Data};
 use ichor_talos::api::cosi::{
     Event as StateEvent, EventType, ListRequest, ListResponse, Resource, WatchRequest, WatchResponse,
 };
-use ichor_talos::api::image::{PullRequest, PullResponse, Pulled};
+use ichor_talos::api::image::{PullRequest, PullResponse};
 use ichor_talos::api::lifecycle::{Progress, Said, UpgradeRequest, UpgradeResponse};
 use ichor_talos::api::machine::{
     DmesgRequest, Event, EventsRequest, LogsRequest, MachineStatus, MachineStatusEvent, ReadRequest,
-    SequenceAction, SequenceEvent, ServiceStateEvent,
+    SequenceAction, SequenceEvent,
 };
 use ichor_talos::secrets::kubernetes_admin_certificate;
 use prost::Message as _;
@@ -113,7 +113,7 @@ pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<Watch
                 found.into_iter().filter(wanted).map(|resource| (id_of(&resource), resource)).collect();
             let mut event = if first && !bootstrap { Vec::new() } else { differences(&known, &now) };
             if first && bootstrap {
-                event.push(state_event(EventType::Bootstrapped, None, None));
+                event.push(state_event(EventType::Bootstrapped, None));
             }
             (known, first) = (now, false);
             if !event.is_empty() && sender.send(Ok(WatchResponse { event })).await.is_err() {
@@ -134,23 +134,23 @@ fn id_of(resource: &Resource) -> String {
     resource.metadata.as_ref().map(|metadata| metadata.id.clone()).unwrap_or_default()
 }
 
-fn state_event(kind: EventType, resource: Option<Resource>, old: Option<Resource>) -> StateEvent {
-    StateEvent { resource, event_type: kind as i32, old, error: String::new() }
+fn state_event(kind: EventType, resource: Option<Resource>) -> StateEvent {
+    StateEvent { resource, event_type: kind as i32, error: String::new() }
 }
 
 fn differences(before: &BTreeMap<String, Resource>, now: &BTreeMap<String, Resource>) -> Vec<StateEvent> {
     let mut events = Vec::new();
     for (id, resource) in now {
         match before.get(id) {
-            None => events.push(state_event(EventType::Created, Some(resource.clone()), None)),
+            None => events.push(state_event(EventType::Created, Some(resource.clone()))),
             Some(old) if old != resource => {
-                events.push(state_event(EventType::Updated, Some(resource.clone()), Some(old.clone())));
+                events.push(state_event(EventType::Updated, Some(resource.clone())));
             }
             Some(_) => {}
         }
     }
     let gone = before.iter().filter(|(id, _)| !now.contains_key(*id));
-    events.extend(gone.map(|(_, old)| state_event(EventType::Destroyed, Some(old.clone()), None)));
+    events.extend(gone.map(|(_, old)| state_event(EventType::Destroyed, Some(old.clone()))));
     events
 }
 
@@ -225,10 +225,7 @@ pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Eve
             changed.borrow_and_update();
             world.look(|fleet| {
                 let machine = &fleet.machines[nth];
-                let wanted = |event: &&Happened| {
-                    request.with_actor_id.is_empty() || event.actor == request.with_actor_id
-                };
-                news.extend(machine.events(from).filter(wanted).map(formed));
+                news.extend(machine.events(from).map(formed));
                 from = machine.next_event();
             });
             for event in news.drain(..) {
@@ -253,24 +250,14 @@ fn formed(event: &Happened) -> Event {
         }
         What::Sequence(word, begins) => {
             let action = if *begins { SequenceAction::Start } else { SequenceAction::Stop };
-            let message = SequenceEvent { sequence: (*word).to_owned(), action: action as i32, error: None };
+            let message = SequenceEvent { sequence: (*word).to_owned(), action: action as i32 };
             ("SequenceEvent", message.encode_to_vec())
-        }
-        What::Service(name, state) => {
-            let message = ServiceStateEvent {
-                service: (*name).to_owned(),
-                action: 3,
-                message: format!("Service {state}: health check successful"),
-                health: None,
-            };
-            ("ServiceStateEvent", message.encode_to_vec())
         }
     };
     Event {
         metadata: None,
         data: Some(Any { type_url: format!("talos/runtime/machine.{name}"), value }),
         id: format!("{:020}", event.id),
-        actor_id: event.actor.clone(),
     }
 }
 
@@ -360,7 +347,7 @@ pub(super) fn health(
 
 pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullResponse>, Refusal> {
     let name = visit.world.act(|fleet, _| fleet.pull(visit.nth, &request.image_ref))?;
-    Ok(all([PullResponse { response: Some(Pulled::Name(name)) }]))
+    Ok(all([PullResponse { name: Some(name) }]))
 }
 
 /// The installer runs for as long as an installation takes.

@@ -20,10 +20,9 @@ use hyper::service::service_fn;
 use hyper::{Request as HttpRequest, Response as HttpResponse};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use ichor_talos::api::machine::{
-    ApplyConfigurationRequest, BootstrapRequest, DmesgRequest, EtcdForfeitLeadership,
-    EtcdForfeitLeadershipResponse, EtcdMemberListRequest, EtcdRemoveMemberByIdRequest, EventsRequest,
-    LogsRequest, MetaDeleteRequest, MetaWriteRequest, ReadRequest, RebootRequest, ResetRequest,
-    ServiceRequest, ShutdownRequest, UpgradeRequest,
+    ApplyConfigurationRequest, DmesgRequest, EtcdForfeitLeadership, EtcdForfeitLeadershipResponse,
+    EtcdRemoveMemberByIdRequest, EventsRequest, LogsRequest, MetaDeleteRequest, MetaWriteRequest,
+    ReadRequest, RebootRequest, ResetRequest, ServiceRequest, ShutdownRequest, UpgradeRequest,
 };
 use ichor_talos::api::{Empty, cluster, cosi, image, lifecycle, method};
 use ichor_talos::secrets::roles;
@@ -168,9 +167,7 @@ impl Visit {
                     fleet.apply(nth, &caller, &request, now)
                 })
             }
-            method::BOOTSTRAP => {
-                self.act(request, move |fleet, _: BootstrapRequest, now| fleet.bootstrap(nth, now))
-            }
+            method::BOOTSTRAP => self.act(request, move |fleet, _: Empty, now| fleet.bootstrap(nth, now)),
             method::REBOOT => self.act(request, move |fleet, _: RebootRequest, now| fleet.reboot(nth, now)),
             method::SHUTDOWN => {
                 self.act(request, move |fleet, _: ShutdownRequest, now| fleet.shutdown(nth, now))
@@ -193,9 +190,7 @@ impl Visit {
             method::META_DELETE => self.act(request, move |fleet, request: MetaDeleteRequest, _| {
                 fleet.meta_delete(nth, request.key)
             }),
-            method::ETCD_MEMBER_LIST => {
-                self.tell(request, move |fleet, _: EtcdMemberListRequest| fleet.etcd_members(nth))
-            }
+            method::ETCD_MEMBER_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_members(nth)),
             method::ETCD_STATUS => self.tell(request, move |fleet, _: Empty| fleet.etcd_status(nth)),
             method::ETCD_ALARM_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_alarms(nth)),
             method::ETCD_LEAVE_CLUSTER => self.act(request, move |fleet, _: Empty, _| fleet.etcd_leave(nth)),

@@ -17,8 +17,6 @@ pub struct ClusterInfo {
     pub control_plane_nodes: Vec<String>,
     #[prost(string, repeated, tag = "2")]
     pub worker_nodes: Vec<String>,
-    #[prost(string, tag = "3")]
-    pub force_endpoint: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]

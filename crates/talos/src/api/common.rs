@@ -19,15 +19,6 @@ pub struct Data {
     pub bytes: Vec<u8>,
 }
 
-/// What went wrong.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Error {
-    #[prost(int32, tag = "1")]
-    pub code: i32,
-    #[prost(string, tag = "2")]
-    pub message: String,
-}
-
 /// Which containerd, and what part of it.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Containerd {
@@ -53,15 +44,6 @@ pub enum Namespace {
 /// A time span.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Duration {
-    #[prost(int64, tag = "1")]
-    pub seconds: i64,
-    #[prost(int32, tag = "2")]
-    pub nanos: i32,
-}
-
-/// A moment, since 1970.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct Timestamp {
     #[prost(int64, tag = "1")]
     pub seconds: i64,
     #[prost(int32, tag = "2")]

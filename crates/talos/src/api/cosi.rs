@@ -1,9 +1,5 @@
 //! `cosi.resource.State`: everything a node knows of itself, as resources.
 
-use std::collections::HashMap;
-
-use super::common::Timestamp;
-
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct GetRequest {
     #[prost(string, tag = "1")]
@@ -54,8 +50,6 @@ pub struct WatchOptions {
     /// Whether what is there already is told first.
     #[prost(bool, tag = "1")]
     pub bootstrap_contents: bool,
-    #[prost(int32, tag = "2")]
-    pub tail_events: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -70,8 +64,6 @@ pub struct Event {
     pub resource: Option<Resource>,
     #[prost(enumeration = "EventType", tag = "2")]
     pub event_type: i32,
-    #[prost(message, optional, tag = "3")]
-    pub old: Option<Resource>,
     #[prost(string, tag = "4")]
     pub error: String,
 }
@@ -104,21 +96,6 @@ pub struct Metadata {
     pub id: String,
     #[prost(string, tag = "4")]
     pub version: String,
-    #[prost(string, tag = "5")]
-    pub owner: String,
-    /// `running` or `tearingDown`.
-    #[prost(string, tag = "6")]
-    pub phase: String,
-    #[prost(message, optional, tag = "7")]
-    pub created: Option<Timestamp>,
-    #[prost(message, optional, tag = "8")]
-    pub updated: Option<Timestamp>,
-    #[prost(string, repeated, tag = "9")]
-    pub finalizers: Vec<String>,
-    #[prost(map = "string, string", tag = "10")]
-    pub labels: HashMap<String, String>,
-    #[prost(map = "string, string", tag = "11")]
-    pub annotations: HashMap<String, String>,
 }
 
 /// The same content twice; ichor reads the YAML.

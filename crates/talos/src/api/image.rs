@@ -10,37 +10,12 @@ pub struct PullRequest {
     pub image_ref: String,
 }
 
+/// Talos reports the progress of each layer first, in fields of other numbers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PullResponse {
-    #[prost(oneof = "Pulled", tags = "1, 2")]
-    pub response: Option<Pulled>,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Oneof)]
-pub enum Pulled {
-    /// It is there, by this name.
-    #[prost(string, tag = "1")]
-    Name(String),
-    #[prost(message, tag = "2")]
-    Progress(PullProgress),
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct PullProgress {
-    #[prost(string, tag = "1")]
-    pub layer_id: String,
-    #[prost(message, optional, tag = "2")]
-    pub progress: Option<LayerProgress>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct LayerProgress {
-    #[prost(int32, tag = "1")]
-    pub status: i32,
-    #[prost(int64, tag = "3")]
-    pub offset: i64,
-    #[prost(int64, tag = "4")]
-    pub total: i64,
+    /// The name of the image, once the node has it.
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
 }
 
 /// The first names the containerd, the others bring the archive.

@@ -1,6 +1,6 @@
 //! `machine.MachineService`.
 
-use super::common::{Any, Duration, Error, Metadata, Timestamp};
+use super::common::{Any, Metadata};
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct VersionResponse {
@@ -23,14 +23,6 @@ pub struct VersionInfo {
     /// Such as `v1.13.9`.
     #[prost(string, tag = "1")]
     pub tag: String,
-    #[prost(string, tag = "2")]
-    pub sha: String,
-    #[prost(string, tag = "3")]
-    pub built: String,
-    #[prost(string, tag = "4")]
-    pub go_version: String,
-    #[prost(string, tag = "5")]
-    pub os: String,
     #[prost(string, tag = "6")]
     pub arch: String,
 }
@@ -39,8 +31,6 @@ pub struct VersionInfo {
 pub struct PlatformInfo {
     #[prost(string, tag = "1")]
     pub name: String,
-    #[prost(string, tag = "2")]
-    pub mode: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -51,8 +41,6 @@ pub struct ApplyConfigurationRequest {
     pub mode: i32,
     #[prost(bool, tag = "5")]
     pub dry_run: bool,
-    #[prost(message, optional, tag = "6")]
-    pub try_mode_timeout: Option<Duration>,
 }
 
 /// [`Auto`](ApplyMode::Auto) is what every release takes at every stage.
@@ -81,14 +69,6 @@ pub struct ApplyConfiguration {
     pub mode: i32,
     #[prost(string, tag = "4")]
     pub mode_details: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct BootstrapRequest {
-    #[prost(bool, tag = "1")]
-    pub recover_etcd: bool,
-    #[prost(bool, tag = "2")]
-    pub recover_skip_hash_check: bool,
 }
 
 /// The answer of calls that have nothing to say but that they were made.
@@ -141,10 +121,6 @@ pub struct ServiceEvents {
 pub struct ServiceEvent {
     #[prost(string, tag = "1")]
     pub msg: String,
-    #[prost(string, tag = "2")]
-    pub state: String,
-    #[prost(message, optional, tag = "3")]
-    pub ts: Option<Timestamp>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -155,8 +131,6 @@ pub struct ServiceHealth {
     pub healthy: bool,
     #[prost(string, tag = "3")]
     pub last_message: String,
-    #[prost(message, optional, tag = "4")]
-    pub last_change: Option<Timestamp>,
 }
 
 /// Starts, stops or restarts a service.
@@ -164,20 +138,6 @@ pub struct ServiceHealth {
 pub struct ServiceRequest {
     #[prost(string, tag = "1")]
     pub id: String,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct ServiceResponse {
-    #[prost(message, repeated, tag = "1")]
-    pub messages: Vec<ServiceDone>,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct ServiceDone {
-    #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
-    #[prost(string, tag = "2")]
-    pub resp: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -215,12 +175,6 @@ pub struct EventsRequest {
     /// How many past events come first; all there are below zero.
     #[prost(int32, tag = "1")]
     pub tail_events: i32,
-    #[prost(string, tag = "2")]
-    pub tail_id: String,
-    #[prost(int32, tag = "3")]
-    pub tail_seconds: i32,
-    #[prost(string, tag = "4")]
-    pub with_actor_id: String,
 }
 
 /// One event; the first of a stream is empty.
@@ -232,8 +186,6 @@ pub struct Event {
     pub data: Option<Any>,
     #[prost(string, tag = "3")]
     pub id: String,
-    #[prost(string, tag = "4")]
-    pub actor_id: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -242,8 +194,6 @@ pub struct SequenceEvent {
     pub sequence: String,
     #[prost(enumeration = "SequenceAction", tag = "2")]
     pub action: i32,
-    #[prost(message, optional, tag = "3")]
-    pub error: Option<Error>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -251,34 +201,6 @@ pub enum SequenceAction {
     Noop = 0,
     Start = 1,
     Stop = 2,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct PhaseEvent {
-    #[prost(string, tag = "1")]
-    pub phase: String,
-    #[prost(int32, tag = "2")]
-    pub action: i32,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct TaskEvent {
-    #[prost(string, tag = "1")]
-    pub task: String,
-    #[prost(int32, tag = "2")]
-    pub action: i32,
-}
-
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct ServiceStateEvent {
-    #[prost(string, tag = "1")]
-    pub service: String,
-    #[prost(int32, tag = "2")]
-    pub action: i32,
-    #[prost(string, tag = "3")]
-    pub message: String,
-    #[prost(message, optional, tag = "4")]
-    pub health: Option<ServiceHealth>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -328,10 +250,6 @@ pub struct ResetRequest {
     /// The whole disk where there are none.
     #[prost(message, repeated, tag = "3")]
     pub system_partitions_to_wipe: Vec<PartitionToWipe>,
-    #[prost(string, repeated, tag = "4")]
-    pub user_disks_to_wipe: Vec<String>,
-    #[prost(enumeration = "WipeMode", tag = "5")]
-    pub mode: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -340,13 +258,6 @@ pub struct PartitionToWipe {
     pub label: String,
     #[prost(bool, tag = "2")]
     pub wipe: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-pub enum WipeMode {
-    All = 0,
-    SystemDisk = 1,
-    UserDisks = 2,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
@@ -379,23 +290,12 @@ pub struct ActionResponse {
 pub struct Action {
     #[prost(message, optional, tag = "1")]
     pub metadata: Option<Metadata>,
-    /// By which its events are known.
-    #[prost(string, tag = "2")]
-    pub actor_id: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct UpgradeRequest {
     #[prost(string, tag = "1")]
     pub image: String,
-    #[prost(bool, tag = "2")]
-    pub preserve: bool,
-    #[prost(bool, tag = "3")]
-    pub stage: bool,
-    #[prost(bool, tag = "4")]
-    pub force: bool,
-    #[prost(enumeration = "RebootMode", tag = "5")]
-    pub reboot_mode: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -408,10 +308,6 @@ pub struct UpgradeResponse {
 pub struct Upgrade {
     #[prost(message, optional, tag = "1")]
     pub metadata: Option<Metadata>,
-    #[prost(string, tag = "2")]
-    pub ack: String,
-    #[prost(string, tag = "3")]
-    pub actor_id: String,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -426,12 +322,6 @@ pub struct MetaWriteRequest {
 pub struct MetaDeleteRequest {
     #[prost(uint32, tag = "1")]
     pub key: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct EtcdMemberListRequest {
-    #[prost(bool, tag = "1")]
-    pub query_local: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -454,10 +344,6 @@ pub struct EtcdMember {
     pub id: u64,
     #[prost(string, tag = "3")]
     pub hostname: String,
-    #[prost(string, repeated, tag = "4")]
-    pub peer_urls: Vec<String>,
-    #[prost(string, repeated, tag = "5")]
-    pub client_urls: Vec<String>,
     #[prost(bool, tag = "6")]
     pub is_learner: bool,
 }
@@ -478,28 +364,14 @@ pub struct EtcdStatus {
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EtcdMemberStatus {
-    #[prost(string, tag = "1")]
-    pub protocol_version: String,
-    #[prost(int64, tag = "2")]
-    pub db_size: i64,
-    #[prost(int64, tag = "3")]
-    pub db_size_in_use: i64,
     #[prost(uint64, tag = "4")]
     pub leader: u64,
-    #[prost(uint64, tag = "5")]
-    pub raft_index: u64,
-    #[prost(uint64, tag = "6")]
-    pub raft_term: u64,
-    #[prost(uint64, tag = "7")]
-    pub raft_applied_index: u64,
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,
     #[prost(bool, tag = "9")]
     pub is_learner: bool,
     #[prost(uint64, tag = "10")]
     pub member_id: u64,
-    #[prost(string, tag = "11")]
-    pub storage_version: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]

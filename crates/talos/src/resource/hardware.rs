@@ -1,11 +1,11 @@
 //! What the machine is made of.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Kind;
 
 /// A disk; named as the kernel names it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Disk {
     /// Such as `/dev/sda`.
@@ -20,16 +20,8 @@ pub struct Disk {
     pub cdrom: bool,
     /// What its maker calls it.
     pub model: String,
-    /// Its serial number.
-    pub serial: String,
-    /// Its name in the world.
-    pub wwid: String,
-    /// Where it is plugged in.
-    pub bus_path: String,
     /// Such as `nvme` or `virtio`.
     pub transport: String,
-    /// Whether it turns.
-    pub rotational: bool,
 }
 
 impl Kind for Disk {
@@ -38,7 +30,7 @@ impl Kind for Disk {
 }
 
 /// What the firmware says of the machine; the one is named `systeminformation`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SystemInformation {
     /// Who made it.

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::api::{config, cosi};
 use super::document;
 
-pub use cluster::{Member, NodeStatus};
+pub use cluster::NodeStatus;
 pub use hardware::{Disk, SystemInformation};
 pub use network::{AddressStatus, BgpPeerStatus, HostnameStatus, LinkStatus, RouteStatus};
 pub use runtime::{
@@ -183,23 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_a_member_and_an_extension_are_read_as_talos_writes_them() {
+    fn a_disk_and_an_extension_are_read_as_talos_writes_them() {
         let disk: Disk = read(
             "dev_path: /dev/vda\nsize: 10737418240\npretty_size: 11 GB\ncdrom: false\nmodel: QEMU\nserial: \"0123\"\n\
              bus_path: /pci0000:00\ntransport: virtio\n",
         );
-        let member: Member = read(
-            "nodeId: abc\naddresses:\n    - 10.0.0.1\n    - fd00::1\nhostname: cp1\nmachineType: controlplane\n\
-             operatingSystem: Talos (v1.13.9)\ncontrolPlane:\n    port: 6443\n",
-        );
         let extension: ExtensionStatus =
             read("image: 0.sqsh\nmetadata:\n    name: frr\n    version: 10.3.0\n    compatibility: {}\n");
 
-        assert_eq!(
-            (disk.dev_path.as_str(), disk.size, disk.serial.as_str()),
-            ("/dev/vda", 10_737_418_240, "0123")
-        );
-        assert_eq!(member.addresses, ["10.0.0.1", "fd00::1"]);
+        assert_eq!((disk.dev_path.as_str(), disk.size), ("/dev/vda", 10_737_418_240));
         assert_eq!(
             (extension.metadata.name.as_str(), extension.metadata.version.as_str()),
             ("frr", "10.3.0")
@@ -213,7 +205,7 @@ mod tests {
              accepted: 3\nbfdState: up\ninstance: fabric\n",
         );
 
-        assert_eq!((peer.peer.as_str(), peer.local_asn, peer.peer_asn), ("fe80::1", 4_200_000_001, 65_001));
+        assert_eq!((peer.peer.as_str(), peer.received, peer.advertised), ("fe80::1", 3, 2));
         assert!(peer.is_established());
     }
 

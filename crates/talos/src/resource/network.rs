@@ -1,15 +1,13 @@
 //! Links, addresses, routes and sessions.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Kind;
 
 /// A link; named as the kernel names it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LinkStatus {
-    /// Its number.
-    pub index: u32,
     /// `ether`, `loopback` or another.
     pub r#type: String,
     /// The address it has now.
@@ -22,17 +20,10 @@ pub struct LinkStatus {
     pub operational_state: String,
     /// What made it, such as `bond`; empty for a port.
     pub kind: String,
-    /// Which part of another it is, such as `bond`.
-    pub slave_kind: String,
-    /// Where it is plugged in.
-    pub bus_path: String,
     /// The kernel's driver.
     pub driver: String,
     /// Whether there is a carrier.
     pub link_state: bool,
-    /// Megabits per second.
-    #[serde(rename = "speedMbit")]
-    pub speed: u64,
     /// Another name it has.
     pub alias: String,
     /// Other names it has.
@@ -60,15 +51,13 @@ impl Kind for LinkStatus {
 }
 
 /// An address on a link; named `link/address`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AddressStatus {
     /// With the length of its prefix.
     pub address: String,
     /// Where it is.
     pub link_name: String,
-    /// `inet4` or `inet6`.
-    pub family: String,
     /// `global`, `link` or another.
     pub scope: String,
 }
@@ -79,13 +68,11 @@ impl Kind for AddressStatus {
 }
 
 /// The name of the machine; the one is named `hostname`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct HostnameStatus {
     /// The name.
     pub hostname: String,
-    /// What stands behind it.
-    pub domainname: String,
 }
 
 impl HostnameStatus {
@@ -99,23 +86,11 @@ impl Kind for HostnameStatus {
 }
 
 /// A route of the kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RouteStatus {
-    /// `inet4` or `inet6`.
-    pub family: String,
     /// Where it leads; empty for everywhere.
     pub dst: String,
-    /// From which address.
-    pub src: String,
-    /// Through whom.
-    pub gateway: String,
-    /// Out of which link.
-    pub out_link_name: String,
-    /// In which table, such as `main`.
-    pub table: String,
-    /// Its metric.
-    pub priority: u32,
     /// Who made it, such as `bgp`.
     pub protocol: String,
 }
@@ -126,30 +101,17 @@ impl Kind for RouteStatus {
 }
 
 /// A session of Talos' own BGP, since 1.14; named `instance/peer`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct BgpPeerStatus {
     /// Its address or link.
     pub peer: String,
-    /// Our AS.
-    #[serde(rename = "localASN")]
-    pub local_asn: u32,
-    /// The AS of the other end.
-    #[serde(rename = "peerASN")]
-    pub peer_asn: u32,
     /// `ESTABLISHED`, `ACTIVE` or another.
     pub state: String,
-    /// Since when it is so.
-    pub since: String,
     /// Prefixes that came.
     pub received: u32,
     /// Prefixes that were told.
     pub advertised: u32,
-    /// Prefixes that were taken.
-    pub accepted: u32,
-    /// The state of BFD, where there is any.
-    #[serde(rename = "bfdState")]
-    pub bfd_state: String,
     /// The instance it belongs to.
     pub instance: String,
 }

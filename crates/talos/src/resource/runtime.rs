@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Kind;
 
 /// The machine as a whole; the one is named `machine`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct MachineStatus {
     /// `booting`, `installing`, `maintenance`, `running`, `rebooting`, `shutting down`, `resetting` or `upgrading`.
@@ -27,7 +27,7 @@ impl Kind for MachineStatus {
 }
 
 /// Whether a machine is ready, and what it lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MachineStatusStatus {
     /// Whether it is as it should be at its stage.
@@ -37,7 +37,7 @@ pub struct MachineStatusStatus {
 }
 
 /// What keeps a machine from being ready.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct UnmetCondition {
     /// Such as `services`.
@@ -53,7 +53,7 @@ impl fmt::Display for UnmetCondition {
 }
 
 /// A service; named as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Service {
     /// Whether it runs.
@@ -70,7 +70,7 @@ impl Kind for Service {
 }
 
 /// A system extension of the image that runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ExtensionStatus {
     /// The file it came from.
@@ -85,19 +85,17 @@ impl Kind for ExtensionStatus {
 }
 
 /// What an extension says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ExtensionMetadata {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Who made it.
-    pub author: String,
 }
 
 /// The command line of the kernel; the one is named `cmdline`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct KernelCmdline {
     /// The line.
@@ -115,7 +113,7 @@ impl Kind for KernelCmdline {
 }
 
 /// What its platform told the machine; the one is named `platformmetadata`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PlatformMetadata {
     /// Such as `nocloud`.
@@ -137,7 +135,7 @@ impl Kind for PlatformMetadata {
 }
 
 /// A key of META that is set; named such as `0x0a`. Its value is passed over: it may be a secret.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct MetaKey {}
 
 impl Kind for MetaKey {
@@ -145,13 +143,9 @@ impl Kind for MetaKey {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// The document of an extension's service that is in force; named as the service, without `ext-`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ExtensionServiceConfigStatus {
-    /// Which of its versions has been written for the service.
-    pub spec_version: String,
-}
+/// The document of an extension's service that is in force; named as the service, without `ext-`. Only its name is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ExtensionServiceConfigStatus {}
 
 impl Kind for ExtensionServiceConfigStatus {
     const TYPE: &'static str = "ExtensionServiceConfigStatuses.runtime.talos.dev";
@@ -159,7 +153,7 @@ impl Kind for ExtensionServiceConfigStatus {
 }
 
 /// What Talos itself finds wrong with the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Diagnostic {
     /// What is wrong.

@@ -63,11 +63,7 @@ impl Engine {
                 nodes.filter(|(node, seen)| node.role == role && matches!(seen.look, Some(Look::Ours(_))));
             up.filter_map(|(_, seen)| Some(seen.at?.address.to_string())).collect()
         };
-        ClusterInfo {
-            control_plane_nodes: of(Role::Controlplane),
-            worker_nodes: of(Role::Worker),
-            force_endpoint: String::new(),
-        }
+        ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
     }
 
     /// Hears how a step of the cluster ended.

@@ -259,7 +259,6 @@ async fn a_watch_tells_what_is_there_what_changes_and_that_it_broke() {
     let event = |kind: cosi::EventType, resource| cosi::Event {
         resource,
         event_type: kind.into(),
-        old: None,
         error: "behind".into(),
     };
     let answers = [

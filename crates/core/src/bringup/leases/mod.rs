@@ -1,11 +1,9 @@
-//! Where DHCP servers say that machines are: their files of leases.
+//! Addresses that DHCP servers assigned, from their lease files.
 //!
-//! [`read`] knows three kinds by their content: dnsmasq's, Kea's (memfile, for either family) and ISC dhcpd's. A line that is
-//! not understood is told and does not keep the others from being used. Whether a machine is the node is not decided here: a
-//! lease is only a place to look at.
+//! [`read`] detects the format by the content: dnsmasq's, or Kea's (memfile, for either family). It reports a line that it
+//! cannot read and uses the others. Whether a machine is the node is not decided here: a lease is only an address to try.
 
 mod dnsmasq;
-mod isc;
 mod kea;
 #[cfg(test)]
 mod tests;
@@ -29,7 +27,7 @@ pub struct Lease {
     pub begun: Option<Moment>,
 }
 
-/// A line that is not understood.
+/// A line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct Wrong {
@@ -39,18 +37,18 @@ pub struct Wrong {
     pub reason: String,
 }
 
-/// What a file of leases says.
+/// The contents of a lease file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leases {
-    /// The lease in force of each port: of several for one family, the newest.
+    /// The current lease of each port and family: of several the newest.
     pub leases: Vec<Lease>,
-    /// Lines that are not understood.
+    /// Lines that cannot be read.
     pub wrong: Vec<Wrong>,
 }
 
-/// Why a file is none of leases.
+/// A file in neither format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is no file of leases: neither dnsmasq's, nor Kea's with its heading, nor ISC dhcpd's")]
+#[error("not a lease file: expected dnsmasq's format, or Kea's CSV with its heading")]
 pub struct NoLeases;
 
 /// What one kind of file says, in its order; an address that comes again is the later one.
@@ -67,7 +65,7 @@ impl Told {
     }
 }
 
-/// Reads a file of leases, of any kind.
+/// Reads a lease file of either format.
 pub fn read(text: &str, now: Moment) -> Result<Leases, NoLeases> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines =
@@ -91,8 +89,6 @@ pub fn read(text: &str, now: Moment) -> Result<Leases, NoLeases> {
 fn kind(line: &str) -> Option<fn(&str) -> Told> {
     if kea::is_heading(line) {
         Some(kea::read)
-    } else if isc::is_statement(line) {
-        Some(isc::read)
     } else if dnsmasq::is_line(line) {
         Some(dnsmasq::read)
     } else {

@@ -55,20 +55,6 @@ fn kea_for_ipv6_knows_ports_by_their_address_or_by_the_clients_identifier() {
 }
 
 #[test]
-fn dhcpd_tells_the_last_block_of_each_address() {
-    let text = "# The format of this file is documented in the dhcpd.leases(5) manual page.\n\
-                authoring-byte-order little-endian;\n\n\
-                server-duid \"\\000\\001\";\n\n\
-                lease 10.0.0.57 {\n  starts 6 2026/01/31 11:30:00;\n  ends 6 2026/01/31 12:30:00;\n  binding state active;\n  \
-                hardware ethernet 02:00:65:00:0b:00;\n  uid \"\\001{\";\n  on expiry {\n    set a = \"b\";\n  }\n  client-hostname \"a\";\n}\n\
-                lease 10.0.0.58 {\n  starts epoch 1769860000; # Sat\n  ends never;\n  binding state active;\n  hardware ethernet 02:00:65:00:0c:00;\n}\n\
-                lease 10.0.0.59 {\n  ends 6 2026/01/31 12:30:00;\n  binding state active;\n  hardware ethernet 02:00:65:00:0d:00;\n}\n\
-                lease 10.0.0.59 {\n  ends 6 2026/01/31 11:59:00;\n  binding state free;\n  hardware ethernet 02:00:65:00:0d:00;\n}\n";
-
-    assert_eq!(told(text), ["02:00:65:00:0b:00 10.0.0.57", "02:00:65:00:0c:00 10.0.0.58"]);
-}
-
-#[test]
 fn the_newest_of_a_port_counts_wherever_it_stands() {
     let text = "1769868000 02:00:65:00:0b:00 10.0.0.58 * *\n1769864400 02:00:65:00:0b:00 10.0.0.57 * *\n";
 
@@ -85,26 +71,21 @@ fn a_line_that_is_not_understood_is_told_and_the_others_count() {
         now(),
     )
     .unwrap();
-    let isc = read(
-        "lease 10.0.0.57 {\n  ends soon;\n  binding state active;\n  hardware ethernet 02:00:65:00:0b:00;\n}\n",
-        now(),
-    );
 
     let words = |leases: &Leases| leases.wrong.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(dnsmasq.leases.len(), 1);
     assert!(words(&dnsmasq)[0].starts_with("line 2: `02:00`: "), "{dnsmasq:?}");
     assert_eq!(words(&dnsmasq)[1], "line 3: want an end, a MAC address, an address, a name and a client");
     assert_eq!(words(&kea), ["line 2: `ten` is no address", "line 3: it has no `expire`"]);
-    assert_eq!(words(&isc.clone().unwrap()), ["line 2: `soon` is no time"]);
-    assert_eq!(isc.unwrap().leases, []);
 }
 
 #[test]
-fn nothing_yet_is_a_file_of_leases_and_something_else_is_not() {
+fn an_empty_file_is_a_lease_file_and_another_format_is_not() {
     assert_eq!(read("", now()), Ok(Leases::default()));
-    assert_eq!(read("# dhcpd\n\n", now()), Ok(Leases::default()));
+    assert_eq!(read("# dnsmasq\n\n", now()), Ok(Leases::default()));
     assert_eq!(read("cluster: {name: sol}\n", now()), Err(NoLeases));
     assert_eq!(read("{\"leases\": []}", now()), Err(NoLeases));
+    assert_eq!(read("lease 10.0.0.57 {\n  ends never;\n  binding state active;\n}\n", now()), Err(NoLeases));
 }
 
 /// Leases as somebody may have: ports, addresses and ends, each address once.
@@ -119,14 +100,12 @@ fn some() -> impl Strategy<Value = Vec<(u8, u8, u64)>> {
 
 proptest! {
     #[test]
-    fn all_three_kinds_tell_the_same(all in some()) {
-        let mut texts = [String::new(), "address,hwaddr,valid_lifetime,expire,state\n".to_owned(), "authoring-byte-order big-endian;\n".to_owned()];
+    fn both_formats_give_the_same_leases(all in some()) {
+        let mut texts = [String::new(), "address,hwaddr,valid_lifetime,expire,state\n".to_owned()];
         for (port, address, ends) in &all {
             let (mac, address) = (format!("02:00:00:00:00:{port:02x}"), format!("10.0.0.{address}"));
-            let begun = ends - 1000;
             texts[0] += &format!("{ends} {mac} {address} * *\n");
             texts[1] += &format!("{address},{mac},1000,{ends},0\n");
-            texts[2] += &format!("lease {address} {{\n starts epoch {begun};\n ends epoch {ends};\n binding state active;\n hardware ethernet {mac};\n}}\n");
         }
 
         let read = texts.map(|text| read(&text, now()).unwrap());
@@ -148,7 +127,7 @@ proptest! {
 
     #[test]
     fn any_lines_of_a_known_kind_are_read_or_told(lines in proptest::collection::vec("[0-9a-f:., {}\";-]{0,60}", 0..10)) {
-        for head in ["1 02:00:00:00:00:01 10.0.0.1 * *", "address,hwaddr,valid_lifetime,expire", "lease 10.0.0.1 {"] {
+        for head in ["1 02:00:00:00:00:01 10.0.0.1 * *", "address,hwaddr,valid_lifetime,expire"] {
             let read = read(&format!("{head}\n{}", lines.join("\n")), now());
             prop_assert!(read.is_ok());
         }

@@ -14,9 +14,9 @@ pub(super) const RULES: &[Rule] = &[NOT_DERIVABLE, FAMILY, OUTSIDE, NO_ADDRESS];
 const NOT_DERIVABLE: Rule = Rule {
     id: "not-derivable",
     severity: Severity::Error,
-    summary: "a value can no longer be derived and must be written",
-    story: "The thousandth node of a cluster got index 1000. Its AS number would have been the first one of the next cluster, \
-            whose nodes had been running for a year.",
+    summary: "a value cannot be derived and must be written",
+    failure: "A derived value would belong to another cluster: the AS number for index 1000, for example, is the first \
+              one of the next cluster.",
     fix: "write the key that the message names, or the `cluster.id` or `index` it follows from",
     look: not_derivable,
 };
@@ -24,19 +24,19 @@ const NOT_DERIVABLE: Rule = Rule {
 const FAMILY: Rule = Rule {
     id: "address-family-gap",
     severity: Severity::Warning,
-    summary: "nodes have addresses in one IP family only, because the other can no longer be derived",
-    story: "Cluster 300 has no IPv4 prefix by the rule 10.ID.0.0/24, so its nodes came up with IPv6 only. It was noticed when \
-            the first workload wanted to reach an old printer.",
-    fix: "write the prefix or the addresses of the missing family, or clear it with `null` to say that it is not wanted",
+    summary: "nodes have addresses of one IP family only, because the other cannot be derived",
+    failure: "A cluster with an ID above 255 has no IPv4 prefix by the rule 10.ID.0.0/24. Its nodes have IPv6 only, \
+              and workloads cannot reach IPv4 destinations.",
+    fix: "write the prefix or the addresses of the missing family, or set it to `null` if it is not wanted",
     look: family,
 };
 
 const OUTSIDE: Rule = Rule {
     id: "index-outside-prefix",
     severity: Severity::Error,
-    summary: "a node's index leads out of its prefix",
-    story: "Index 300 in a /24 would be address 44 of the neighbouring network. The node took it and answered for a printer \
-            on another floor.",
+    summary: "a node's index is outside its prefix",
+    failure: "Index 300 in a /24 is address 44 of the next network. The node would take an address that belongs to a \
+              machine there.",
     fix: "use an index within the prefix, a larger prefix, or write the node's address",
     look: outside,
 };
@@ -45,8 +45,8 @@ const NO_ADDRESS: Rule = Rule {
     id: "no-address",
     severity: Severity::Error,
     summary: "a node with static addressing has no address",
-    story: "A file without `cluster.id` and without prefixes passed every check. The nodes booted, had no address and could be \
-            reached by nobody.",
+    failure: "A node that has neither `cluster.id` nor a prefix to derive an address from boots without one and cannot \
+              be reached.",
     fix: "write `cluster.id` and the node's `index`, `network.node.v4` or `v6`, or `network.node.addressing: dhcp`",
     look: no_address,
 };

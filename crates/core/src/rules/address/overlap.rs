@@ -22,9 +22,10 @@ pub(super) const OVERLAP: Rule = Rule {
     id: "prefix-overlap",
     severity: Severity::Error,
     summary: "two networks share addresses",
-    story: "Talos' own service network, 10.96.0.0/12, reaches to 10.111.255.255. Cluster 101 had its nodes in 10.101.0.0/24: \
-            the kubelet refused every node address as one of a service, and no node ever became ready.",
-    fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` is far from most others",
+    failure: "Hosts and Kubernetes cannot tell the two networks apart. With nodes inside the default service network \
+              10.96.0.0/12, which ends at 10.111.255.255, the kubelet rejects every node address as a service address \
+              and no node becomes ready.",
+    fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` rarely overlaps another network",
     look,
 };
 

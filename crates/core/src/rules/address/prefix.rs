@@ -18,9 +18,9 @@ pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, FAMILIES, HOS
 const TOO_SMALL: Rule = Rule {
     id: "prefix-too-small",
     severity: Severity::Error,
-    summary: "a network has fewer addresses than are needed",
-    story: "The pod network was a /22. Kubernetes gives each node a /24 of it: the fifth node joined, was never given one, and \
-            every pod on it waited for an address.",
+    summary: "a network has too few addresses",
+    failure: "Kubernetes assigns a /24 of the pod network to each node. From a /22, the fifth node gets none, and \
+              every pod on it waits for an address.",
     fix: "use a larger prefix",
     look: too_small,
 };
@@ -28,9 +28,9 @@ const TOO_SMALL: Rule = Rule {
 const TOO_LARGE: Rule = Rule {
     id: "prefix-too-large",
     severity: Severity::Error,
-    summary: "a network is larger than Kubernetes takes",
-    story: "The service network was a whole /64 on a release that takes at most 20 bits. The API server printed one line and \
-            stopped; what a person saw was an endpoint that never answered.",
+    summary: "a network is larger than Kubernetes accepts",
+    failure: "Up to Kubernetes 1.33 the API server accepts a service network of at most 20 bits. With a /64 it logs one \
+              line and exits, and the endpoint never answers.",
     fix: "use a smaller prefix: a /108 is enough for a million services, a /48 for 65,536 nodes",
     look: too_large,
 };
@@ -38,19 +38,20 @@ const TOO_LARGE: Rule = Rule {
 const FAMILIES: Rule = Rule {
     id: "pod-service-families",
     severity: Severity::Error,
-    summary: "pods and services have addresses of different families",
-    story: "IPv6 was added to the pods and forgotten for the services. Talos wants as many networks of the one as of the \
-            other and refused the configuration; an older release took it, and no IPv6 service was ever given an address.",
-    fix: "write `cluster.pods` and `cluster.services` with one prefix of each family, or both with one of the same",
+    summary: "pods and services have addresses of different IP families",
+    failure: "Talos requires as many service networks as pod networks, of the same families, and rejects the \
+              configuration. Older releases accept it, and services never get an address of the missing family.",
+    fix: "write `cluster.pods` and `cluster.services` with one prefix of each family, or both with one of the same \
+          family",
     look: families,
 };
 
 const ANYCAST: Rule = Rule {
     id: "anycast-not-host",
     severity: Severity::Error,
-    summary: "an anycast address has a prefix around it",
-    story: "`10.0.0.100/24` was meant as an address. Every control plane took the whole /24 for its own link and announced \
-            it, and the other machines of that network could no longer be reached.",
+    summary: "an anycast address has a network's prefix length",
+    failure: "With 10.0.0.100/24 every control plane treats the whole /24 as its own link and announces it, and the \
+              other machines of that network become unreachable.",
     fix: "write the address with /32, or /128 for IPv6",
     look: anycast,
 };
@@ -58,10 +59,10 @@ const ANYCAST: Rule = Rule {
 const HOST_BITS: Rule = Rule {
     id: "prefix-host-bits",
     severity: Severity::Error,
-    summary: "one node's address stands where many nodes take it from",
-    story: "`defaults.network.node.v4: 10.101.0.11/24` was meant as a prefix. It is an address, so every node came up with it, \
-            and the switch saw it jump from port to port.",
-    fix: "write the prefix without host bits there, and a node's own address on the node",
+    summary: "a setting that several nodes share is a single node's address",
+    failure: "With `defaults.network.node.v4: 10.101.0.11/24` every node takes this address instead of one from the \
+              prefix, and the switch moves it from port to port.",
+    fix: "write the prefix without host bits in the shared setting, and a node's own address on the node",
     look: host_bits,
 };
 
@@ -69,8 +70,8 @@ const GATEWAY: Rule = Rule {
     id: "gateway-outside-prefix",
     severity: Severity::Error,
     summary: "a node's gateway is not in the node's network",
-    story: "The prefix was moved to another range, the gateway stayed. The kernel refused the default route because nothing \
-            says how to reach its next hop, and the nodes could talk to each other only.",
+    failure: "The kernel rejects the default route because no connected network contains its next hop. The nodes reach \
+              each other only.",
     fix: "use a gateway within the prefix, or a link-local IPv6 one",
     look: gateway,
 };

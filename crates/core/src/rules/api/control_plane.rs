@@ -9,9 +9,9 @@ const NONE: Rule = Rule {
     id: "no-control-plane",
     severity: Severity::Error,
     summary: "no node is a control plane",
-    story: "A node without `role` is a worker. A file of five workers was applied, and all five waited for a control plane \
-            that nobody had planned.",
-    fix: "write `role: controlplane` on one node, or on three",
+    failure: "A node without `role` is a worker. If all nodes are workers, they wait for an API server that is never \
+              started.",
+    fix: "set `role: controlplane` on one node or on three",
     look: none,
 };
 
@@ -19,8 +19,8 @@ const EVEN: Rule = Rule {
     id: "even-control-planes",
     severity: Severity::Warning,
     summary: "the number of control planes is even",
-    story: "A second control plane was added for safety. etcd needs more than half of its members, so with two of them the \
-            cluster stopped when either one did: twice as often as before.",
+    failure: "etcd needs more than half of its members. With two control planes the cluster stops if either fails, \
+              which is less reliable than one.",
     fix: "use one, three or five control planes",
     look: even,
 };
@@ -28,9 +28,9 @@ const EVEN: Rule = Rule {
 const BOOTSTRAP: Rule = Rule {
     id: "bootstrap-worker",
     severity: Severity::Error,
-    summary: "etcd is to be bootstrapped on a worker",
-    story: "`cluster.bootstrap` named a machine that had since become a worker. It has no etcd, refused the call, and the \
-            control planes waited for one that never came.",
+    summary: "`cluster.bootstrap` names a worker",
+    failure: "A worker has no etcd and rejects the request, so etcd is never bootstrapped and the control planes keep \
+              waiting.",
     fix: "name a control plane in `cluster.bootstrap`, or leave it out",
     look: bootstrap,
 };

@@ -10,9 +10,9 @@ const DRAIN_ALL: Rule = Rule {
     id: "drain-all",
     severity: Severity::Error,
     summary: "every control plane drains",
-    story: "`drain: true` was meant for one node and written into the role. All control planes withdraw their routes at \
-            once, the API's address among them, and there is nothing left to ask what happened.",
-    fix: "drain one node at a time, with `drain: true` on the node itself",
+    failure: "All control planes withdraw their routes at once, including the route to the API's address, and the API \
+              becomes unreachable.",
+    fix: "drain one node at a time: set `drain: true` on the node itself",
     look: drain_all,
 };
 

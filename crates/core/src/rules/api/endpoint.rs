@@ -14,9 +14,9 @@ pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, PORT, OVERLAY, FIREWA
 const TALOS_VIP: Rule = Rule {
     id: "talos-endpoint-vip",
     severity: Severity::Error,
-    summary: "the Talos API is asked at the VIP",
-    story: "The VIP was the only Talos endpoint. It exists once etcd runs, etcd runs once the cluster is bootstrapped, and the \
-            call that bootstraps it was sent to the VIP: it waited for ever.",
+    summary: "a Talos endpoint is the VIP",
+    failure: "The VIP exists only once etcd runs, and etcd runs only once the cluster is bootstrapped. The bootstrap \
+              request sent to the VIP never arrives.",
     fix: "list the control planes' own addresses in `cluster.talos_endpoints`, or leave it out",
     look: talos_vip,
 };
@@ -24,30 +24,31 @@ const TALOS_VIP: Rule = Rule {
 const UNANSWERED: Rule = Rule {
     id: "endpoint-unanswered",
     severity: Severity::Error,
-    summary: "the endpoint is an address that nothing in the file has",
-    story: "The address of the old cluster's VIP stayed in `cluster.endpoint`. The nodes found each other without it, but the \
-            kubeconfig that everybody was given led to a machine that had been scrapped.",
-    fix: "use the VIP, an anycast address, a control plane or a name; silence it when a load balancer outside the file answers",
+    summary: "no machine in the file has the endpoint's address",
+    failure: "The kubeconfig contains the endpoint, so kubectl contacts an address where no API server of this cluster \
+              listens.",
+    fix: "use the VIP, an anycast address, a control plane or a name; silence the finding if a load balancer outside \
+          the file answers",
     look: unanswered,
 };
 
 const PORT: Rule = Rule {
     id: "endpoint-port",
     severity: Severity::Warning,
-    summary: "the endpoint is one of the control planes, at a port where no API server listens",
-    story: "`https://10.101.0.10` looked complete. Without a port that is 443, and the API server listens on 6443: the \
-            control planes came up, and neither a worker nor kubectl ever got an answer.",
-    fix: "write port 6443; silence it where something on the control planes passes the port on",
+    summary: "the endpoint is a control plane, but with a port where no API server listens",
+    failure: "An endpoint without a port has port 443, and the API server listens on 6443. The control planes come up, \
+              but neither workers nor kubectl reach the API.",
+    fix: "write port 6443; silence the finding if the control planes forward the port",
     look: port,
 };
 
 const OVERLAY: Rule = Rule {
     id: "endpoint-overlay",
     severity: Severity::Warning,
-    summary: "the endpoint is known only once the overlay has been joined",
-    story: "The endpoint was a node's overlay address. The node was made anew, joined with a fresh key and got another address; \
-            every kubelet kept asking the old one.",
-    fix: "use a name that can be moved, or an address that the machines have without the overlay",
+    summary: "the endpoint is known only after the node has joined the overlay",
+    failure: "A node that is reinstalled joins the overlay with a new key and gets another address. Every kubelet \
+              keeps contacting the old one.",
+    fix: "use a name whose address can change, or an address that the machines have without the overlay",
     look: overlay,
 };
 
@@ -55,9 +56,8 @@ const FIREWALL: Rule = Rule {
     id: "firewall-public",
     severity: Severity::Warning,
     summary: "a node has a public address and the firewall is off",
-    story: "A machine in the cloud was up for an afternoon before its firewall was. The kubelet and etcd ports were found by a \
-            scanner within the hour.",
-    fix: "write `cluster.firewall: default-deny`, or keep the ports closed in front of the nodes and silence this",
+    failure: "The ports of the kubelet and etcd are open to the internet, where scanners find them.",
+    fix: "set `cluster.firewall: default-deny`, or filter the ports in front of the nodes and silence the finding",
     look: firewall,
 };
 

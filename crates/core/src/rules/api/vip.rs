@@ -22,8 +22,8 @@ const OUTSIDE: Rule = Rule {
     id: "vip-outside-prefix",
     severity: Severity::Error,
     summary: "the VIP is not in the control planes' network",
-    story: "The VIP was taken from the service pool. A control plane held it and announced it by ARP on a link where nobody \
-            asks for that address, so the API answered on its own node only.",
+    failure: "The control plane that holds the VIP announces it by ARP on a link where no host queries it. The API \
+              answers on that node only.",
     fix: "use a free address of the control planes' network, or `network.api.anycast` with routing",
     look: outside,
 };
@@ -31,20 +31,19 @@ const OUTSIDE: Rule = Rule {
 const IS_NODE: Rule = Rule {
     id: "vip-is-node",
     severity: Severity::Error,
-    summary: "the VIP is also a node's own address",
-    story: "The first control plane's address was written as the VIP, so that the endpoint would look the same for ever. When \
-            another node won the election there were two of it, and the first lost its etcd peers.",
-    fix: "use an address that no node has",
+    summary: "the VIP is a node's own address",
+    failure: "When another node wins the election, two machines have the address, and the node that owns it loses its \
+              etcd peers.",
+    fix: "use an address that is not assigned to a node",
     look: is_node,
 };
 
 const ON_WORKER: Rule = Rule {
     id: "vip-on-worker",
     severity: Severity::Error,
-    summary: "a VIP is given to workers",
-    story: "The VIP stood in a group of workers. Talos refuses a worker's configuration that has one, and the machines stayed \
-            in maintenance mode.",
-    fix: "write `network.api.vip` at the top of the file or under `roles.controlplane`",
+    summary: "a worker has a VIP",
+    failure: "Talos rejects a worker's configuration that has a VIP, and the machine stays in maintenance mode.",
+    fix: "set `network.api.vip` at the top of the file or under `roles.controlplane`",
     look: on_worker,
 };
 
@@ -52,8 +51,8 @@ const ON_LINK: Rule = Rule {
     id: "vip-on-link",
     severity: Severity::Error,
     summary: "the VIP is listed among a link's addresses",
-    story: "To be sure, the VIP was also written as an address of the link. Every control plane had it from then on, whoever \
-            held it, and connections went to whichever answered ARP first.",
+    failure: "Every control plane has the address permanently, not only the one that holds the VIP. Connections go to \
+              the one that answers ARP first.",
     fix: "remove it from `links`: the node that holds the VIP adds the address itself",
     look: on_link,
 };
@@ -61,19 +60,19 @@ const ON_LINK: Rule = Rule {
 const AS_ANYCAST: Rule = Rule {
     id: "vip-as-anycast",
     severity: Severity::Error,
-    summary: "a VIP is taken for an anycast address",
-    story: "A VIP on a dummy link was to be announced by every control plane. Talos lets one node at a time hold it, so there \
-            was one path, and a minute without the API when its node failed.",
-    fix: "for an address on every control plane write it under `network.api.anycast`, and remove `vip`",
+    summary: "a VIP is used as an anycast address",
+    failure: "Talos lets only one node at a time hold a VIP. The fabric has a single path to the API, and if that node \
+              fails the API is unreachable for up to a minute.",
+    fix: "for an address on every control plane set `network.api.anycast`, and remove `vip`",
     look: as_anycast,
 };
 
 const ON_OVERLAY: Rule = Rule {
     id: "vip-on-overlay",
     severity: Severity::Error,
-    summary: "a VIP is on an overlay, where there is no ARP",
-    story: "The VIP was put on tailscale0. Its holder announced it by ARP into a tunnel that carries none; no other machine \
-            ever learned where it is.",
+    summary: "a VIP is on an overlay, which carries no ARP",
+    failure: "The holder announces the VIP by ARP, which the tunnel does not carry. No other machine learns where the \
+              address is.",
     fix: "use a control plane's overlay address or a name as the endpoint, or a VIP on a real link",
     look: on_overlay,
 };
@@ -82,8 +81,7 @@ const TWICE: Rule = Rule {
     id: "vip-twice",
     severity: Severity::Error,
     summary: "both Talos and kube-vip hold a VIP",
-    story: "Talos' own VIP was switched on while kube-vip was still installed. Each elected its own holder, and the address \
-            was on two nodes whenever they disagreed.",
+    failure: "Talos and kube-vip each elect a holder. When they disagree, two nodes have the address.",
     fix: "keep one of `network.api.vip` and `cluster.kube_vip`",
     look: twice,
 };

@@ -21,18 +21,19 @@ const ALONE: fn(&Context<'_>, &mut Found) = |_, _| {};
 pub(super) const NAME: Rule = Rule {
     id: "clash-name",
     severity: Severity::Error,
-    summary: "two clusters have one name",
-    story: "The file of a test cluster was copied from production, name and all. The second build replaced the first one's \
-            folder and its context in everybody's talosconfig, and a reset meant for the test went to production.",
-    fix: "give each cluster a `cluster.name` of its own",
+    summary: "two clusters have the same name",
+    failure: "Building the second cluster replaces the first one's folder and its context in the talosconfig. A \
+              command for one cluster, such as a reset, then reaches the other.",
+    fix: "give each cluster a unique `cluster.name`",
     look: ALONE,
 };
 
 pub(super) const NODE_NAME: Rule = Rule {
     id: "clash-node-name",
     severity: Severity::Warning,
-    summary: "nodes of two clusters have one name",
-    story: "Both clusters had a cp01. The alarm named cp01, and the one that was restarted was the healthy one.",
+    summary: "nodes of two clusters have the same name",
+    failure: "An alert that names the node does not say which cluster it belongs to, so the wrong machine may be \
+              restarted.",
     fix: "begin node names with the cluster's name",
     look: ALONE,
 };
@@ -40,20 +41,19 @@ pub(super) const NODE_NAME: Rule = Rule {
 pub(super) const ID: Rule = Rule {
     id: "clash-id",
     severity: Severity::Error,
-    summary: "two clusters have one id",
-    story: "Prefixes, AS numbers, router ids and MAC addresses all follow from the id. Two clusters with the same one announced \
-            the same loopbacks, and each drew half of the other's traffic.",
-    fix: "give each cluster a `cluster.id` of its own",
+    summary: "two clusters have the same ID",
+    failure: "Prefixes, AS numbers, router IDs and MAC addresses follow from the ID. Both clusters announce the same \
+              loopbacks, and each receives a part of the other's traffic.",
+    fix: "give each cluster a unique `cluster.id`",
     look: ALONE,
 };
 
 pub(super) const ASN: Rule = Rule {
     id: "clash-asn",
     severity: Severity::Warning,
-    summary: "nodes of two clusters have one AS number",
-    story: "A base for AS numbers was reused. On the fabric that both clusters share, nodes took each other's routes for loops \
-            of their own and dropped them.",
-    fix: "give the clusters AS numbers that do not meet; those derived from `cluster.id` never do",
+    summary: "nodes of two clusters have the same AS number",
+    failure: "On a fabric that both clusters share, nodes take each other's routes for loops and drop them.",
+    fix: "give the clusters AS numbers that do not overlap; those derived from `cluster.id` never do",
     look: ALONE,
 };
 
@@ -61,8 +61,8 @@ pub(super) const PREFIX: Rule = Rule {
     id: "clash-prefix",
     severity: Severity::Error,
     summary: "networks of two clusters share addresses",
-    story: "Two clusters had one pool for service addresses. Both handed out its first address, both announced it, and which \
-            shop answered depended on the path the packet took.",
+    failure: "With the same service pool, both clusters assign and announce the same address, and the path of a packet \
+              decides which of them answers.",
     fix: "give each cluster prefixes of its own; nodes may share a prefix only as a whole",
     look: ALONE,
 };
@@ -70,29 +70,27 @@ pub(super) const PREFIX: Rule = Rule {
 pub(super) const ADDRESS: Rule = Rule {
     id: "clash-address",
     severity: Severity::Error,
-    summary: "two clusters use one address",
-    story: "Two clusters on one network had the same VIP. Whichever elected a holder last answered, so kubectl spoke to one \
-            cluster in the morning and to the other in the afternoon.",
-    fix: "give each cluster addresses of its own",
+    summary: "two clusters use the same address",
+    failure: "If two clusters on one network have the same VIP, the one that elected a holder last answers, and \
+              kubectl reaches the wrong cluster.",
+    fix: "give each cluster unique addresses",
     look: ALONE,
 };
 
 pub(super) const MAC: Rule = Rule {
     id: "clash-mac",
     severity: Severity::Error,
-    summary: "nodes of two clusters have one MAC address",
-    story: "A server moved from one cluster to the other, and its line stayed in the old file. The boot server had two \
-            configurations for it and gave it the wrong one.",
-    fix: "remove the node from the file it has left, or correct its `macs`",
+    summary: "nodes of two clusters have the same MAC address",
+    failure: "A boot server has two configurations for one machine and may give it the wrong one.",
+    fix: "remove the node from the file of the cluster that it has left, or correct its `macs`",
     look: ALONE,
 };
 
 pub(super) const VM_ID: Rule = Rule {
     id: "clash-vm-id",
     severity: Severity::Error,
-    summary: "virtual machines of two clusters have one number on one hypervisor",
-    story: "Both files numbered their machines from 300 on one Proxmox. Building the second cluster stopped and replaced the \
-            machines of the first.",
+    summary: "virtual machines of two clusters have the same ID on one hypervisor",
+    failure: "Building the second cluster stops and replaces the machines of the first.",
     fix: "give each cluster a `vm.first_id` far enough from the others",
     look: ALONE,
 };

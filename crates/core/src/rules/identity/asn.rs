@@ -15,9 +15,9 @@ const DUPLICATE: Rule = Rule {
     id: "duplicate-asn",
     severity: Severity::Warning,
     summary: "two nodes have the same AS number",
-    story: "Two nodes in different racks had one AS number. Each saw its own number in the path of the other's routes, took \
-            them for a loop and dropped them: everybody reached both nodes, only they did not reach each other.",
-    fix: "give each node an AS number of its own; leave `routing.asn` out to have it derived",
+    failure: "Each of the two nodes finds its own AS number in the path of the other's routes, takes it for a loop and \
+              drops them. All other nodes reach both, but these two cannot reach each other.",
+    fix: "give each node a unique AS number; leave `routing.asn` out to have it derived",
     look,
 };
 

@@ -18,29 +18,29 @@ const INDEX: Rule = Rule {
     id: "duplicate-index",
     severity: Severity::Error,
     summary: "two nodes have the same index",
-    story: "A node was added by copying the line of another, and only its name was changed. Both derived the same addresses, \
-            AS number and router id, and took turns answering until the first one was switched off.",
-    fix: "give each node an index of its own",
+    failure: "If two nodes share an index, both derive the same addresses, AS number and router ID, and take each \
+              other's traffic.",
+    fix: "give each node a unique index",
     look: index,
 };
 
 const ADDRESS: Rule = Rule {
     id: "duplicate-address",
     severity: Severity::Error,
-    summary: "one address is given twice",
-    story: "A worker got the gateway's address. Whoever answered ARP last owned it, so the whole rack lost its way out for \
-            minutes at a time, and every reboot moved the fault.",
-    fix: "give each node, link and gateway an address of its own",
+    summary: "an address is assigned twice",
+    failure: "If two interfaces hold one address, the one that answers ARP or neighbour discovery last receives the \
+              traffic. If it is the gateway's address, the whole network loses its way out.",
+    fix: "give each node, link and gateway a unique address",
     look: address,
 };
 
 const ROUTER_ID: Rule = Rule {
     id: "duplicate-router-id",
     severity: Severity::Error,
-    summary: "two nodes have the same BGP router id",
-    story: "Two nodes came up with one router id. The route reflector took the routes of the second for its own copies of \
-            the first's and dropped them; the sessions stayed green.",
-    fix: "write another `routing.router_id` on one of the nodes, or leave it out to have it derived",
+    summary: "two nodes have the same BGP router ID",
+    failure: "A route reflector takes the second node's routes for copies of the first node's and drops them, while \
+              all sessions stay established.",
+    fix: "set another `routing.router_id` on one of the nodes, or leave it out to have it derived",
     look: router_id,
 };
 

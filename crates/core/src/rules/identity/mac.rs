@@ -11,9 +11,9 @@ pub(super) const RULES: &[Rule] = &[DUPLICATE, MULTICAST, ZERO];
 const DUPLICATE: Rule = Rule {
     id: "duplicate-mac",
     severity: Severity::Error,
-    summary: "one MAC address is given twice",
-    story: "Two machines in the file had one MAC address, copied from the label of the wrong server. The boot server handed \
-            both the same configuration, and the second joined under the name of the first.",
+    summary: "a MAC address is assigned twice",
+    failure: "A boot server identifies machines by MAC address and gives both the same configuration: the second \
+              machine joins under the first one's name.",
     fix: "write the MAC address that each port really has; leave `macs` out on virtual machines to have them derived",
     look: duplicate,
 };
@@ -21,10 +21,10 @@ const DUPLICATE: Rule = Rule {
 const MULTICAST: Rule = Rule {
     id: "mac-multicast",
     severity: Severity::Error,
-    summary: "a MAC address names a group of ports",
-    story: "An address made up by hand began with 03. QEMU refused the first machine; the second hypervisor took it, and the \
-            switch flooded every packet for it to all ports.",
-    fix: "the second digit of a port's address is even: 02:… is for addresses of one's own",
+    summary: "a MAC address is a multicast address",
+    failure: "QEMU rejects a machine whose MAC address has the multicast bit. Where a hypervisor accepts it, the \
+              switch floods every frame for the machine to all ports.",
+    fix: "use an address with an even second digit; addresses that begin with 02 are locally administered",
     look: |context, found| {
         let is = |mac: Mac| mac.is_multicast() && !is_none(mac);
         every(context, found, is, "names a group of ports, which no port can have as its own");
@@ -35,8 +35,7 @@ const ZERO: Rule = Rule {
     id: "mac-zero",
     severity: Severity::Error,
     summary: "a MAC address is all zeros or all ones",
-    story: "A placeholder of zeros stayed in the file. No port matched it, so the fabric link was never configured, and the \
-            node waited for a neighbour that could not come.",
+    failure: "No port has such an address, so the link is never configured and its BGP session never comes up.",
     fix: "write the MAC address that the port really has",
     look: |context, found| every(context, found, is_none, "is the address of no port"),
 };

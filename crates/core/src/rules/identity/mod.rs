@@ -10,7 +10,7 @@ use super::Group;
 /// The rules by subject.
 pub(super) const GROUPS: &[Group] = &[
     ("Identity", duplicate::RULES),
-    ("AS numbers of the nodes", asn::RULES),
+    ("AS numbers of nodes", asn::RULES),
     ("MAC addresses", mac::RULES),
-    ("Numbers of virtual machines", vm_id::RULES),
+    ("Virtual machine IDs", vm_id::RULES),
 ];

@@ -11,20 +11,18 @@ pub(super) const RULES: &[Rule] = &[DUPLICATE, RANGE];
 const DUPLICATE: Rule = Rule {
     id: "duplicate-vm-id",
     severity: Severity::Error,
-    summary: "two virtual machines of one hypervisor have the same number",
-    story: "Workers were numbered from 300 and control planes from 310. The eleventh worker was given the number of the first \
-            control plane, and the program that made it stopped half-way through the list.",
-    fix: "write another `vm.id`, or a `vm.first_id` far enough from the others",
+    summary: "two virtual machines of one hypervisor have the same ID",
+    failure: "The hypervisor rejects the second machine after the machines before it in the list have been created.",
+    fix: "set another `vm.id`, or a `vm.first_id` far enough from the others",
     look: duplicate,
 };
 
 const RANGE: Rule = Rule {
     id: "vm-id-range",
     severity: Severity::Error,
-    summary: "a virtual machine's number is one that Proxmox refuses",
-    story: "The numbers began at 1, and Proxmox keeps everything below 100 to itself. The refusal came after the disks had \
-            been uploaded.",
-    fix: "use numbers from 100 to 999999999, for example `vm.first_id: 300`",
+    summary: "a virtual machine's ID is one that Proxmox rejects",
+    failure: "Proxmox reserves the IDs below 100. It rejects the machine only after its disks have been uploaded.",
+    fix: "use IDs from 100 to 999999999, for example `vm.first_id: 300`",
     look: range,
 };
 

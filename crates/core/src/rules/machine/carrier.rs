@@ -16,20 +16,20 @@ pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_L
 const BOOT_CARRIER: Rule = Rule {
     id: "boot-carrier",
     severity: Severity::Error,
-    summary: "the first configuration comes by a way that the machine does not look at, or that cannot hold it",
-    story: "Talos' metal image never looks for a `cidata` volume, and its nocloud image never reads META key 10. The \
-            machine boots into maintenance mode with an address from DHCP, as if nobody had configured anything.",
-    fix: "choose a `boot.from` that the platform and release have, and write `boot.server` where a server is needed",
+    summary: "the machine does not read this source of its first configuration, or the source cannot hold it",
+    failure: "Talos' metal image never reads a `cidata` volume, and its nocloud image never reads META key 10. The \
+              machine boots into maintenance mode with an address from DHCP.",
+    fix: "choose a `boot.from` that the platform and release support, and set `boot.server` where a server is needed",
     look: boot_carrier,
 };
 
 const BOOT_CARRIER_SECRET: Rule = Rule {
     id: "boot-carrier-secret",
     severity: Severity::Error,
-    summary: "secrets would stand where others read them: in a schematic, an image, a command line",
-    story: "The public Image Factory answers GET /schematics/ID to everyone, and an ID is in every installer reference in \
-            every log. A machine configuration embedded there gives away the cluster's keys. A kernel command line is in \
-            the log of every boot, and every program on the node may read it.",
+    summary: "secrets would be readable in a schematic, an image or a command line",
+    failure: "The public Image Factory answers GET /schematics/ID to everyone, and the ID is part of every installer \
+              reference, so a machine configuration embedded there discloses the cluster's keys. A kernel command line \
+              is in the log of every boot, and every program on the node can read it.",
     fix: "use `image.source: ichor` for embedded configurations, or another `boot.from`; keep secrets out of \
           `image.schematic` and `kernel.args`",
     look: boot_carrier_secret,
@@ -38,11 +38,11 @@ const BOOT_CARRIER_SECRET: Rule = Rule {
 const COMMAND_LINE_LONG: Rule = Rule {
     id: "command-line-long",
     severity: Severity::Error,
-    summary: "the kernel command line is longer than what kernels on x86 keep",
-    story: "A kernel on x86 keeps 2,047 bytes of its command line and drops the rest without a word. What is lost stands at \
-            the end: the argument the image was made for, or half of the META values, which then cannot be unpacked.",
-    fix: "use fewer or shorter `kernel.args`; carry the network on a volume in place of META, or boot a disk image, which has \
-          META in a partition, and silence this",
+    summary: "the kernel command line is longer than an x86 kernel accepts",
+    failure: "A kernel on x86 keeps 2,047 bytes of its command line and silently drops the rest. The end is lost, for \
+              example half of the META values, which then cannot be unpacked.",
+    fix: "use fewer or shorter `kernel.args`; put the network on a volume instead of META, or boot a disk image, which \
+          has META in a partition, and silence the finding",
     look: command_line_long,
 };
 

@@ -9,10 +9,11 @@ pub(super) const RULES: &[Rule] = &[GCP_NAME];
 const GCP_NAME: Rule = Rule {
     id: "gcp-name",
     severity: Severity::Error,
-    summary: "a name that Google's cloud does not take",
-    story: "Instances and networks there begin with a letter. A node called 3rd-master is a fine hostname, and was refused by the \
-            API after network and firewall had been made.",
-    fix: "give the node a name that begins with a letter, and the cluster one of at most 50 letters, digits and dashes that does so too",
+    summary: "Google Cloud does not accept a name",
+    failure: "Names of instances and networks begin with a letter. The API rejects a node called 3rd-master after the \
+              network and firewall have been created.",
+    fix: "give the node a name that begins with a letter, and the cluster one of at most 50 letters, digits and dashes \
+          that begins with a letter",
     look: gcp_name,
 };
 

@@ -15,9 +15,9 @@ pub(super) const RULES: &[Rule] = &[STATIC_WITH_DHCP, DHCP_SWITCHED_OFF];
 const STATIC_WITH_DHCP: Rule = Rule {
     id: "static-with-dhcp",
     severity: Severity::Warning,
-    summary: "a link has static addresses and asks a DHCP server as well",
-    story: "The node comes up with two addresses and two default routes. The kubelet registers the leased one, \
-            certificates name the other, and when the lease moves months later the node is lost.",
+    summary: "a link has static addresses and DHCP",
+    failure: "The node has two addresses and two default routes. The kubelet registers the leased address, \
+              certificates name the static one, and the node is lost when the lease changes.",
     fix: "remove `dhcp: true`, or the addresses",
     look: static_with_dhcp,
 };
@@ -25,9 +25,9 @@ const STATIC_WITH_DHCP: Rule = Rule {
 const DHCP_SWITCHED_OFF: Rule = Rule {
     id: "dhcp-switched-off",
     severity: Severity::Warning,
-    summary: "a link document in a patch switches DHCP off where the node needs it",
-    story: "Talos asks for a lease on every port, until a configuration has any link document. A patch adds one \
-            DummyLinkConfig for a service address, and after the next restart eth0 has no address at all.",
+    summary: "a link document in a patch disables DHCP where the node needs it",
+    failure: "Talos requests a lease on every port only if the configuration has no link document. After a patch adds \
+              one, such as a DummyLinkConfig, the port has no address after the next restart.",
     fix: "add `{apiVersion: v1alpha1, kind: DHCPv4Config, name: eth0}` to the patch, with the link that needs it",
     look: dhcp_switched_off,
 };

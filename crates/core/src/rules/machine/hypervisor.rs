@@ -16,9 +16,9 @@ pub(super) const RULES: &[Rule] = &[ARGS_NEED_ROOT, REFUSED, NETWORK, VLAN, TOGE
 const ARGS_NEED_ROOT: Rule = Rule {
     id: "args-need-root",
     severity: Severity::Error,
-    summary: "`vm.args` on a Proxmox whose login is not root itself",
-    story: "Arguments for QEMU can reach every file of the host, so Proxmox takes them from root@pam with a password only. \
-            An API token is refused, even one of root's: \"only root can set 'args' config\".",
+    summary: "`vm.args` on a Proxmox host whose login is not root@pam",
+    failure: "Arguments for QEMU can access every file of the host, so Proxmox accepts them from root@pam with a \
+              password only. It rejects every API token, even root's: \"only root can set 'args' config\".",
     fix: "remove `vm.args`, or log in with `user: root@pam` and a password",
     look: args_need_root,
 };
@@ -26,29 +26,28 @@ const ARGS_NEED_ROOT: Rule = Rule {
 const REFUSED: Rule = Rule {
     id: "vm-refused",
     severity: Severity::Error,
-    summary: "a virtual machine has something that its hypervisor refuses",
-    story: "`nic: virtio-net` is what QEMU calls it, and Proxmox calls it `virtio`. The API refuses the whole line, in the \
-            middle of a list of machines of which the first ones are made.",
-    fix: "write what the hypervisor knows: it is in the message",
+    summary: "the hypervisor does not support a setting of a virtual machine",
+    failure: "The hypervisor's API rejects the machine after those before it in the list have been created: Proxmox, \
+              for example, does not know `nic: virtio-net` and calls it `virtio`.",
+    fix: "use a value that the hypervisor supports, as the message says",
     look: refused,
 };
 
 const NETWORK: Rule = Rule {
     id: "libvirt-network",
     severity: Severity::Error,
-    summary: "the network of a libvirt host is two things at once",
-    story: "A network with NAT has a bridge that libvirt makes, out of the kernel's own. `ovs: true` beside it was silently \
-            of no effect, and the VLANs that it was meant for never came. Another had the prefix of the host's own network: \
-            the nodes' gateway was nowhere.",
-    fix: "write `nat`, with the nodes' prefix and the name of a `bridge` that is not there yet, or `bridge` and `ovs` for one that is",
+    summary: "the network of a libvirt host has contradictory settings",
+    failure: "libvirt creates the bridge of a NAT network itself, as a Linux bridge: `ovs: true` has no effect and \
+              VLANs are missing. If the network's prefix is not the nodes', the nodes have no gateway.",
+    fix: "write `nat` with the nodes' prefix and the name of a new `bridge`, or `bridge` and `ovs` for an existing one",
     look: network,
 };
 
 const VLAN: Rule = Rule {
     id: "vm-vlan-bridge",
     severity: Severity::Warning,
-    summary: "a VLAN on a bridge of the kernel, which libvirt tags from 11.0 on only",
-    story: "The machine was defined without a word, and libvirt 9 refused to start it: a bridge of the kernel takes no VLAN from it.",
+    summary: "a VLAN on a Linux bridge, which libvirt supports from 11.0 on",
+    failure: "Earlier releases of libvirt define the machine without an error and refuse to start it.",
     fix: "use an Open vSwitch bridge with `ovs: true`, a bridge that is in the VLAN itself, or libvirt 11.0",
     look: vlan,
 };
@@ -56,10 +55,10 @@ const VLAN: Rule = Rule {
 const TOGETHER: Rule = Rule {
     id: "vm-together",
     severity: Severity::Warning,
-    summary: "machines that shall be kept apart run on one host",
-    story: "Three control planes on two hosts: whichever host has two of them takes the cluster with it. `anti_affinity: true` \
-            had been written, and nobody counted the hosts.",
-    fix: "add a host to the hypervisor's `hosts`, write another `vm.host`, or remove `vm.anti_affinity`",
+    summary: "machines that must be kept apart run on one host",
+    failure: "With three control planes on two hosts, one host runs two of them. If it fails, etcd loses its quorum \
+              and the cluster stops.",
+    fix: "add a host to the hypervisor's `hosts`, set another `vm.host`, or remove `vm.anti_affinity`",
     look: together,
 };
 

@@ -20,30 +20,31 @@ pub(super) const RULES: &[Rule] = &[
 const IMAGE_WITHOUT_EXTENSION: Rule = Rule {
     id: "image-without-extension",
     severity: Severity::Error,
-    summary: "the images of a node do not hold an extension that it needs",
-    story: "The Image Factory has official extensions only, so its images have no FRR. The nodes boot, wait for a service \
-            that is not there, and never announce a route. With a given ISO and no installer it works until the first \
-            installation, which puts a plain Talos on the disk.",
-    fix: "leave `image.source` out or write `ichor`; with images of your own also give the `installer` they belong to",
+    summary: "a node's images lack an extension that it needs",
+    failure: "The Image Factory has official extensions only, so its images have no FRR and the node never announces a \
+              route. If an ISO is given without an installer, the extension is missing after the installation, which \
+              writes Talos without it to the disk.",
+    fix: "leave `image.source` out or set it to `ichor`; with your own images also set the `installer` that belongs to \
+          them",
     look: image_without_extension,
 };
 
 const INSTALLER_NOWHERE: Rule = Rule {
     id: "installer-nowhere",
     severity: Severity::Warning,
-    summary: "a node is installed from images that ichor makes, and no registry has their installer",
-    story: "The ISO had the routing extension, and every node came up with its routes. Then Talos installed itself with its \
-            own installer, which has no extension: after the reboot nobody announced anything.",
-    fix: "name a registry that the nodes can pull from in `image.registry`",
+    summary: "no registry has the installer for images that ichor builds",
+    failure: "The ISO has the routing extension, but Talos installs itself with its default installer, which has none. \
+              After the reboot the node announces no route.",
+    fix: "set `image.registry` to a registry that the nodes can pull from",
     look: installer_nowhere,
 };
 
 const EXTENSION_NOT_OFFICIAL: Rule = Rule {
     id: "extension-not-official",
     severity: Severity::Error,
-    summary: "an extension that the Image Factory does not have",
-    story: "The factory takes names such as siderolabs/qemu-guest-agent and no images. A schematic with another name is \
-            accepted, and the download of the image fails when the machine is already waiting for it.",
+    summary: "the Image Factory does not have an extension",
+    failure: "The factory accepts a schematic with any name, but builds only official extensions such as \
+              siderolabs/qemu-guest-agent. The download of the image fails.",
     fix: "use the official name, or `image.source: ichor`, which can take any extension image",
     look: extension_not_official,
 };
@@ -51,21 +52,19 @@ const EXTENSION_NOT_OFFICIAL: Rule = Rule {
 const SECURE_BOOT_UNSIGNED: Rule = Rule {
     id: "secure-boot-unsigned",
     severity: Severity::Error,
-    summary: "secure boot with an image that nobody signs, or a firmware that cannot check it",
-    story: "The firmware refuses an image without the signature of an enrolled key, with a message on a screen in a rack \
-            somewhere. The Image Factory signs with its own key, `ichor image build` only with yours; BIOS machines have no \
-            secure boot at all.",
-    fix: "use `image.source: factory` with UEFI firmware, or leave `image.secure_boot` off; if you sign with `ichor image build \
-          --key`, silence this and say where the key is enrolled",
+    summary: "secure boot with an unsigned image, or with a firmware that cannot verify it",
+    failure: "The firmware rejects an image without the signature of an enrolled key. The Image Factory signs with its \
+              own key, `ichor image build` only with yours. BIOS machines have no secure boot.",
+    fix: "use `image.source: factory` with UEFI firmware, or leave `image.secure_boot` off; if you sign with `ichor \
+          image build --key`, silence the finding and state where the key is enrolled",
     look: secure_boot_unsigned,
 };
 
 const ARCH_MISMATCH: Rule = Rule {
     id: "arch-mismatch",
     severity: Severity::Error,
-    summary: "a node's architecture does not fit its images or its machine",
-    story: "A Raspberry Pi group joins a cluster whose images were given for amd64. The boards show a rainbow picture and \
-            nothing else: their firmware found no kernel it could start.",
+    summary: "a node's architecture does not match its images or its machine",
+    failure: "The firmware finds no kernel that it can start, and the machine does not boot.",
     fix: "give images for the node's `arch`, or correct `arch`, `sbc` or `vm.machine`",
     look: arch_mismatch,
 };

@@ -12,31 +12,31 @@ pub(super) const RULES: &[Rule] = &[NO_INSTALL_DISK, INSTALL_DISK_TWICE, ISO_FIR
 const NO_INSTALL_DISK: Rule = Rule {
     id: "no-install-disk",
     severity: Severity::Error,
-    summary: "a machine is not told where to install Talos",
-    story: "Up to 1.13 the configuration of a real machine is refused without a disk, and the nocloud ISO tries to install \
-            to an empty name and fails. On 1.14 nothing is installed at all: after a power cut the machine is as blank as \
-            on its first day.",
-    fix: "write `install.disk`, or `install.select` with size, type, model or serial",
+    summary: "a machine has no disk to install Talos on",
+    failure: "Up to 1.13 Talos rejects the configuration of a metal machine without a disk, and the nocloud ISO fails \
+              to install to an empty name. From 1.14 on Talos installs nothing: after a power failure the machine is \
+              empty.",
+    fix: "set `install.disk`, or `install.select` with size, type, model or serial",
     look: no_install_disk,
 };
 
 const INSTALL_DISK_TWICE: Rule = Rule {
     id: "install-disk-twice",
     severity: Severity::Error,
-    summary: "a machine has both a disk and a description of a disk to install to",
-    story: "The defaults say /dev/sda and a group selects NVMe drives. Both rungs hold for its nodes; Talos takes the \
-            selector and wipes a drive that somebody thought was for data.",
-    fix: "clear the one below: `install: {disk: null, select: {…}}`",
+    summary: "a machine has both a disk and a disk selector to install to",
+    failure: "If the defaults set `disk` and a group sets `select`, both apply to its nodes. Talos uses the selector \
+              and may wipe a data disk.",
+    fix: "clear the inherited one: `install: {disk: null, select: {…}}`",
     look: install_disk_twice,
 };
 
 const ISO_FIRST: Rule = Rule {
     id: "iso-first",
     severity: Severity::Warning,
-    summary: "a virtual machine starts from CD-ROM or network even when Talos is on its disk",
-    story: "The ISO's kernel has talos.halt_if_installed=1. After the installation the VM restarts into the ISO, finds \
-            Talos on the disk and halts, every time, until somebody takes the ISO out.",
-    fix: "write `vm.boot: [disk, cdrom]`: an empty disk does not start, so the ISO is used exactly once",
+    summary: "a virtual machine boots from CD-ROM or network although Talos is on its disk",
+    failure: "The ISO's kernel has talos.halt_if_installed=1. After the installation the VM boots the ISO, finds Talos \
+              on the disk and halts until the ISO is removed.",
+    fix: "set `vm.boot: [disk, cdrom]`: an empty disk does not boot, so the ISO is used exactly once",
     look: iso_first,
 };
 

@@ -23,9 +23,8 @@ pub(super) const RULES: &[Rule] = &[
 const LINK_MEMBER_MISSING: Rule = Rule {
     id: "link-member-missing",
     severity: Severity::Error,
-    summary: "a bond, VLAN, bridge or the node's address stands on a link that the node does not have",
-    story: "The VLAN with the storage network was put on `bond1`, and the bond is called `bond0`. Talos waits for the \
-            parent without end: no VLAN, no storage, and no error anywhere but in its log.",
+    summary: "a bond, VLAN, bridge or the node's address refers to a link that the node does not have",
+    failure: "Talos waits for the link indefinitely and never creates the VLAN or bond. Only its log shows the reason.",
     fix: "name one of the node's ports or links",
     look: member_missing,
 };
@@ -33,9 +32,9 @@ const LINK_MEMBER_MISSING: Rule = Rule {
 const LINK_MEMBER_TWICE: Rule = Rule {
     id: "link-member-twice",
     severity: Severity::Error,
-    summary: "a port has two masters, or a master and a life of its own",
-    story: "A port can be in one bond or bridge only, and a member has no addresses: Talos refuses the configuration, \
-            or the address is on a port that no longer takes part in anything and the node is gone.",
+    summary: "a port has two masters, or a master and its own addresses",
+    failure: "A port can be in one bond or bridge only, and a member has no addresses. Talos rejects the \
+              configuration, or the address is on a member port and the node is unreachable.",
     fix: "list the port in one place; put its addresses on the bond or bridge, and name that in `network.node.link`",
     look: member_twice,
 };
@@ -44,18 +43,18 @@ const VLAN_TWICE: Rule = Rule {
     id: "vlan-twice",
     severity: Severity::Error,
     summary: "two links are the same VLAN of the same parent",
-    story: "The kernel makes one of them and refuses the other as \"file exists\". Which one comes first decides which \
-            addresses the node has after a restart.",
-    fix: "make them one link with both sets of addresses, or correct the VLAN number",
+    failure: "The kernel creates one of them and rejects the other with \"file exists\". Which one comes first decides \
+              which addresses the node has after a restart.",
+    fix: "merge them into one link with both sets of addresses, or correct the VLAN ID",
     look: vlan_twice,
 };
 
 const PORT_COUNT: Rule = Rule {
     id: "port-count",
     severity: Severity::Error,
-    summary: "`ports` and `macs` do not fit each other",
-    story: "Names are given to MAC addresses in order. With a name too many the last port is never found and its BGP \
-            session never comes up; with one missing, whoever refers to it waits for a link that has another name.",
+    summary: "`ports` and `macs` have different lengths",
+    failure: "ichor assigns names to MAC addresses in order. With an extra name, the last port is never found and its \
+              BGP session never comes up. With a missing name, settings refer to a link that has another name.",
     fix: "write one name in `ports` for each address in `macs`",
     look: port_count,
 };

@@ -14,19 +14,19 @@ use ichor_values::Place;
 pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     id: "nocloud-predictable-names",
     severity: Severity::Error,
-    summary: "a nocloud machine is told of a port that is called otherwise there",
-    story: "Debian on the same VM shows `ens18`, so the configuration says `ens18`. Talos' nocloud images start the kernel \
-            with net.ifnames=0: the port is eth0, the address goes nowhere, and the node is never seen on the network.",
-    fix: "write eth0, eth1 …, or names of your own in `ports`; or set `net.ifnames=1` in `kernel.args`",
+    summary: "a nocloud machine does not have a port of this name",
+    failure: "Talos' nocloud images start the kernel with net.ifnames=0: the port that Debian calls `ens18` is eth0. \
+              Talos configures a link that does not exist, and the node is unreachable.",
+    fix: "use eth0, eth1 …, or your own names in `ports`; or set `net.ifnames=1` in `kernel.args`",
     look: predictable_names,
 };
 
 pub(super) const META_NAMES: Rule = Rule {
     id: "meta-port-names",
     severity: Severity::Warning,
-    summary: "META names a port that is called otherwise on this machine",
-    story: "META key 10 knows links by their names alone. The address was for eth0, as in every guide; on metal Talos names \
-            ports by their slot, so the machine came up as enp6s18 with whatever DHCP gave it.",
+    summary: "META names a port that has another name on this machine",
+    failure: "META key 10 identifies links by name. On metal Talos names ports by their slot, such as enp6s18, so an \
+              address for eth0 has no effect and the machine uses DHCP.",
     fix: "set `net.ifnames=0` in `kernel.args`, or give the ports their own names, such as enp6s18, in `ports`",
     look: meta_names,
 };

@@ -16,20 +16,21 @@ pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, DEFAULT_ROUTE_MISSING];
 const PORT_UNKNOWN: Rule = Rule {
     id: "port-unknown",
     severity: Severity::Warning,
-    summary: "a metal machine's port has neither a MAC address nor the name the kernel gives it",
-    story: "The file said nothing of ports, so the address went to eth0. Talos' metal images name ports by their slot: the \
-            machine had an enp3s0 and no eth0, waited for it, and was never seen on the network again.",
-    fix: "write the ports' `macs`, or the kernel's own name in `network.node.link` or `ports`: `talosctl get links` shows it",
+    summary: "a metal machine's port has neither a MAC address nor the kernel's name",
+    failure: "Talos' metal images name ports by their slot, such as enp3s0. A configuration for eth0 waits for a link \
+              that does not exist, and the machine is unreachable.",
+    fix: "write the ports' `macs`, or the kernel's own name in `network.node.link` or `ports`: `talosctl get links` \
+          shows it",
     look: port_unknown,
 };
 
 const DEFAULT_ROUTE_MISSING: Rule = Rule {
     id: "default-route-missing",
     severity: Severity::Warning,
-    summary: "a node has an address of its own, and no gateway",
-    story: "The addresses were right and the nodes saw each other. None of them could fetch an image or ask a time server, \
-            and Talos waits for the time before it starts anything else.",
-    fix: "write `network.node.gateway`, or silence it where nothing outside is needed",
+    summary: "a node has a static address and no gateway",
+    failure: "The nodes reach each other, but cannot pull an image or query a time server. Talos waits for the time \
+              before it starts anything else.",
+    fix: "set `network.node.gateway`, or silence the finding if the nodes need no destination outside their network",
     look: default_route_missing,
 };
 

@@ -10,19 +10,19 @@ pub(super) const RULES: &[Rule] = &[UNKNOWN, WITHOUT_PATCH, WINDOW, SKEW, OLDER,
 const UNKNOWN: Rule = Rule {
     id: "talos-unknown",
     severity: Severity::Warning,
-    summary: "a Talos release that ichor does not know",
-    story: "A release two ahead of ichor had moved a section of the configuration into a document of its own. What ichor wrote \
-            for the release before was accepted, and half of it was ignored.",
-    fix: "use a release that ichor writes for, or a newer ichor",
+    summary: "ichor does not know the Talos release",
+    failure: "A newer release may have moved sections of the configuration into other documents. It accepts what ichor \
+              writes for an earlier release and ignores a part of it.",
+    fix: "use a release that ichor supports, or a newer ichor",
     look: unknown,
 };
 
 const WITHOUT_PATCH: Rule = Rule {
     id: "talos-without-patch",
     severity: Severity::Warning,
-    summary: "a Talos release without its third number, which no image has",
-    story: "`talos: 1.13` was enough to write configurations. The installer's image is called v1.13.9, and one called 1.13 is \
-            in no registry: the machine printed \"not found\" and started from its old disk again.",
+    summary: "a Talos release has no patch number",
+    failure: "Registries have images such as v1.13.9 and none for 1.13. The installation fails with \"not found\", and \
+              the machine boots from its previous disk.",
     fix: "write the full release, such as v1.13.9",
     look: without_patch,
 };
@@ -30,9 +30,9 @@ const WITHOUT_PATCH: Rule = Rule {
 const WINDOW: Rule = Rule {
     id: "kubernetes-window",
     severity: Severity::Warning,
-    summary: "a Kubernetes release that the Talos release does not accept",
-    story: "Kubernetes was raised before Talos. Every tool at the desk took the configuration; the nodes refused it when it was \
-            applied, because only they check which Kubernetes their Talos supports.",
+    summary: "the Talos release does not support the Kubernetes release",
+    failure: "Only the nodes check which Kubernetes releases their Talos supports. They reject the configuration when \
+              it is applied.",
     fix: "use a Kubernetes release within the Talos release's window, or upgrade Talos first",
     look: window,
 };
@@ -41,9 +41,8 @@ const SKEW: Rule = Rule {
     id: "talos-skew",
     severity: Severity::Error,
     summary: "a node's Talos release cannot be upgraded to the cluster's",
-    story: "One machine had been off for a year and was three minor releases behind. The upgrade refused to install over it, \
-            and the rollout stopped there with half of the nodes done.",
-    fix: "upgrade the node by way of a release in between, or raise `cluster.talos` to the newest release a node runs",
+    failure: "Talos refuses to install over a release that is too old, and the rollout stops at this node.",
+    fix: "upgrade the node through a release in between, or raise `cluster.talos` to the newest release a node runs",
     look: skew,
 };
 
@@ -51,8 +50,8 @@ const OLDER: Rule = Rule {
     id: "contract-older",
     severity: Severity::Note,
     summary: "configurations are written for an older Talos release than the cluster's",
-    story: "During an upgrade a new release's document did not appear in any configuration. One node still ran the old release, \
-            and until it is upgraded everything is written so that it can read it too.",
+    failure: "While one node runs the older release, ichor writes every configuration so that this node can read it. \
+              Documents of the newer release are missing.",
     fix: "upgrade the remaining nodes, then remove their `talos` key",
     look: older,
 };
@@ -60,10 +59,10 @@ const OLDER: Rule = Rule {
 const NEWER: Rule = Rule {
     id: "contract-newer",
     severity: Severity::Error,
-    summary: "a node runs a Talos release older than any that ichor writes for",
-    story: "A node ran a release from before network settings had documents of their own. It met kinds it did not know, refused \
-            the whole configuration and kept its old one, while everybody believed that it had been applied.",
-    fix: "upgrade the node to a release ichor writes for before giving it a configuration",
+    summary: "a node runs a Talos release older than any that ichor supports",
+    failure: "The node does not know the kinds of documents that ichor writes, rejects the whole configuration and \
+              keeps its old one.",
+    fix: "upgrade the node to a release that ichor supports before applying a configuration",
     look: newer,
 };
 

@@ -13,9 +13,9 @@ pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID];
 const SCHEMATIC_INVALID: Rule = Rule {
     id: "schematic-invalid",
     severity: Severity::Error,
-    summary: "a schematic with a key or word that the Image Factory does not know",
-    story: "The factory reads schematics strictly and answers 400 to an unknown key. Found when the images are wanted, \
-            that is in the middle of an upgrade.",
+    summary: "a schematic has a key or value that the Image Factory does not know",
+    failure: "The factory reads schematics strictly and answers 400 to an unknown key. The error appears only when the \
+              images are downloaded, for example during an upgrade.",
     fix: "use the keys of Image Factory's schematics: `overlay` and `customization`",
     look: schematic_invalid,
 };

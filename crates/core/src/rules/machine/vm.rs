@@ -13,19 +13,19 @@ pub(super) const RULES: &[Rule] = &[HYPERVISOR, HOST_UNKNOWN, TOO_SMALL, BOOTS_N
 const HYPERVISOR: Rule = Rule {
     id: "vm-hypervisor",
     severity: Severity::Error,
-    summary: "nothing says where a virtual machine is made",
-    story: "A second Proxmox was added to the file. Until then there had been one, and no machine had to say which; now \
-            none of them could be made, which came out on the evening the cluster was to be moved.",
-    fix: "add one to `hypervisors`, or name one of several in `vm.hypervisor`; remove `vm` from real machines",
+    summary: "a virtual machine has no hypervisor",
+    failure: "ichor cannot create a machine if the file has no hypervisor, or has several and the machine names none \
+              of them.",
+    fix: "add one to `hypervisors`, or select one of several with `vm.hypervisor`; remove `vm` from physical machines",
     look: hypervisor,
 };
 
 const HOST_UNKNOWN: Rule = Rule {
     id: "vm-host-unknown",
     severity: Severity::Error,
-    summary: "a virtual machine is to run on a host that its hypervisor does not have",
-    story: "`vm.host: pve9` was a slip for pve3. Proxmox answers such a call with \"hostname lookup failed\", after the \
-            machines before it in the list have been made.",
+    summary: "a virtual machine is assigned to a host that its hypervisor does not have",
+    failure: "Proxmox rejects the request with \"hostname lookup failed\" after the machines before it in the list \
+              have been created.",
     fix: "name one of the hypervisor's `hosts`, or add the host there",
     look: host_unknown,
 };
@@ -33,19 +33,19 @@ const HOST_UNKNOWN: Rule = Rule {
 const TOO_SMALL: Rule = Rule {
     id: "vm-too-small",
     severity: Severity::Warning,
-    summary: "a virtual machine is smaller than Talos asks for",
-    story: "A control plane with 1 GiB was enough to boot. Once etcd and the API server were there the kernel ended one of \
-            them every few minutes, and the cluster looked as if its network were broken.",
-    fix: "give a control plane 2 cores and 2GiB at least, a worker 1 core and 1GiB, and each a disk of 10GiB",
+    summary: "a virtual machine is smaller than Talos requires",
+    failure: "A control plane with 1 GiB boots. Once etcd and the API server run, the kernel kills one of them every \
+              few minutes for lack of memory.",
+    fix: "give a control plane at least 2 cores and 2GiB, a worker at least 1 core and 1GiB, and each a disk of 10GiB",
     look: too_small,
 };
 
 const BOOTS_NOTHING: Rule = Rule {
     id: "vm-boots-nothing",
     severity: Severity::Error,
-    summary: "a virtual machine does not boot from its disk, or from nothing else",
-    story: "`boot: [cdrom]` installs Talos as it should. The machine then starts from the CD-ROM again, finds Talos on the \
-            disk, and stays where it is. `boot: [disk]` waits for ever in front of an empty disk.",
+    summary: "a virtual machine never boots from its disk, or from its disk only",
+    failure: "With `boot: [cdrom]` Talos is installed, boots from the CD-ROM again, finds itself on the disk and \
+              halts. With `boot: [disk]` the machine has nothing to boot, because its disk is empty.",
     fix: "leave `vm.boot` out, or write `[disk, cdrom]`, or `[disk, net]` for machines that boot from the network",
     look: boots_nothing,
 };

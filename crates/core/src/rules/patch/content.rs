@@ -15,20 +15,21 @@ const VIP_ON_WORKER: Rule = Rule {
     id: "patch-vip-on-worker",
     severity: Severity::Error,
     summary: "a patch gives a worker a virtual IP",
-    story: "The VIP is held by whoever wins an election in etcd, and workers have no etcd. Talos refuses a worker's \
-            configuration with `vip` in it; with a Layer2VIPConfig it never claims the address, and nobody says why.",
-    fix: "move the patch to `roles.controlplane.patches`, or write the address as `network.api.vip`",
+    failure: "An election in etcd decides which node holds the VIP, and workers have no etcd. Talos rejects a worker's \
+              configuration with `vip` in it; with a Layer2VIPConfig the worker never claims the address and logs no \
+              reason.",
+    fix: "move the patch to `roles.controlplane.patches`, or set the address as `network.api.vip`",
     look: vip_on_worker,
 };
 
 const HOSTNAME_TWICE: Rule = Rule {
     id: "hostname-twice",
     severity: Severity::Error,
-    summary: "a node's host name is given a second time",
-    story: "From 1.12 on the host name stands in a HostnameConfig. A patch with `machine.network.hostname` beside it makes \
-            Talos refuse the whole configuration; one that several nodes share gives them all one name, and each joins \
-            Kubernetes in place of the one before.",
-    fix: "leave the host name out of patches and kernel arguments: it is the node's name",
+    summary: "a node's host name is set twice",
+    failure: "From 1.12 on the host name is in a HostnameConfig, and Talos rejects a configuration that has \
+              `machine.network.hostname` as well. A patch that several nodes share gives them all one name, and each \
+              replaces the previous one in Kubernetes.",
+    fix: "remove the host name from patches and kernel arguments: it is the node's name",
     look: hostname_twice,
 };
 

@@ -25,9 +25,8 @@ const FILE_MISSING: Rule = Rule {
     id: "file-missing",
     severity: Severity::Error,
     summary: "a file that the cluster file names cannot be read",
-    story: "The patch with the proxy settings was never committed. On the machine of its author everything works; the \
-            first build in CI stops, or worse, an older copy of the file is found.",
-    fix: "correct the path, which starts at the folder of the cluster file, or add the file",
+    failure: "The build stops wherever the file is missing, for example in CI if it has not been committed.",
+    fix: "correct the path, which is relative to the folder of the cluster file, or add the file",
     look: |context, found| {
         for named in attachment::named(context.cluster) {
             if let Some(Err(Unread::Failed(reason))) = context.attachments.texts.get(&named.path) {
@@ -43,9 +42,8 @@ const FILE_NOT_TEXT: Rule = Rule {
     id: "file-not-text",
     severity: Severity::Error,
     summary: "a file that the cluster file names is not UTF-8",
-    story: "A template was saved by an editor that writes UTF-16. The file was where it belonged, everybody could read it, and \
-            the search for a missing file took an afternoon.",
-    fix: "save the file as UTF-8, or name the right one",
+    failure: "ichor cannot read a file in another encoding, such as UTF-16.",
+    fix: "save the file as UTF-8, or name another one",
     look: |context, found| {
         for named in attachment::named(context.cluster) {
             if let Some(Err(Unread::NotText)) = context.attachments.texts.get(&named.path) {
@@ -58,10 +56,10 @@ const FILE_NOT_TEXT: Rule = Rule {
 const FILE_PATTERN_EMPTY: Rule = Rule {
     id: "file-pattern-empty",
     severity: Severity::Error,
-    summary: "a pattern for files matches none",
-    story: "The folder with the manifests was renamed. Nothing was missing by name, so the next cluster came up without its \
-            storage driver, and the first workload that asked for a volume waited for ever.",
-    fix: "correct the pattern, which starts at the folder of the cluster file, or remove it",
+    summary: "a pattern for files matches no file",
+    failure: "No single file is named, so the build has no manifest to miss. The cluster comes up without the files, \
+              for example without its storage driver.",
+    fix: "correct the pattern, which is relative to the folder of the cluster file, or remove it",
     look: |context, found| {
         for named in attachment::patterns(context.cluster) {
             let message = match context.attachments.matches.get(&named.path) {
@@ -78,8 +76,9 @@ const PATCH_UNREADABLE: Rule = Rule {
     id: "patch-unreadable",
     severity: Severity::Error,
     summary: "a patch is not YAML, or not a document of Talos",
-    story: "Talos refuses a configuration with one unknown key or kind as a whole. As first configuration of a machine \
-            that means no maintenance mode either: it prints errors in a loop, and nobody can reach it.",
+    failure: "Talos rejects the whole configuration for one unknown key or kind. If it is the machine's first \
+              configuration, the machine does not reach maintenance mode: it logs errors in a loop and cannot be \
+              reached.",
     fix: "start with `machine:` or `cluster:`, or with `apiVersion: v1alpha1` and a `kind` that Talos has",
     look: |context, found| {
         for patch in context.attachments.patches.iter() {
@@ -94,19 +93,19 @@ const PATCH_REFUSED: Rule = Rule {
     id: "patch-refused",
     severity: Severity::Error,
     summary: "a patch has a key that Talos does not know, or a value of the wrong type",
-    story: "`address:` where Talos has `addresses:`. Talos reads strictly, at any depth: the machine refuses the whole \
-            configuration, and as its first one that leaves it unreachable.",
-    fix: "correct the key or value; `ichor talos validate` judges whole configurations",
+    failure: "Talos reads strictly at any depth: for `address:` instead of `addresses:` it rejects the whole \
+              configuration. If it is the machine's first configuration, the machine cannot be reached.",
+    fix: "correct the key or value; `ichor talos validate` checks whole configurations",
     look: refused,
 };
 
 const PATCH_JSON: Rule = Rule {
     id: "patch-json",
     severity: Severity::Error,
-    summary: "a JSON patch meets a configuration of several documents",
-    story: "The patches came from a 1.11 cluster. From 1.12 on every configuration has at least two documents, and Talos \
-            answers that JSON patches are \"not supported for multi-document machine configuration\".",
-    fix: "write the patch as a piece of configuration: `machine: {env: {…}}` in place of `op: add, path: /machine/env`",
+    summary: "a JSON patch is applied to a configuration of several documents",
+    failure: "From 1.12 on every configuration has at least two documents, and Talos answers that JSON patches are \
+              \"not supported for multi-document machine configuration\".",
+    fix: "write the patch as a piece of configuration: `machine: {env: {…}}` instead of `op: add, path: /machine/env`",
     look: |context, found| {
         let contract = &context.plan.cluster.contract.value;
         if !release::at_least(contract, 12) {
@@ -124,10 +123,9 @@ const PATCH_JSON: Rule = Rule {
 const PATCH_TOO_NEW: Rule = Rule {
     id: "patch-too-new",
     severity: Severity::Error,
-    summary: "a patch brings a kind of document that a node's Talos does not have",
-    story: "A patch with a VRFConfig is tried on one upgraded node and goes into the defaults. The nodes that still run \
-            the release before refuse their next configuration as a whole.",
-    fix: "give the patch only to nodes of the newer release, or upgrade the others first",
+    summary: "a patch has a kind of document that a node's Talos does not know",
+    failure: "Nodes that run the older release reject their next configuration as a whole.",
+    fix: "apply the patch only to nodes of the newer release, or upgrade the others first",
     look: too_new,
 };
 
@@ -135,8 +133,8 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
     id: "patch-control-plane",
     severity: Severity::Error,
     summary: "a patch gives a worker a document that only control planes may have",
-    story: "A KubeAPIServerConfig in the defaults reaches the workers too. Talos rejects the document unless the machine \
-            is a control plane, so not one worker takes its configuration.",
+    failure: "Talos rejects the document, such as a KubeAPIServerConfig, on a worker, so no worker accepts its \
+              configuration.",
     fix: "move the patch to `roles.controlplane.patches`",
     look: control_plane_only,
 };

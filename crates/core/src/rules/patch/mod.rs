@@ -10,7 +10,7 @@ pub(super) use crate::plan::patch::{Content, Patch};
 
 /// The rules by subject.
 pub(super) const GROUPS: &[Group] =
-    &[("Patches", form::RULES), ("What patches bring", content::RULES), ("Secrets", secret::RULES)];
+    &[("Patches", form::RULES), ("Content of patches", content::RULES), ("Secrets", secret::RULES)];
 
 /// Every patch with the kinds of nodes that use it, in the order of the ladder.
 pub(super) fn used<'c>(context: &Context<'c>) -> Vec<(&'c Patch, Vec<&'c Kind>)> {

@@ -13,9 +13,9 @@ pub(super) const RULES: &[Rule] = &[SECRET_IN_PATCH, PATCH_NOT_ENCRYPTED];
 const SECRET_IN_PATCH: Rule = Rule {
     id: "secret-in-patch",
     severity: Severity::Error,
-    summary: "a secret is written out in a patch",
-    story: "The Tailscale key went into a patch \"for now\", and the folder into a public repository. Keys in a history are \
-            found by machines within minutes, and every node that ever had it must be given a new one.",
+    summary: "a patch contains a secret in clear text",
+    failure: "Everyone who can read the repository can read the secret, also after a later commit removes it. It must \
+              then be replaced on every node that has it.",
     fix: "encrypt the patch with SOPS and name it as `{sops: FILE}`, or use the key of the cluster file that takes a \
           reference, such as `overlay.tailscale.key`",
     look: secret_in_patch,
@@ -24,11 +24,11 @@ const SECRET_IN_PATCH: Rule = Rule {
 const PATCH_NOT_ENCRYPTED: Rule = Rule {
     id: "patch-not-encrypted",
     severity: Severity::Error,
-    summary: "a patch that is named as encrypted is in the clear",
-    story: "Somebody decrypts the patch in place to change a key, and commits it so. The cluster file still says \
-            `{sops: …}`, which every reader takes for a promise, and nobody looks inside again.",
-    fix: "encrypt it in place with `sops encrypt -i FILE`, and give new values to secrets that were written out; a patch \
-          without secrets is named as FILE alone",
+    summary: "a patch that is named as encrypted is in clear text",
+    failure: "A patch that was decrypted in place to change a key exposes its secrets, while `{sops: …}` in the \
+              cluster file says that it is encrypted.",
+    fix: "encrypt it in place with `sops encrypt -i FILE`, and replace secrets that were in clear text; name a patch \
+          without secrets as FILE alone",
     look: patch_not_encrypted,
 };
 

@@ -15,19 +15,18 @@ pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN, OF_ONE];
 const WITH_SPECIFICS: Rule = Rule {
     id: "aggregate-with-specifics",
     severity: Severity::Warning,
-    summary: "an aggregate covers addresses that nodes announce by themselves",
-    story: "Every node announced the loopback prefix beside its own loopback. While all was well the longer prefix won; when \
-            a node went away, its traffic did not fail but followed the aggregate to some other node and looped there.",
-    fix: "remove the aggregate, or what it covers from `advertise`; aggregate on the leafs",
+    summary: "an aggregate covers addresses that the nodes announce themselves",
+    failure: "If a node fails, its traffic follows the aggregate to another node and loops there instead of being \
+              rejected.",
+    fix: "remove the aggregate, or remove the addresses it covers from `advertise`; aggregate on the leaf routers",
     look: with_specifics,
 };
 
 const FOREIGN: Rule = Rule {
     id: "aggregate-foreign",
     severity: Severity::Warning,
-    summary: "an aggregate contains nothing that the node announces",
-    story: "A daemon announces an aggregate only while it has a part of it. The prefix had a typing error, so it never \
-            appeared, and the filters upstream that waited for it dropped the rest.",
+    summary: "an aggregate contains no prefix that the node announces",
+    failure: "A daemon announces an aggregate only while it has a part of it, so this one never appears.",
     fix: "correct the prefix, or remove it",
     look: foreign,
 };
@@ -36,9 +35,9 @@ const OF_ONE: Rule = Rule {
     id: "aggregate-of-one",
     severity: Severity::Error,
     summary: "an aggregate is a single address",
-    story: "An aggregate of /32 was to make sure that an address is announced. The parser took the line, the daemon refused it as \
-            one that aggregates nothing, and the address was never announced by it.",
-    fix: "remove it, and announce the address with `advertise`; or give the prefix around it",
+    failure: "The daemon rejects the aggregate because it cannot contain a longer prefix, and does not announce the \
+              address.",
+    fix: "remove it and announce the address with `advertise`, or write a shorter prefix",
     look: of_one,
 };
 

@@ -12,10 +12,10 @@ pub(super) const RULES: &[Rule] = &[OFFICIAL];
 const OFFICIAL: Rule = Rule {
     id: "official-port-alias",
     severity: Severity::Error,
-    summary: "an official extension shall find a router on a port by a name that only Talos knows",
-    story: "A port was called fab0 in the file. Talos found it by its MAC address and wrote that name down as its description; \
-            the kernel went on calling it enp3s0, and so did BIRD, which waited for fab0 for ever.",
-    fix: "use the kernel's name of the port, or ichor's extension, whose agent knows ports by their MAC addresses",
+    summary: "an official extension refers to a port by a name that only Talos knows",
+    failure: "Talos finds the port by its MAC address and stores the name as the port's description. The kernel and \
+              BIRD use the kernel's name, so BIRD waits for a port that never appears.",
+    fix: "use the kernel's name of the port, or ichor's extension, whose agent finds ports by MAC address",
     look: official,
 };
 

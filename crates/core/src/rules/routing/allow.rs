@@ -18,40 +18,38 @@ const FABRIC: Rule = Rule {
     id: "allow-fabric",
     severity: Severity::Error,
     summary: "the speaker may announce an address of the fabric",
-    story: "`allow` held the upper half of the nodes' network, for addresses beside theirs. A mistyped pool then contained a \
-            node's own address, the speaker announced it, and the fabric sent that node's traffic, kubelet and etcd included, \
-            to another one.",
-    fix: "allow the service pools, and nothing that nodes, loopbacks, routers or anycast addresses are in",
+    failure: "If a service pool contains a node's address by mistake, the speaker announces it, and the fabric sends \
+              that node's traffic to another node, including that of the kubelet and etcd.",
+    fix: "allow the service pools, and no prefix that contains a node, loopback, router or anycast address",
     look: fabric,
 };
 
 const AROUND: Rule = Rule {
     id: "allow-around-fabric",
     severity: Severity::Warning,
-    summary: "what the speaker may announce overlaps the fabric",
-    story: "`allow` held 10.0.0.0/8 for convenience. The filter keeps the cluster's own prefixes and default routes out of it, \
-            so a pool that lay in one of those was announced by the speaker, dropped by the node, and looked for in the wrong place.",
-    fix: "allow the service pools alone, and keep them apart from nodes, loopbacks and anycast addresses",
+    summary: "the prefixes that the speaker may announce overlap the fabric",
+    failure: "The filter excludes the cluster's own prefixes and default routes from `allow`. The node drops the \
+              routes of a service pool inside one of them.",
+    fix: "allow the service pools only, and keep them apart from nodes, loopbacks and anycast addresses",
     look: around,
 };
 
 const OVERLAP: Rule = Rule {
     id: "imports-overlap",
     severity: Severity::Error,
-    summary: "prefixes that Talos itself shall import overlap",
-    story: "Talos refuses import selectors that overlap. A pool inside another pool was enough for the whole machine \
-            configuration to be rejected.",
-    fix: "keep the larger prefix of the two",
+    summary: "prefixes that Talos imports overlap",
+    failure: "Talos rejects overlapping import selectors, and with them the whole machine configuration.",
+    fix: "keep the larger of the two prefixes",
     look: overlap,
 };
 
 const MISSES_POOL: Rule = Rule {
     id: "allow-misses-pool",
     severity: Severity::Warning,
-    summary: "addresses of a service pool are not let out of the node",
-    story: "A second pool was added, `allow` was forgotten. Services got addresses from it, the speaker announced them, the \
-            node dropped them as it was told to.",
-    fix: "add the pool to `allow`, or leave `allow` out: the pools are then allowed",
+    summary: "the node does not announce addresses of a service pool",
+    failure: "Services get addresses from the pool and the speaker announces them, but the node drops them because \
+              `allow` does not contain the pool.",
+    fix: "add the pool to `allow`, or leave `allow` out to allow all pools",
     look: misses_pool,
 };
 

@@ -19,8 +19,8 @@ const RESERVED: Rule = Rule {
     id: "asn-reserved",
     severity: Severity::Error,
     summary: "a reserved AS number is used",
-    story: "A base of 65530 gave the fifth node AS 65535. Its leaf refused to be configured for that neighbour, and the \
-            node stayed without a single route while its siblings were fine.",
+    failure: "With a base of 65530 the fifth node gets AS 65535. Its router rejects a neighbour with this number, and \
+              the node has no routes.",
     fix: "use a private number: 64512 to 65534 or 4200000000 to 4294967294",
     look: reserved,
 };
@@ -28,9 +28,9 @@ const RESERVED: Rule = Rule {
 const PUBLIC: Rule = Rule {
     id: "asn-public",
     severity: Severity::Warning,
-    summary: "an AS number that belongs to somebody else reaches the fabric",
-    story: "The speaker's AS number stayed in the path of every service address. The border filtered private numbers \
-            only, so the provider saw routes that claimed to come from a network on another continent and dropped them.",
+    summary: "a public AS number reaches the fabric",
+    failure: "Border routers remove private AS numbers only. A public number stays in the path, so the provider sees \
+              routes that claim to come from another network and drops them.",
     fix: "use 4200000000 to 4294967294",
     look: public,
 };
@@ -38,20 +38,20 @@ const PUBLIC: Rule = Rule {
 const BEHIND_REFLECTOR: Rule = Rule {
     id: "asn-behind-reflector",
     severity: Severity::Error,
-    summary: "nodes with one AS number hear of each other over eBGP",
-    story: "Every node was given AS 65001. The leaf passed each node's loopback on to the others, they found their own \
-            number in the path, took it for a loop and dropped it: all sessions up, and no node could reach another.",
-    fix: "leave `asn` out below the nodes, or give a base: each node then has a number of its own",
+    summary: "nodes with the same AS number learn each other's routes over eBGP",
+    failure: "The router passes each node's loopback to the other nodes. They find their own AS number in the path, \
+              take it for a loop and drop the route: all sessions are established, and no node reaches another.",
+    fix: "leave `asn` out for the nodes, or write a base: each node then has its own number",
     look: behind_reflector,
 };
 
 const OF_ROUTER: Rule = Rule {
     id: "asn-of-router",
     severity: Severity::Error,
-    summary: "a node has the AS number of its leaf",
-    story: "The nodes of a rack were given AS 65101, which their leaf had already. The sessions came up, but as ones within an AS: \
-            the leaf told no node what it heard from another, and dropped their routes when they came back over the spines.",
-    fix: "choose another base for the nodes, or leave `asn` out; a router that reflects routes is `software: other`",
+    summary: "a node has the AS number of its router",
+    failure: "The session is established as iBGP. The router does not pass routes learned from one node to the others, \
+              and drops the nodes' routes when they return from other routers.",
+    fix: "choose another base for the nodes, or leave `asn` out; set `software: other` for a route reflector",
     look: of_router,
 };
 

@@ -16,19 +16,19 @@ pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH, TRANSIT];
 const CANNOT: Rule = Rule {
     id: "backend-cannot",
     severity: Severity::Error,
-    summary: "the file asks something of the backend that it cannot do",
-    story: "A cluster was moved to Talos' own BGP. Its configuration has no field for communities, so they were left out, \
-            and the border no longer knew which routes to keep inside.",
-    fix: "choose a backend that can, or do without it",
+    summary: "the backend does not support a setting",
+    failure: "The daemon's configuration has no field for the setting. Without communities, for example, which Talos' \
+              own BGP lacks, other routers do not know which routes to keep inside.",
+    fix: "choose a backend that supports it, or remove the setting",
     look: |context, found| report(context, found, &[LackKind::NextHop, LackKind::Timers, LackKind::Other]),
 };
 
 const TOO_OLD: Rule = Rule {
     id: "backend-too-old",
     severity: Severity::Error,
-    summary: "the Talos release does not have the backend, document or extension the file asks for",
-    story: "One node of ten still ran Talos 1.13 when the file said `backend: native`. It refused the unknown document and \
-            with it the whole configuration.",
+    summary: "the Talos release does not have the backend, document or extension",
+    failure: "A node with an older release, such as Talos 1.13 with `backend: native`, rejects the unknown document \
+              and with it the whole configuration.",
     fix: "upgrade the node's Talos first, or choose another backend for it",
     look: |context, found| report(context, found, &[LackKind::Release]),
 };
@@ -36,19 +36,19 @@ const TOO_OLD: Rule = Rule {
 const PASSWORD: Rule = Rule {
     id: "password-unsupported",
     severity: Severity::Error,
-    summary: "a session has a password and the backend has none",
-    story: "The gateways signed their segments, Talos' own BGP cannot. The kernel drops unsigned segments without a word: \
-            the session stayed in Connect, and the log of either end was empty.",
-    fix: "use `backend: frr`, bird or gobgp, or take the password off on both ends",
+    summary: "a session has a password, which the backend does not support",
+    failure: "The router's kernel silently drops unsigned segments. The session stays in Connect, and neither end logs \
+              an error.",
+    fix: "use `backend: frr`, `bird` or `gobgp`, or remove the password on both ends",
     look: |context, found| report(context, found, &[LackKind::Password]),
 };
 
 const HEALTH: Rule = Rule {
     id: "anycast-health-agent",
     severity: Severity::Error,
-    summary: "anycast shall follow the API's health, and there is no agent to watch it",
-    story: "An API server hung. Its node went on announcing the anycast address, and every third kubectl ran into it until \
-            somebody switched the machine off.",
+    summary: "the anycast address depends on the API's health, but no agent checks it",
+    failure: "A node whose API server hangs continues to announce the anycast address, and a part of all requests to \
+              the API fails.",
     fix: "use ichor's extension (`carrier: ichor` with frr, bird or gobgp), or remove `health`",
     look: |context, found| report(context, found, &[LackKind::Health]),
 };
@@ -56,11 +56,11 @@ const HEALTH: Rule = Rule {
 const TRANSIT: Rule = Rule {
     id: "native-transit",
     severity: Severity::Error,
-    summary: "Talos' own BGP speaks with routers of different AS numbers and makes the node their transit",
-    story: "Each node had a port to both leafs of its rack and Talos' own BGP, which has no policy. It told each leaf what it had \
-            from the other, and when a spine failed the traffic of the whole rack went through the ports of its machines.",
-    fix: "use `backend: frr`, give these routers one AS number, or let them refuse all but the node's own prefixes and silence \
-          this",
+    summary: "Talos' own BGP peers with routers of different AS numbers, which makes the node a transit network",
+    failure: "Talos' own BGP has no policy and announces to each router the routes of the others. If a spine fails, \
+              traffic between routers goes through the nodes' ports.",
+    fix: "use `backend: frr`, give these routers one AS number, or have them accept only the node's own prefixes and \
+          silence the finding",
     look: |context, found| report(context, found, &[LackKind::Transit]),
 };
 

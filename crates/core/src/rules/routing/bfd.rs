@@ -19,10 +19,10 @@ pub(super) const RULES: &[Rule] =
 const RANGE: Rule = Rule {
     id: "bfd-range",
     severity: Severity::Error,
-    summary: "an interval or multiplier of BFD that FRR does not take",
-    story: "`interval: 1` was meant as one second, and is a millisecond. FRR refused the line and kept its own 300 ms; the \
-            program that loads the file reported failure, and the lines behind it were never read.",
-    fix: "write an `interval` of 10 to 60000 milliseconds, and a `multiplier` of 2 or more",
+    summary: "FRR does not accept an interval or multiplier of BFD",
+    failure: "The interval is in milliseconds. With `interval: 1` FRR rejects the line, keeps its default of 300 ms \
+              and does not read the lines after it.",
+    fix: "write an `interval` of 10 to 60000 milliseconds and a `multiplier` of at least 2",
     look: range,
 };
 
@@ -30,9 +30,9 @@ const ONE_SIDED: Rule = Rule {
     id: "bfd-one-sided",
     severity: Severity::Warning,
     summary: "only one end of a session has BFD",
-    story: "The nodes had BFD, the leaf did not. Nothing complained; when a switch between them died, routes stayed for the \
-            whole hold time instead of the second everybody had counted on.",
-    fix: "switch `bfd` on for both the neighbour and the router, or off for both",
+    failure: "BFD never starts, and neither end reports it. If a switch between them fails, the routes stay for the \
+              whole hold time.",
+    fix: "enable `bfd` for both the neighbour and the router, or for neither",
     look: |context, found| one_sided(context, found, false),
 };
 
@@ -40,39 +40,38 @@ const ONE_SIDED_AFFECTED: Rule = Rule {
     id: "bfd-one-sided-affected",
     severity: Severity::Error,
     summary: "only one end of a session has BFD, and its release then never starts BGP",
-    story: "FRR 10.2.0 to 10.2.2 and 10.3.0 let a BFD session that is down keep BGP from starting. After an upgrade of the \
-            leaf the sessions of all nodes without BFD stayed Idle for ever.",
-    fix: "switch `bfd` on or off on both ends, or upgrade that FRR to 10.2.3, 10.3.1 or later",
+    failure: "FRR 10.2.0 to 10.2.2 and 10.3.0 do not start BGP while the BFD session is down. The sessions of all \
+              nodes without BFD stay Idle.",
+    fix: "enable or disable `bfd` on both ends, or upgrade that FRR to 10.2.3, 10.3.1 or later",
     look: |context, found| one_sided(context, found, true),
 };
 
 const LISTEN_RANGE: Rule = Rule {
     id: "bfd-listen-range",
     severity: Severity::Error,
-    summary: "BFD with a router that accepts nodes by a range, on a release that cannot do both",
-    story: "A gateway on FRR 10.3.0 accepted the nodes by their prefix. It can begin BFD only once it knows the neighbour, \
-            and it let BGP begin only once BFD was up: the session stayed Idle. GoBGP 4 on the node flaps instead.",
-    fix: "say `bfd: false` for this neighbour, list the nodes one by one on the router, or upgrade it",
+    summary: "BFD with a router that accepts nodes by a range, on a release that does not support both",
+    failure: "FRR 10.3.0 starts BFD only for a known neighbour, and BGP only once BFD is up, so the session stays \
+              Idle. With GoBGP 4 on the node, the session flaps.",
+    fix: "set `bfd: false` for this neighbour, list the nodes one by one on the router, or upgrade it",
     look: listen_range,
 };
 
 const VRF_NATIVE: Rule = Rule {
     id: "bfd-vrf-native",
     severity: Severity::Error,
-    summary: "BFD with the speaker is asked of Talos itself, which has it in the default domain only",
-    story: "Talos refuses a BGP instance that has both a VRF and BFD. The whole configuration was rejected, and with it the \
-            address the node should have been reached by.",
-    fix: "say `bfd: false` for the speaker: it is on the same machine",
+    summary: "Talos' own BGP has BFD with the speaker, which it supports in the default VRF only",
+    failure: "Talos rejects a BGP instance that has both a VRF and BFD, and with it the whole configuration.",
+    fix: "set `bfd: false` for the speaker, which runs on the same machine",
     look: |context, found| backend::report(context, found, &[LackKind::BfdDomain]),
 };
 
 const LEAF_AFFECTED: Rule = Rule {
     id: "leaf-release-affected",
     severity: Severity::Note,
-    summary: "a router's FRR forgets a node whose port comes back with another MAC address",
-    story: "A network card was replaced. The leaf kept BFD bound to the old link-local address and refused to start BGP with \
-            the new one: nothing done on the node helped, only removing the neighbour on the leaf.",
-    fix: "upgrade the router to FRR 10.2.3, 10.3.1 or later, or keep the ports' MAC addresses for ever",
+    summary: "a router's FRR does not accept a node whose port returns with another MAC address",
+    failure: "After a network card is replaced, the router keeps BFD bound to the old link-local address and does not \
+              start BGP with the new one. Only removing the neighbour on the router helps.",
+    fix: "upgrade the router to FRR 10.2.3, 10.3.1 or later, or keep the ports' MAC addresses",
     look: leaf_affected,
 };
 

@@ -13,8 +13,8 @@ const PORT_UNKNOWN: Rule = Rule {
     id: "cable-port-unknown",
     severity: Severity::Error,
     summary: "a cable ends in a port that its node does not have",
-    story: "The plan of the cables was from before the ports were renamed. It was believed when a link failed, and the \
-            wrong cable was pulled: the node lost its other leaf too.",
+    failure: "The cable list describes a connection that does not exist. Drawing, lab and cabling follow the list and \
+              differ from the node's configuration.",
     fix: "name one of the node's ports, or add it to the node's `ports` and `macs`",
     look: port_unknown,
 };
@@ -22,19 +22,19 @@ const PORT_UNKNOWN: Rule = Rule {
 const PORT_TWICE: Rule = Rule {
     id: "cable-port-twice",
     severity: Severity::Error,
-    summary: "two cables end in one port",
-    story: "A line was copied and only one of its ends changed. Two nodes were to be in port 7 of the leaf, and who wired \
-            the rack by the drawing chose one.",
-    fix: "give each cable ports of its own",
+    summary: "two cables end in the same port",
+    failure: "Only one of the two cables can be connected. The other node has no connection to this port, although the \
+              drawing shows one.",
+    fix: "connect each cable to ports of its own",
     look: port_twice,
 };
 
 const CONTRADICTS: Rule = Rule {
     id: "cable-contradicts",
     severity: Severity::Error,
-    summary: "a cable leads to another router than the session on its port expects",
-    story: "By its cable the port was in leaf2, by its neighbour in leaf1. The AS numbers did not fit, and the session was \
-            refused with `Bad Peer AS` by a leaf that nobody was looking at.",
+    summary: "a cable leads to a router other than the one the session on its port expects",
+    failure: "The node opens the session to the router that the cable leads to. Its AS number differs, and it rejects \
+              the session with `Bad Peer AS`.",
     fix: "correct the cable, or the neighbour's `router` or `link`",
     look: contradicts,
 };
@@ -43,9 +43,9 @@ const NAMED_LIKE_NODE: Rule = Rule {
     id: "router-named-like-node",
     severity: Severity::Error,
     summary: "a router has the name of a node",
-    story: "Cables, files and sessions go by names. A router called like a node got the node's cables, and its \
-            configuration was written over the node's.",
-    fix: "give the router a name of its own",
+    failure: "Cables, files and sessions refer to routers and nodes by name. A router with a node's name gets the \
+              node's cables, and its configuration overwrites the node's.",
+    fix: "give the router a unique name",
     look: named_like_node,
 };
 

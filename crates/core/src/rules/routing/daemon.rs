@@ -18,20 +18,20 @@ pub(super) const RULES: &[Rule] = &[NETNS_VRF, VTY_OPEN];
 const NETNS_VRF: Rule = Rule {
     id: "zebra-netns-vrf",
     severity: Severity::Error,
-    summary: "an option makes VRFs network namespaces, and the speaker is in a VRF",
-    story: "An old start script had `zebra -n`. With it FRR looks for VRFs among network namespaces and ignores VRF devices: \
-            the instance toward the speaker stayed inactive, and no service address got out.",
-    fix: "remove `-n` and `-w`, or say `isolation: netns`",
+    summary: "an option turns VRFs into network namespaces, and the speaker is in a VRF",
+    failure: "With `-n`, FRR looks for VRFs among the network namespaces and ignores VRF devices. The instance toward \
+              the speaker stays inactive, and no service address is announced.",
+    fix: "remove `-n` and `-w`, or set `isolation: netns`",
     look: netns_vrf,
 };
 
 const VTY_OPEN: Rule = Rule {
     id: "vty-open",
     severity: Severity::Warning,
-    summary: "a daemon's TCP console is opened to the network",
-    story: "For an afternoon of debugging bgpd got `-P 2605`. It listens on every address of the node; a year later a scanner \
-            found it and, with the password of the example, a way to withdraw every route.",
-    fix: "remove `-P` and `-A`: the daemons' local sockets serve vtysh and the agent, or add `-A 127.0.0.1`",
+    summary: "a daemon's TCP console is open to the network",
+    failure: "With `-P` the console listens on every address of the node. Anyone who has the password can withdraw \
+              every route.",
+    fix: "remove `-P` and `-A`, because vtysh and the agent use local sockets, or add `-A 127.0.0.1`",
     look: vty_open,
 };
 

@@ -17,20 +17,18 @@ pub(super) const RULES: &[Rule] = &[WIDE, MISSES_NODES];
 const WIDE: Rule = Rule {
     id: "listen-range-wide",
     severity: Severity::Warning,
-    summary: "a router accepts sessions from more than the nodes, and without a password",
-    story: "The gateway listened on the whole of fd00::/8 because it was quick. A container on another network opened a \
-            session of its own one day and announced a default route.",
-    fix: "set `listen` to the node prefix, or give the sessions a `password`",
+    summary: "a router accepts sessions from more than the nodes, without a password",
+    failure: "Any machine in the range can open a session and announce a default route.",
+    fix: "set `listen` to the node prefix, or set a `password` for the sessions",
     look: wide,
 };
 
 const MISSES_NODES: Rule = Rule {
     id: "listen-range-misses-nodes",
     severity: Severity::Error,
-    summary: "a router's range leaves out nodes that peer with it",
-    story: "The second rack got a prefix of its own, the gateway's range stayed as it was. It answered the new nodes with a \
-            reset, and they were the only ones without routes.",
-    fix: "widen `listen` to take in the node prefix, or list these nodes on the router",
+    summary: "a router's listen range excludes nodes that peer with it",
+    failure: "The router rejects the connections of these nodes, so they have no routes.",
+    fix: "widen `listen` to include the node prefix, or list these nodes on the router",
     look: misses_nodes,
 };
 

@@ -17,9 +17,9 @@ pub(super) const RULES: &[Rule] = &[CLASH, SYSCTL];
 const CLASH: Rule = Rule {
     id: "listener-clash",
     severity: Severity::Error,
-    summary: "two programs on the node want port 179",
-    story: "Talos' bird2 was still among the extensions after the move to FRR. It started first and took port 179; bgpd ran \
-            without a listener, dialled out where it could, and the speaker's connections ended at the wrong daemon.",
+    summary: "two programs on the node use port 179",
+    failure: "The program that starts first takes the port. The other one runs without a listener, and the speaker's \
+              connections reach the wrong daemon.",
     fix: "remove the other program, or give it another port",
     look: clash,
 };
@@ -27,10 +27,10 @@ const CLASH: Rule = Rule {
 const SYSCTL: Rule = Rule {
     id: "sysctl-against-routing",
     severity: Severity::Error,
-    summary: "a kernel setting of the file breaks routing on the node",
-    story: "A hardening guide asked for `rp_filter=1`. Packets that left by one leaf and were answered through the other were \
-            dropped by the kernel: half of all connections, and none of the counters anybody looked at.",
-    fix: "remove the setting: ichor sets what routing needs",
+    summary: "a sysctl in the file breaks routing on the node",
+    failure: "With `rp_filter=1`, for example, the kernel drops packets that leave through one router and return \
+              through another: about half of all connections fail.",
+    fix: "remove the sysctl: ichor sets what routing needs",
     look: sysctl,
 };
 

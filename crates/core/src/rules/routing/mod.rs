@@ -28,10 +28,10 @@ use super::Group;
 pub(super) const GROUPS: &[Group] = &[
     ("AS numbers", asn::RULES),
     ("Neighbours", neighbor::RULES),
-    ("Names of ports", alias::RULES),
+    ("Port names", alias::RULES),
     ("Cables", cable::RULES),
     ("Listen ranges", listen::RULES),
-    ("Routers' software", software::RULES),
+    ("Router software", software::RULES),
     ("Next hops", nexthop::RULES),
     ("BFD", bfd::RULES),
     ("MTU for IPv6", mtu::RULES),

@@ -14,8 +14,8 @@ const BELOW_1280: Rule = Rule {
     id: "mtu-below-1280",
     severity: Severity::Error,
     summary: "a link that carries IPv6 has an MTU below 1280",
-    story: "For a tunnel somebody set the MTU of a port to 1200. The kernel removes IPv6 from such a link, its link-local \
-            address included, and with it went the unnumbered session.",
+    failure: "The kernel removes IPv6 from a link with an MTU below 1280, including its link-local address, and the \
+              unnumbered session ends.",
     fix: "use at least 1280, or lower the MTU of the routes instead",
     look: below_1280,
 };

@@ -15,9 +15,9 @@ pub(super) const RULES: &[Rule] =
 const LINK_UNKNOWN: Rule = Rule {
     id: "neighbor-link-unknown",
     severity: Severity::Error,
-    summary: "a neighbour is expected on a link the node does not have",
-    story: "The file spoke of fab1, the node had one MAC address and so only fab0. Half of the paths were missing from the \
-            first day, which came out when the other leaf was upgraded.",
+    summary: "a neighbour is configured on a link that the node does not have",
+    failure: "The session with this neighbour never comes up. The node lacks a part of its paths, which becomes \
+              visible only when the other router fails.",
     fix: "name a port or link of the node, or add the port's MAC address",
     look: link_unknown,
 };
@@ -25,9 +25,8 @@ const LINK_UNKNOWN: Rule = Rule {
 const WITHOUT_ADDRESS: Rule = Rule {
     id: "neighbor-without-address",
     severity: Severity::Error,
-    summary: "a neighbour is a router without an address, and no link says where it is",
-    story: "`neighbors: [{router: gw1}]` looked complete. The router had no address in the file, so there was no session to \
-            configure, and the nodes booted without a single neighbour.",
+    summary: "a neighbour is a router without an address, and has no link",
+    failure: "There is no address to open a session to, so the node boots without this neighbour.",
     fix: "give the neighbour a `link` or an `address`, or the router `addresses`",
     look: without_address,
 };
@@ -36,8 +35,8 @@ const IS_SELF: Rule = Rule {
     id: "neighbor-is-self",
     severity: Severity::Error,
     summary: "a node has its own address as a neighbour",
-    story: "FRR refuses such a neighbour and every line about it. The rest of the file was read, the program that loaded it \
-            reported failure, and the node was left half configured.",
+    failure: "FRR rejects the neighbour and every line about it, and applies the rest of the file. The node is left \
+              partly configured.",
     fix: "correct the address, or give this node neighbours of its own",
     look: is_self,
 };
@@ -46,8 +45,8 @@ const TWICE: Rule = Rule {
     id: "neighbor-twice",
     severity: Severity::Error,
     summary: "a node has the same neighbour twice",
-    story: "The second entry had another password. The daemon took the lines of both for one neighbour, the last one won, \
-            and the session never came up again after the next restart.",
+    failure: "The daemon takes both entries for one neighbour, and the last one wins. If their passwords differ, the \
+              session does not come up after the next restart.",
     fix: "keep one of the entries",
     look: twice,
 };
@@ -55,9 +54,9 @@ const TWICE: Rule = Rule {
 const TIMERS: Rule = Rule {
     id: "timers-invalid",
     severity: Severity::Error,
-    summary: "timers that a daemon refuses or rewrites",
-    story: "Somebody wrote hold time and keepalive in the wrong order. FRR turned `9 3` into 1 and 3 without a word: three \
-            seconds of a busy switch were enough to take all nodes out of service.",
+    summary: "a daemon rejects or rewrites the timers",
+    failure: "FRR silently rewrites a keepalive that is longer than the hold time allows: `9 3` becomes 1 and 3, and \
+              an interruption of three seconds ends every session.",
     fix: "write `[keepalive, hold]` with a hold time of at least 3 seconds and three keepalives, such as [3, 9]",
     look: timers,
 };
@@ -65,9 +64,9 @@ const TIMERS: Rule = Rule {
 const RESTART_TIME: Rule = Rule {
     id: "restart-time-range",
     severity: Severity::Error,
-    summary: "neighbours are to keep routes for longer than BGP can say",
-    story: "An upgrade took long, so the restart time was set to two hours. It has twelve bits in BGP: FRR refused the line, and \
-            with it the node lost every route in the next planned restart.",
+    summary: "the restart time is longer than BGP allows",
+    failure: "The restart time has twelve bits in BGP. FRR rejects a longer one, and neighbours drop the node's routes \
+              at the next planned restart.",
     fix: "write at most 4095 seconds",
     look: restart_time,
 };
@@ -75,19 +74,19 @@ const RESTART_TIME: Rule = Rule {
 const MAX_PREFIXES: Rule = Rule {
     id: "max-prefixes-zero",
     severity: Severity::Error,
-    summary: "not one route may come from the fabric before the session is closed",
-    story: "`max_prefixes: 0` was meant as no limit. It is the lowest one there is: daemons refuse the line or close the \
-            session at the first route, and the nodes never learn a way out.",
-    fix: "leave `max_prefixes` out for no limit, or write how many routes there may be",
+    summary: "`max_prefixes: 0` closes the session at the first route",
+    failure: "0 is the lowest limit and does not mean unlimited. Daemons reject the line or close the session at the \
+              first route, and the node learns no routes.",
+    fix: "leave `max_prefixes` out for no limit, or write the number of routes to accept",
     look: max_prefixes,
 };
 
 const UNREACHABLE: Rule = Rule {
     id: "neighbor-unreachable",
     severity: Severity::Warning,
-    summary: "nothing leads from a node to its neighbour",
-    story: "The gateway had an address in the old prefix. The node had neither an address there nor a default route, so its \
-            session stayed in Active until somebody read the routing table.",
+    summary: "a node has no route to its neighbour",
+    failure: "The node has neither an address in the neighbour's network nor a default route, so the session stays in \
+              Active.",
     fix: "correct the address, or give the node an address or a gateway of that family",
     look: unreachable,
 };
@@ -95,9 +94,8 @@ const UNREACHABLE: Rule = Rule {
 const NONE: Rule = Rule {
     id: "routing-without-neighbors",
     severity: Severity::Warning,
-    summary: "a node routes, but has nobody to tell",
-    story: "The file had a `routing` section with AS numbers and a speaker, and neither neighbours nor routers. Everything \
-            on the node ran, and none of its service addresses was ever heard of outside.",
+    summary: "a node has routing but no neighbours",
+    failure: "The routing daemon and the speaker run, but the node announces its service addresses to no router.",
     fix: "add `routing.neighbors` or `fabric.routers`, or remove `routing`",
     look: no_neighbors,
 };

@@ -13,20 +13,21 @@ pub(super) const RULES: &[Rule] = &[MISSING, UNKNOWN];
 const MISSING: Rule = Rule {
     id: "extended-nexthop-missing",
     severity: Severity::Error,
-    summary: "IPv4 prefixes are announced over an IPv6 session to a router that cannot take them",
-    story: "Every session was Established and every IPv6 address answered; of the IPv4 service addresses the gateway had \
-            none. It had never been told to take IPv4 routes with IPv6 next hops, and BGP does not call that an error.",
-    fix: "switch on extended next hop on the router and say `extended_nexthop: true`, or peer over IPv4 as well",
+    summary: "IPv4 prefixes are announced over an IPv6 session to a router without extended next hop",
+    failure: "All sessions are established and IPv6 works, but the router has no route to an IPv4 service address. BGP \
+              reports no error.",
+    fix: "enable extended next hop on the router and set `extended_nexthop: true`, or peer over IPv4 as well",
     look: |context, found| look(context, found, Some(false)),
 };
 
 const UNKNOWN: Rule = Rule {
     id: "extended-nexthop-unknown",
     severity: Severity::Note,
-    summary: "IPv4 prefixes are announced over an IPv6 session, and nobody knows whether the router can take them",
-    story: "A session without extended next hop on one of its ends comes up and stays up; the IPv4 prefixes are simply not \
-            there. Whoever looks at the node sees them announced and searches elsewhere.",
-    fix: "list the router under `fabric.routers` and say `extended_nexthop: true` or `false`",
+    summary: "IPv4 prefixes are announced over an IPv6 session to a router whose support for extended next hop is \
+              unknown",
+    failure: "If one end lacks extended next hop, the session comes up and stays up without the IPv4 prefixes. The \
+              node shows them as announced.",
+    fix: "list the router under `fabric.routers` and set `extended_nexthop: true` or `false`",
     look: |context, found| look(context, found, None),
 };
 

@@ -12,10 +12,9 @@ pub(super) const RULES: &[Rule] = &[PREPEND_TOO_OFTEN];
 const PREPEND_TOO_OFTEN: Rule = Rule {
     id: "prepend-too-often",
     severity: Severity::Error,
-    summary: "the AS number is prepended more often than FRR can",
-    story: "A node was to be the last choice of all and got `prepend: 255`. FRR knew no such command, left the line out, and the \
-            node announced everything with the shortest path of all.",
-    fix: "prepend 252 times at most; five are enough to be the last choice in any fabric",
+    summary: "the AS number is prepended more often than FRR supports",
+    failure: "FRR rejects the line, and the node announces its routes with the shortest path instead of the longest.",
+    fix: "prepend at most 252 times; five are enough in any fabric",
     look: prepend_too_often,
 };
 

@@ -12,9 +12,9 @@ const UNNUMBERED: Rule = Rule {
     id: "routeros-unnumbered",
     severity: Severity::Error,
     summary: "a session without addresses leads to a router that runs RouterOS",
-    story: "The leaf was replaced by a MikroTik and the file changed in one word. FRR on the nodes waited for a neighbour on \
-            the port; RouterOS waits for an address, and neither ever called.",
-    fix: "give the router and the nodes addresses on that link, and name the router's in `addresses`",
+    failure: "FRR on the node waits for a neighbour on the port, RouterOS waits for an address, and neither opens the \
+              session.",
+    fix: "give the router and the nodes addresses on that link, and write the router's in `addresses`",
     look: unnumbered,
 };
 

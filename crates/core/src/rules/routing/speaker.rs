@@ -20,9 +20,9 @@ pub(super) const RULES: &[Rule] =
 const NATIVE_IPV6: Rule = Rule {
     id: "metallb-native-ipv6",
     severity: Severity::Error,
-    summary: "MetalLB in native mode speaks over an IPv6 link",
-    story: "MetalLB's own BGP code writes an IPv6 next hop behind the length of an IPv4 one. FRR 10 takes the update for a \
-            withdrawal, so that the session is up without a route; FRR 8 ends the session, over and over.",
+    summary: "MetalLB in native mode peers over an IPv6 link",
+    failure: "MetalLB's own BGP code writes an IPv6 next hop with the length of an IPv4 one. FRR 10 takes the update \
+              for a withdrawal, so the session is up without a route; FRR 8 resets the session repeatedly.",
     fix: "use `metallb: {mode: frr-k8s}`, or give the link IPv4 addresses such as 192.168.250.254 and 192.168.250.255",
     look: native_ipv6,
 };
@@ -30,9 +30,10 @@ const NATIVE_IPV6: Rule = Rule {
 const SECOND_ZEBRA: Rule = Rule {
     id: "metallb-second-zebra",
     severity: Severity::Warning,
-    summary: "MetalLB brings a second zebra that sweeps the node's routes",
-    story: "In FRR mode MetalLB runs a zebra in the node's own network namespace. When a new version of MetalLB was rolled \
-            out, each starting or stopping zebra removed all BGP routes of the kernel; on FRR 8 they did not come back.",
+    summary: "MetalLB runs a second zebra that removes the node's routes",
+    failure: "In FRR mode MetalLB runs a zebra in the node's network namespace. When it starts or stops, for example \
+              in an upgrade of MetalLB, it removes all BGP routes from the kernel; with FRR 8 on the node they do not \
+              return.",
     fix: "use `metallb: {mode: frr-k8s}`, or start MetalLB's zebra with `-K 60`",
     look: second_zebra,
 };
@@ -40,10 +41,10 @@ const SECOND_ZEBRA: Rule = Rule {
 const LINK_BROKEN: Rule = Rule {
     id: "speaker-link-broken",
     severity: Severity::Error,
-    summary: "the two ends of the speaker's link do not fit together",
-    story: "The link was given ::1 and ::2 in a /127, which are two different networks. Both addresses were there, each end \
-            said `no route to host`, and the speaker's session never left Active.",
-    fix: "give both ends different addresses of one prefix, such as `::` and `::1` in a /127",
+    summary: "the addresses of the speaker's link do not match",
+    failure: "::1 and ::2 with /127 are in different networks. Each end reports `no route to host`, and the speaker's \
+              session stays in Active.",
+    fix: "use two different addresses of one prefix, such as `::` and `::1` in a /127",
     look: link_broken,
 };
 
@@ -51,9 +52,8 @@ const ASN_OF_NODE: Rule = Rule {
     id: "speaker-asn-of-node",
     severity: Severity::Error,
     summary: "the speaker has the AS number of a node",
-    story: "The speaker was given the number of the node it runs on, as in the old setup with one AS for everything. FRR 8 refused \
-            the session's local AS as not external, and no service was reached.",
-    fix: "give the speaker a number that no node has, or leave `routing.workload.asn` out",
+    failure: "FRR 8 rejects the session's local AS number as not external, and no service address is reachable.",
+    fix: "use a number that no node has, or leave `routing.workload.asn` out",
     look: asn_of_node,
 };
 
@@ -61,9 +61,9 @@ const ASN_OF_ROUTER: Rule = Rule {
     id: "speaker-asn-of-router",
     severity: Severity::Error,
     summary: "the speaker has the AS number of a router",
-    story: "MetalLB was given 65101, which was also the leaf's. Every service address came to the leaf with that number in its path, \
-            the leaf took it for a loop and dropped it: all sessions up, all loopbacks there, and not one service.",
-    fix: "give the speaker a number that no router has, or leave `routing.workload.asn` out",
+    failure: "The router finds its own AS number in the path of every service address, takes it for a loop and drops \
+              the route. Sessions and loopbacks work, services do not.",
+    fix: "use a number that no router has, or leave `routing.workload.asn` out",
     look: asn_of_router,
 };
 
@@ -71,19 +71,19 @@ const ISOLATION_NONE: Rule = Rule {
     id: "isolation-none",
     severity: Severity::Warning,
     summary: "the speaker is not isolated from the node's routing",
-    story: "With both ends of the link in one routing table FRR 8 accepts the speaker by a range and needs its next hops \
-            rewritten. A later release of FRR lost some of the equal paths that way, and nobody had touched the file.",
-    fix: "leave `isolation` out, or say `isolation: vrf`",
+    failure: "With both ends of the link in one routing table, FRR 8 accepts the speaker by a range and must rewrite \
+              its next hops. Some later releases of FRR lose equal-cost paths in this setup.",
+    fix: "leave `isolation` out, or set `isolation: vrf`",
     look: isolation_none,
 };
 
 const WITHOUT_CILIUM: Rule = Rule {
     id: "speaker-without-cilium",
     severity: Severity::Error,
-    summary: "Cilium is to announce service addresses, and flannel is the pod network",
-    story: "The node's side of the session was there, with its VRF and its passwords. Cilium was not, because nobody had \
-            changed `cluster.cni`: the session waited in Active, and no service was ever reached.",
-    fix: "write `cluster.cni: cilium`, `none` where Cilium is installed otherwise, or `speaker: metallb`",
+    summary: "Cilium is the speaker, but the pod network is flannel",
+    failure: "The node waits for Cilium, which is not installed. The session stays in Active, and no service address \
+              is reachable.",
+    fix: "set `cluster.cni: cilium`, `none` if Cilium is installed separately, or `speaker: metallb`",
     look: without_cilium,
 };
 

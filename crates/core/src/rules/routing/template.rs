@@ -14,9 +14,9 @@ pub(super) const RULES: &[Rule] = &[BROKEN];
 const BROKEN: Rule = Rule {
     id: "template-broken",
     severity: Severity::Error,
-    summary: "a template of one's own gives no file",
-    story: "A template said `neighbours` where the variable is `neighbors`. A lenient engine takes that for an empty list: \
-            the file was written without a single session, and the node that read it was never heard of again.",
+    summary: "a custom template cannot be rendered",
+    failure: "A misspelt variable, such as `neighbours` instead of `neighbors`, stops the rendering. Otherwise the \
+              file would lack every session, and the node would be unreachable.",
     fix: "correct the line; docs/templates.md lists the variables",
     look: broken,
 };

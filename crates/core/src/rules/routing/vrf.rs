@@ -19,10 +19,10 @@ pub(super) const RULES: &[Rule] = &[TABLE_CLASH];
 const TABLE_CLASH: Rule = Rule {
     id: "vrf-table-clash",
     severity: Severity::Error,
-    summary: "a VRF has a table that is somebody else's",
-    story: "A patch brought a VRF for storage, with table 88 like MetalLB's. zebra exits at once when two VRF devices share a \
-            table, so the node had no routing at all, and the log blamed a misconfiguration without naming it.",
-    fix: "give each VRF a table of its own between 1 and 252",
+    summary: "a VRF has a routing table that is already used or not supported",
+    failure: "zebra exits if two VRF devices share a table, so the node has no routing. Its log reports a \
+              misconfiguration without naming it.",
+    fix: "give each VRF a unique table between 1 and 252",
     look: table_clash,
 };
 

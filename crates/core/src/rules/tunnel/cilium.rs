@@ -12,10 +12,9 @@ pub(super) const RULES: &[Rule] = &[VALUES, UNREADABLE, UNUSED];
 const VALUES: Rule = Rule {
     id: "cilium-values",
     severity: Severity::Error,
-    summary: "a value for Cilium's chart is not what Talos or the rest of the file needs",
-    story: "The values came from a cluster on another system. Cilium's agent asked for the right to load kernel modules, which \
-            Talos gives to no container, and waited on every node; where it did start, it asked for the API at an address that \
-            only answers once Cilium itself works.",
+    summary: "a value for Cilium's chart contradicts Talos or the rest of the file",
+    failure: "Cilium's agent waits on every node if it requests the right to load kernel modules, which Talos gives to \
+              no container. It also waits if its API address is one that only Cilium itself makes reachable.",
     fix: "remove the value from the file: ichor adds what Talos needs; `ichor show cilium` prints it",
     look: |context, found| {
         let Some((place, path, own)) = own(context) else { return };
@@ -29,10 +28,10 @@ const VALUES: Rule = Rule {
 const UNREADABLE: Rule = Rule {
     id: "cilium-values-unreadable",
     severity: Severity::Error,
-    summary: "the file with values for Cilium's chart is not one map in YAML",
-    story: "The file held the command line with its `--set` options, copied from a guide. helm refused it, and only when the \
-            cluster was to be built on a machine where helm was installed.",
-    fix: "write the values as a map: `hubble: {relay: {enabled: true}}` in place of `--set hubble.relay.enabled=true`",
+    summary: "the file with values for Cilium's chart is not a YAML map",
+    failure: "helm rejects the file, for example one with `--set` options. The error appears only on a machine where \
+              helm is installed.",
+    fix: "write the values as a map: `hubble: {relay: {enabled: true}}` instead of `--set hubble.relay.enabled=true`",
     look: |context, found| {
         if let Some((place, path, Err(reason))) = own(context) {
             found.at("cluster.cilium.values", place, format!("{path}: {reason}"));
@@ -43,10 +42,9 @@ const UNREADABLE: Rule = Rule {
 const UNUSED: Rule = Rule {
     id: "cni-settings-unused",
     severity: Severity::Warning,
-    summary: "settings of a pod network that nobody reads",
-    story: "The cluster moved to a manifest that was rendered by hand, and the values stayed beside it. Half a year later they \
-            were edited, built and applied, and nothing changed, because nobody had read them since.",
-    fix: "remove the settings, or name their pod network in `cluster.cni`",
+    summary: "settings of a pod network that is not in use",
+    failure: "ichor does not read these settings, so changes to them have no effect.",
+    fix: "remove the settings, or set `cluster.cni` to their pod network",
     look: unused,
 };
 

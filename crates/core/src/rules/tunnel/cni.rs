@@ -12,19 +12,19 @@ pub(super) const RULES: &[Rule] = &[CNI_INTERFACE, KUBE_PROXY_MISSING];
 const CNI_INTERFACE: Rule = Rule {
     id: "cni-interface",
     severity: Severity::Error,
-    summary: "flannel is bound to another link than the one the node's address is on",
-    story: "The kubelets registered their overlay addresses and flannel was left on eth0. Pods of one site reach each \
-            other, pods of two sites do not, and health checks see only the first.",
-    fix: "leave `cluster.flannel.interface` out, or write the link of the node's address: tailscale0 with an overlay",
+    summary: "flannel uses a link other than the one with the node's address",
+    failure: "If the kubelet registers the overlay's address and flannel uses eth0, pods reach each other within a \
+              site but not between sites. Health checks within a site do not detect it.",
+    fix: "leave `cluster.flannel.interface` out, or set the link of the node's address: tailscale0 with an overlay",
     look: cni_interface,
 };
 
 const KUBE_PROXY_MISSING: Rule = Rule {
     id: "kube-proxy-missing",
     severity: Severity::Error,
-    summary: "flannel without kube-proxy: nobody serves service addresses",
-    story: "`kube_proxy: false` came along from a cluster with Cilium, which replaces it. flannel does not: CoreDNS has an \
-            address, nothing answers there, and every pod fails to resolve names.",
+    summary: "flannel without kube-proxy: service addresses do not work",
+    failure: "flannel does not replace kube-proxy. The service address of CoreDNS does not answer, and every pod fails \
+              to resolve names.",
     fix: "remove `kube_proxy: false`, or use Cilium",
     look: kube_proxy_missing,
 };

@@ -16,10 +16,9 @@ pub(super) const RULES: &[Rule] = &[UNREADABLE, TWICE];
 const UNREADABLE: Rule = Rule {
     id: "manifest-unreadable",
     severity: Severity::Error,
-    summary: "a manifest is not made of objects of Kubernetes",
-    story: "A file with values lay among the manifests and was matched by the pattern. Talos reads a manifest as a whole: it \
-            told of an error every minute, on a node that nobody watched, and applied nothing of what stood beside it.",
-    fix: "correct the file, or let the pattern match manifests alone",
+    summary: "a manifest does not consist of Kubernetes objects",
+    failure: "Talos reads a manifest as a whole: it logs an error every minute and applies none of its objects.",
+    fix: "correct the file, or restrict the pattern to manifests",
     look: |context, found| {
         for file in files(context) {
             let Some(Ok(text)) = context.attachments.texts.get(&file.path) else { continue };
@@ -34,8 +33,8 @@ const TWICE: Rule = Rule {
     id: "manifest-twice",
     severity: Severity::Error,
     summary: "two manifests have the same name in the configurations",
-    story: "The folders `storage` and `ingress` each had an `install.yaml`. A configuration knows manifests by the name of \
-            their file, so there was room for one of them.",
+    failure: "A configuration identifies manifests by file name, so it can hold only one of `storage/install.yaml` and \
+              `ingress/install.yaml`.",
     fix: "give the files different names",
     look: twice,
 };

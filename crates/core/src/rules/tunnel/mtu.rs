@@ -16,19 +16,20 @@ pub(super) const RULES: &[Rule] = &[MTU_CHAIN, MTU_VLAN_PARENT];
 const MTU_CHAIN: Rule = Rule {
     id: "mtu-chain",
     severity: Severity::Warning,
-    summary: "a tunnel inside a tunnel leaves too little of a packet",
-    story: "Tailscale's link has an MTU of 1280, and VXLAN over it leaves 1230. IPv6 needs 1280: small answers arrive, large \
-            ones vanish, `curl` hangs after the TLS handshake, and every monitor is green.",
-    fix: "raise the MTU below, lower it above, or leave out one of the tunnels (or IPv6 inside it)",
+    summary: "a tunnel inside a tunnel leaves too small an MTU",
+    failure: "VXLAN over Tailscale's MTU of 1280 leaves 1230 bytes, and IPv6 needs 1280. Small packets arrive and \
+              large ones are lost: `curl` hangs after the TLS handshake, while health checks succeed.",
+    fix: "raise the MTU of the lower link, reduce that of the upper one, or remove one of the tunnels (or IPv6 inside \
+          it)",
     look: mtu_chain,
 };
 
 const MTU_VLAN_PARENT: Rule = Rule {
     id: "mtu-vlan-parent",
     severity: Severity::Error,
-    summary: "a VLAN, bond or bridge has a larger MTU than what it stands on",
-    story: "The storage VLAN was given 9000 and its port was left at 1500. The kernel answers \"numerical result out of \
-            range\" and the VLAN keeps 1500, or the port drops every large frame without a word.",
+    summary: "a VLAN, bond or bridge has a larger MTU than the link below it",
+    failure: "The kernel rejects the MTU with \"numerical result out of range\", or the port silently drops every \
+              large frame.",
     fix: "set the same MTU, or a larger one, on the port or bond below",
     look: mtu_vlan_parent,
 };

@@ -24,8 +24,8 @@ const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
     id: "kubelet-subnets-overlay",
     severity: Severity::Error,
     summary: "the kubelet would register an address that nodes of another site cannot reach",
-    story: "The cloud node registers as 10.1.0.5 and the edge node as 10.0.20.10. Both are Ready, and neither can fetch \
-            the other's logs or send a packet to its pods: only their overlay addresses meet.",
+    failure: "Nodes of different sites are Ready, but cannot fetch each other's logs or reach each other's pods, \
+              because only their overlay addresses are reachable from every site.",
     fix: "add 100.64.0.0/10 to `network.kubelet_subnets`, or leave it out",
     look: |context, found| miss_overlay(context, &KUBELET, found),
 };
@@ -33,9 +33,9 @@ const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
 const ETCD_SUBNETS_OVERLAY: Rule = Rule {
     id: "etcd-subnets-overlay",
     severity: Severity::Error,
-    summary: "etcd would announce an address that control planes of another site cannot reach",
-    story: "The second control plane stands at another site and joins etcd under its local address. The first cannot \
-            answer it: no quorum, and the cluster that ran on one node a minute ago stops.",
+    summary: "etcd would advertise an address that control planes of another site cannot reach",
+    failure: "A control plane at another site joins etcd with its local address, which the first member cannot reach. \
+              etcd loses its quorum, and the cluster stops.",
     fix: "add 100.64.0.0/10 to `network.etcd_subnets`, or leave it out",
     look: |context, found| miss_overlay(context, &ETCD, found),
 };
@@ -43,9 +43,8 @@ const ETCD_SUBNETS_OVERLAY: Rule = Rule {
 const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
     id: "kubelet-subnets-miss-node",
     severity: Severity::Error,
-    summary: "no address of a node is inside the subnets its kubelet may use",
-    story: "The node prefix moved and `kubelet_subnets` did not. Talos finds no address for the kubelet and waits, for \
-            ever and politely; the node never appears in Kubernetes.",
+    summary: "no address of a node is in the subnets of its kubelet",
+    failure: "Talos finds no address for the kubelet and waits indefinitely. The node never appears in Kubernetes.",
     fix: "correct `network.kubelet_subnets`, or leave it out: it is derived from the node prefixes",
     look: |context, found| miss_node(context, &KUBELET, found),
 };
@@ -53,9 +52,9 @@ const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
 const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
     id: "etcd-subnets-miss-node",
     severity: Severity::Error,
-    summary: "no address of a control plane is inside the subnets its etcd may use",
-    story: "Talos finds no address for etcd to announce, so etcd is not started: bootstrap answers with a timeout, and the \
-            log says only that it waits.",
+    summary: "no address of a control plane is in the subnets of its etcd",
+    failure: "Talos finds no address for etcd to advertise and does not start it. Bootstrap times out, and the log \
+              says only that Talos waits.",
     fix: "correct `network.etcd_subnets`, or leave it out: it is derived from the node prefixes",
     look: |context, found| miss_node(context, &ETCD, found),
 };
@@ -63,10 +62,10 @@ const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
 const OVERLAY_KEY_LIFE: Rule = Rule {
     id: "overlay-key-life",
     severity: Severity::Error,
-    summary: "the key that lets a machine join the overlay ends before the machine may have booted",
-    story: "Keys are made at the build and live for ten minutes; the technician at the edge needs an hour to rack the \
-            machine. It boots, shows an expired key to the control server, and cannot be reached by anybody.",
-    fix: "let `overlay.tailscale.key_life` be at least `boot.within`",
+    summary: "the key that lets a machine join the overlay expires before the machine may have booted",
+    failure: "ichor creates the key during the build. A machine that boots after its expiry presents an expired key to \
+              the control server and cannot be reached.",
+    fix: "set `overlay.tailscale.key_life` to at least `boot.within`",
     look: overlay_key_life,
 };
 

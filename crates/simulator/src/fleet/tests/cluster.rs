@@ -66,7 +66,6 @@ fn after_bootstrap_the_others_join_one_after_the_other_and_the_cluster_is_health
     let members = trial.fleet.etcd_members(1).unwrap().messages.remove(0).members;
     let names: Vec<_> = members.iter().map(|member| member.hostname.as_str()).collect();
     assert_eq!(names, ["cp1", "cp2", "cp3"]);
-    assert_eq!(members[1].peer_urls, ["https://10.0.0.12:2380"]);
     for nth in 0..5 {
         assert!(trial.fleet.is_ready(nth));
     }

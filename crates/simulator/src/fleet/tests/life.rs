@@ -7,13 +7,12 @@ fn a_reboot_closes_the_port_and_comes_back_as_it_was() {
     let mut trial = Trial::up(1, 1);
     let boots = trial.fleet.machines[1].boots;
 
-    let answer = trial.fleet.reboot(1, trial.now).unwrap();
+    trial.fleet.reboot(1, trial.now).unwrap();
     let ending = trial.stage(1);
     trial.pass(5);
     let dark = trial.fleet.doors(1).talos;
     trial.pass(20);
 
-    assert!(!answer.messages[0].actor_id.is_empty());
     assert_eq!((ending, dark), (Stage::Rebooting, None));
     assert_eq!((trial.stage(1), trial.fleet.machines[1].boots), (Stage::Running, boots + 1));
     assert_eq!(trial.health(), None);
@@ -70,7 +69,7 @@ fn a_reset_of_partitions_keeps_talos_and_one_without_a_reboot_ends_without_power
 fn an_upgrade_boots_the_release_of_the_image() {
     let mut trial = Trial::up(1, 1);
     let image = |tag: &str| format!("factory.talos.dev/installer/x:{tag}");
-    let request = UpgradeRequest { image: image("v1.13.10"), ..UpgradeRequest::default() };
+    let request = UpgradeRequest { image: image("v1.13.10") };
 
     trial.fleet.upgrade(1, &request, trial.now).unwrap();
     assert_eq!(trial.stage(1), Stage::Upgrading);
@@ -86,7 +85,7 @@ fn an_upgrade_boots_the_release_of_the_image() {
     assert_eq!((legacy.as_str(), absent.code), ("v1.13.10", Code::NotFound));
     let after = trial.fleet.version(1).messages.remove(0).version.unwrap().tag;
     assert_eq!((before.as_str(), after.as_str()), ("v1.13.10", "v1.13.11"));
-    let nonsense = UpgradeRequest { image: "nonsense".to_owned(), ..UpgradeRequest::default() };
+    let nonsense = UpgradeRequest { image: "nonsense".to_owned() };
     assert_eq!(trial.fleet.upgrade(1, &nonsense, trial.now).unwrap_err().code, Code::InvalidArgument);
 }
 

@@ -149,7 +149,7 @@ impl Trial {
             _ => Caller::Anyone,
         };
         let data = emit_all(documents).into_bytes();
-        let request = ApplyConfigurationRequest { data, mode: mode as i32, dry_run, try_mode_timeout: None };
+        let request = ApplyConfigurationRequest { data, mode: mode as i32, dry_run };
         self.fleet.apply(nth, &caller, &request, self.now)
     }
 
