@@ -356,11 +356,6 @@ impl Heap {
         grub && self.missing(Product::Iso).is_empty()
     }
 
-    /// Whether a machine with a BIOS boots a CD that is made of this.
-    pub fn has_grub(&self) -> bool {
-        self.grub.is_some()
-    }
-
     /// The release that everything is of, which must be the wanted one where one is.
     pub fn release(&self, want: Option<&TalosVersion>) -> Result<TalosVersion, PartsError> {
         let want = match (want, self.releases.first()) {
