@@ -74,9 +74,9 @@ fn file_system(layout: &Layout, label: Short, serial: [u8; 4], folders: &[Folder
     for (nth, folder) in folders.iter().enumerate() {
         let records = records(label, nth, folder, &places);
         if has_place(nth) {
-            root = records
+            root = records;
         } else {
-            clusters.put(records)
+            clusters.put(records);
         }
         folder.children.iter().for_each(|child| clusters.put(child.content.clone()));
     }
