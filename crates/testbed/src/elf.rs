@@ -14,7 +14,7 @@ pub fn elf(machine: u16, loader: Option<&str>, needed: &[&str], runpath: Option<
         strings.push(0);
         at
     };
-    let loader = loader.map(&mut text);
+    let loader = loader.map(|loader| (text(loader), loader.len() as u64 + 1));
     let mut dynamic: Vec<(u64, u64)> = needed.iter().map(|name| (1, text(name))).collect();
     dynamic.extend(runpath.map(|folders| (29, text(folders))));
     let headers = 2 + u16::from(loader.is_some());
@@ -45,8 +45,8 @@ pub fn elf(machine: u16, loader: Option<&str>, needed: &[&str], runpath: Option<
     };
     segment(1, 0, length);
     segment(2, dynamic_at, strings_at - dynamic_at);
-    if let Some(at) = loader {
-        segment(3, strings_at + at, 0);
+    if let Some((at, length)) = loader {
+        segment(3, strings_at + at, length);
     }
     for (tag, value) in dynamic {
         bytes.extend(tag.to_le_bytes());

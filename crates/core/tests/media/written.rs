@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, fat, iso9660};
+use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, Volume, fat, iso9660};
 use ichor_values::digest::sha256;
 
 use crate::volumes::{Case, all, cidata};
@@ -75,6 +75,19 @@ fn the_same_volume_is_the_same_bytes_on_every_machine() {
 
 const CD: &str = "61f069b44e3b4b9e70792064f604f10e4131dff5a3e613cf75b506dde75e6377";
 const STICK: &str = "77ccd74f1899f73e3f0860077453353e803505ffcd3b83b0296548050d86e648";
+
+#[test]
+fn both_tables_of_a_stick_are_the_same() {
+    // Numbers of clusters around the one at which the table needs a second sector.
+    for clusters in 330..350 {
+        let bytes = vec![1; clusters * 512];
+        let stick = fat::write(&Volume::new("cidata", vec![("file", &bytes)]).unwrap());
+
+        let length = usize::from(u16::from_le_bytes([stick[22], stick[23]])) * 512;
+        assert_eq!(stick[512..][..length], stick[512 + length..][..length], "{clusters}");
+        assert_eq!(FileSystem::open(&stick).unwrap().files.len(), 1, "{clusters}");
+    }
+}
 
 #[test]
 fn a_number_on_a_cd_is_the_same_in_both_orders() {

@@ -1,10 +1,16 @@
-//! The boot sector: what kind of FAT it is, and where its parts are.
+//! The boot sector: the kind of FAT and the positions of its parts.
 
-use super::{FAT12_BELOW, FAT16_BELOW, RECORD};
+use super::layout::{Layout, TABLES};
+use super::name::Short;
+use super::{FAT12_BELOW, FAT16_BELOW, FIRST, MEDIUM, RECORD, SECTOR};
 use crate::media::Kind;
 use crate::media::image::{low16, low32};
 
-/// What a boot sector says. All places are in bytes.
+/// The sector of FAT32 with the number of free clusters, and the sector from which on both first sectors are repeated.
+const INFORMATION: usize = 1;
+const COPY: usize = 6;
+
+/// What a boot sector says. All positions are in bytes.
 pub(super) struct BootSector {
     pub(super) kind: Kind,
     /// How long all of it is.
@@ -75,4 +81,68 @@ impl BootSector {
             label: bytes[label..label + 11].try_into().ok()?,
         })
     }
+}
+
+/// The sectors before the first table, up to the last one that is not empty. `used` is the number of clusters in use.
+pub(super) fn reserved(layout: &Layout, label: Short, serial: [u8; 4], used: u64) -> Vec<u8> {
+    let boot = boot(layout, label, serial);
+    if layout.kind != Kind::Fat32 {
+        return boot;
+    }
+    let both = [boot, information(layout, used)].concat();
+    let mut bytes = both.clone();
+    bytes.resize(COPY * SECTOR, 0);
+    bytes.extend(both);
+    bytes
+}
+
+fn boot(layout: &Layout, label: Short, serial: [u8; 4]) -> Vec<u8> {
+    let is_long = layout.kind == Kind::Fat32;
+    // FAT32 leaves the fields of two bytes empty and has longer ones.
+    let either = |value: u64, is_long: bool| if is_long { (0, value) } else { (value, 0) };
+    let (sectors, long_sectors) = either(layout.sectors, is_long || layout.sectors > u16::MAX.into());
+    let (table, long_table) = either(layout.table, is_long);
+    let records = layout.root * (SECTOR / RECORD) as u64;
+    // A jump over the fields, and the name of the program that wrote them.
+    let mut bytes = vec![0xeb, if is_long { 0x58 } else { 0x3c }, 0x90];
+    bytes.extend(b"ichor   ");
+    bytes.extend(numbers(&[(SECTOR as u64, 2), (layout.per_cluster, 1), (layout.reserved, 2), (TABLES, 1)]));
+    bytes.extend(numbers(&[(records, 2), (sectors, 2), (MEDIUM.into(), 1), (table, 2)]));
+    // Sectors of a track, heads, and sectors before the file system, which are not used any more.
+    bytes.extend(numbers(&[(32, 2), (64, 2), (0, 4), (long_sectors, 4)]));
+    if is_long {
+        // Both tables are in use; version 0.
+        bytes.extend(numbers(&[(long_table, 4), (0, 4), (FIRST.into(), 4)]));
+        bytes.extend(numbers(&[(INFORMATION as u64, 2), (COPY as u64, 2)]));
+        bytes.extend([0; 12]);
+    }
+    // A hard disk, and the mark of the three fields that follow: serial number, label, kind.
+    bytes.extend([0x80, 0, 0x29]);
+    bytes.extend(serial);
+    bytes.extend(label);
+    bytes.extend(if is_long { b"FAT32   " } else { b"FAT12   " });
+    // A program that makes the firmware try the next disk.
+    bytes.extend([0xcd, 0x18, 0xeb, 0xfe]);
+    signed(bytes)
+}
+
+fn information(layout: &Layout, used: u64) -> Vec<u8> {
+    let mut bytes = b"RRaA".to_vec();
+    bytes.resize(484, 0);
+    bytes.extend(b"rrAa");
+    // The number of free clusters, and the first of them.
+    bytes.extend(numbers(&[(layout.clusters - used, 4), (u64::from(FIRST) + used, 4)]));
+    signed(bytes)
+}
+
+/// A whole sector with the signature at its end.
+fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(SECTOR - 2, 0);
+    bytes.extend([0x55, 0xaa]);
+    bytes
+}
+
+/// Numbers of so many bytes each, the lowest byte first.
+fn numbers(numbers: &[(u64, usize)]) -> Vec<u8> {
+    numbers.iter().flat_map(|(number, length)| number.to_le_bytes().into_iter().take(*length)).collect()
 }

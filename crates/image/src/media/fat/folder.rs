@@ -1,68 +1,126 @@
-//! Records of a folder.
+//! Folders and their names, checked before anything is written.
 
-use super::name::{Short, sum};
-use super::{LABEL, LONG_NAME, RECORD};
+use std::collections::BTreeMap;
 
-/// 1980-01-01, the first day that FAT knows. A volume says nothing of when it was made.
-const DAY: u16 = 1 << 5 | 1;
+use super::name::{Short, short_names};
+use super::record::records;
+use super::{ARCHIVE, FOLDER, READ_ONLY, RECORD, TreeError};
+use crate::media::{Content, Volume};
+use crate::oci::{Entry, Kind, Root};
 
-/// Letters of a long name that one record holds.
-pub(super) const LETTERS: usize = 13;
-/// Where they stand in it.
-pub(super) const PLACES: [usize; LETTERS] = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 30];
-/// What is added to the number of the last part of a long name, which comes first.
-pub(super) const LAST: u8 = 0x40;
+/// The most records of a folder.
+const MOST: usize = 65_534;
 
-/// The record of the volume's label.
-pub(super) fn label(name: Short) -> [u8; RECORD] {
-    record(name, LABEL, 0, 0)
+/// Permission bits of everyone who may write.
+const WRITERS: u32 = 0o222;
+
+/// A folder and its children.
+pub(super) struct Folder<'r> {
+    /// The index of the folder above.
+    pub(super) above: usize,
+    pub(super) children: Vec<Child<'r>>,
+    /// Records besides those of the children: the label, or `.` and `..`.
+    own: usize,
 }
 
-/// The records of a file or folder: those of its long name, then its own.
-pub(super) fn named(name: &str, short: Short, attributes: u8, cluster: u32, length: u32) -> Vec<u8> {
-    let letters: Vec<u16> = name.encode_utf16().collect();
-    let parts: Vec<&[u16]> = letters.chunks(LETTERS).collect();
-    let mut bytes = Vec::new();
-    for (nth, part) in parts.iter().enumerate().rev() {
-        let number = u8::try_from(nth + 1).expect("names have at most 255 letters");
-        let last = if nth + 1 == parts.len() { LAST } else { 0 };
-        bytes.extend(long_name(number | last, part, sum(short)));
+/// A file or folder.
+pub(super) struct Child<'r> {
+    pub(super) name: &'r str,
+    pub(super) short: Short,
+    pub(super) attributes: u8,
+    /// The content of a file; empty for a folder.
+    pub(super) content: Content,
+    /// The index of a folder.
+    pub(super) folder: Option<usize>,
+}
+
+impl<'r> Folder<'r> {
+    /// The root folder of a volume, whose names are valid.
+    pub(super) fn of_volume(volume: &Volume<'r>) -> Self {
+        let file = |(name, bytes): &(&'r str, &[u8])| Child {
+            name,
+            short: Short::default(),
+            attributes: ARCHIVE,
+            content: Content::from(*bytes),
+            folder: None,
+        };
+        let mut root = Self { above: 0, children: volume.files().iter().map(file).collect(), own: 1 };
+        root.shorten();
+        root
     }
-    bytes.extend(record(short, attributes, cluster, length));
-    bytes
-}
 
-/// How many records a file or folder takes.
-pub(super) fn records(name: &str) -> usize {
-    name.len().div_ceil(LETTERS) + 1
-}
-
-/// A record by itself.
-pub(super) fn record(name: Short, attributes: u8, cluster: u32, length: u32) -> [u8; RECORD] {
-    let mut bytes = [0; RECORD];
-    bytes[..11].copy_from_slice(&name);
-    bytes[11] = attributes;
-    // Made, read, changed.
-    for place in [16, 18, 24] {
-        bytes[place..place + 2].copy_from_slice(&DAY.to_le_bytes());
+    fn records(&self) -> usize {
+        self.own + self.children.iter().map(|child| records(child.name)).sum::<usize>()
     }
-    // What is above 16 bits came later, and stands elsewhere.
-    let [low, high] = [cluster & 0xffff, cluster >> 16].map(u32::to_le_bytes);
-    bytes[20..22].copy_from_slice(&high[..2]);
-    bytes[26..28].copy_from_slice(&low[..2]);
-    bytes[28..32].copy_from_slice(&length.to_le_bytes());
-    bytes
+
+    /// How many bytes its records take.
+    pub(super) fn length(&self) -> u64 {
+        (self.records() * RECORD) as u64
+    }
+
+    /// Refuses too many children, and names that differ only in case.
+    fn check(&self, path: &str) -> Result<(), TreeError> {
+        if self.records() > MOST {
+            return Err(TreeError::Many(if path.is_empty() { "/" } else { path }.to_owned()));
+        }
+        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+        for Child { name, .. } in &self.children {
+            if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
+                return Err(TreeError::Twice(other.to_owned(), (*name).to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives every child its short name.
+    fn shorten(&mut self) {
+        let names: Vec<&str> = self.children.iter().map(|child| child.name).collect();
+        for (child, short) in self.children.iter_mut().zip(short_names(&names)) {
+            child.short = short;
+        }
+    }
 }
 
-/// Part of a long name: after its end a zero, and after that ones.
-fn long_name(number: u8, part: &[u16], sum: u8) -> [u8; RECORD] {
-    let mut bytes = [0; RECORD];
-    bytes[0] = number;
-    bytes[11] = LONG_NAME;
-    bytes[13] = sum;
-    let padded = part.iter().copied().chain([0]).chain(std::iter::repeat(0xffff));
-    for (place, letter) in PLACES.into_iter().zip(padded) {
-        bytes[place..place + 2].copy_from_slice(&letter.to_le_bytes());
+/// The folders of a tree: the root first, and each folder before its children.
+pub(super) fn folders(root: &Root) -> Result<Vec<Folder<'_>>, TreeError> {
+    let mut paths: BTreeMap<&str, usize> = BTreeMap::from([("", 0)]);
+    let mut folders = vec![Folder { above: 0, children: Vec::new(), own: 1 }];
+    for (path, entry) in root.iter() {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let &above = paths.get(above).ok_or_else(|| TreeError::Other(above.to_owned()))?;
+        let content = content(path, name, entry)?;
+        let folder = (entry.kind == Kind::Folder).then_some(folders.len());
+        if let Some(nth) = folder {
+            paths.insert(path, nth);
+            folders.push(Folder { above, children: Vec::new(), own: 2 });
+        }
+        let attributes = attributes(entry);
+        folders[above].children.push(Child { name, short: Short::default(), attributes, content, folder });
     }
-    bytes
+    for (path, nth) in paths {
+        folders[nth].check(path)?;
+        folders[nth].shorten();
+    }
+    Ok(folders)
+}
+
+/// The content of an entry whose name and length FAT allows.
+fn content(path: &str, name: &str, entry: &Entry) -> Result<Content, TreeError> {
+    let letter = |byte: u8| (b' '..0x7f).contains(&byte) && !b"\"*:<>?\\|".contains(&byte);
+    let right = (1..=255).contains(&name.len()) && name.bytes().all(letter) && !name.ends_with(['.', ' ']);
+    match &entry.kind {
+        _ if !right => Err(TreeError::Name(path.to_owned())),
+        Kind::Folder => Ok(Content::default()),
+        Kind::File(content) if u32::try_from(content.len()).is_ok() => Ok(content.clone()),
+        Kind::File(content) => Err(TreeError::Long { path: path.to_owned(), length: content.len() }),
+        Kind::Link(_) | Kind::Special(_) => Err(TreeError::Other(path.to_owned())),
+    }
+}
+
+fn attributes(entry: &Entry) -> u8 {
+    match entry.kind {
+        Kind::Folder => FOLDER,
+        _ if entry.mode & WRITERS == 0 => ARCHIVE | READ_ONLY,
+        _ => ARCHIVE,
+    }
 }

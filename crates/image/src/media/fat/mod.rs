@@ -1,30 +1,38 @@
-//! FAT, for USB sticks and for what UEFI boots from.
+//! FAT, for USB sticks and EFI system partitions.
 //!
-//! [`write()`] makes a small FAT12, the one of its three kinds that has no smallest size; [`tree()`] a FAT32 of any size, with folders;
-//! `folder` makes the records of a folder, `name` the short names of old. All three kinds are read: `boot_sector` says which it is,
-//! `clusters` where files are, and `read` what the root folder has.
+//! [`write()`] makes a FAT12 of a volume, because FAT12 has no minimum size; [`tree()`] makes a FAT32 of any size with folders. They
+//! differ in their `layout` and their `boot_sector`, and share everything else: `folder` collects names, `name` makes short names,
+//! `record` encodes folder records. `read` and `clusters` read all three kinds, from untrusted images too.
 
 mod boot_sector;
 mod clusters;
+mod error;
 mod folder;
+mod layout;
 mod name;
 mod read;
-mod tree;
+mod record;
 mod write;
 
 pub(super) use clusters::Clusters;
+pub use error::TreeError;
 pub(super) use read::{list, open};
-pub use tree::{SMALLEST_TREE, TreeError, tree};
-pub use write::write;
+pub use write::{tree, write};
 
-/// Bytes of a sector, in what is written.
+/// The smallest FAT32 in bytes: a smaller one would have too few clusters for this kind.
+pub const SMALLEST_TREE: u64 = 34 << 20;
+
+/// Bytes of a sector in the file systems that are written.
 const SECTOR: usize = 512;
 
-/// Bytes of a record in a folder.
+/// Bytes of a folder record.
 const RECORD: usize = 32;
 
-/// A disk that is not a floppy.
+/// Media type: a disk that is not a floppy.
 const MEDIUM: u8 = 0xf8;
+
+/// The number of the first cluster: the first two entries of a table have another meaning.
+const FIRST: u32 = 2;
 
 /// Attributes of a record.
 const READ_ONLY: u8 = 0x01;

@@ -1,6 +1,8 @@
-//! Short names, which every file has beside its long one.
+//! Labels, and short names, which every file has besides its long name.
 
 use std::collections::BTreeSet;
+
+use super::TreeError;
 
 /// Eight letters, and three after the dot, with spaces where there are fewer.
 pub(super) type Short = [u8; 11];
@@ -60,6 +62,20 @@ fn joined(stem: &str, extension: &str) -> Short {
     short[8..8 + extension.len()].copy_from_slice(extension.as_bytes());
     short.make_ascii_uppercase();
     short
+}
+
+/// A text that fits, with spaces up to its end.
+pub(super) fn padded(text: &str) -> Short {
+    let mut padded = [b' '; 11];
+    padded[..text.len()].copy_from_slice(text.as_bytes());
+    padded
+}
+
+/// A label in the letters that every firmware reads.
+pub(super) fn label(label: &str) -> Result<Short, TreeError> {
+    let letter = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_ ".contains(&byte);
+    let fits = (1..=11).contains(&label.len()) && label.bytes().all(letter);
+    if fits { Ok(padded(label)) } else { Err(TreeError::Label(label.to_owned())) }
 }
 
 /// The sum by which the parts of a long name say whose they are.

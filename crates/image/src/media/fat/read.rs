@@ -1,8 +1,8 @@
 //! The folders of a FAT file system that somebody made.
 
 use super::boot_sector::{BootSector, Root};
-use super::folder::{LAST, PLACES};
 use super::name::{Short, sum};
+use super::record::{LAST, PLACES};
 use super::{Clusters, FOLDER, LABEL, LONG_NAME, RECORD};
 use crate::media::file_system::Tree;
 use crate::media::image::{Image, ReadError, low16, low32, piece, whole};

@@ -1,145 +1,165 @@
-//! An image for a USB stick from a volume.
+//! A file system from a volume, or from a tree of folders and files.
+//!
+//! Files are stored one after the other, each folder before its children. Tables and folders are made in memory; the contents of files
+//! are not copied.
 
 use sha2::{Digest as _, Sha256};
 
-use super::name::short_names;
-use super::{ARCHIVE, FAT12_BELOW, MEDIUM, RECORD, SECTOR, folder};
-use crate::media::{SMALLEST, Volume};
+use super::folder::{Folder, folders};
+use super::layout::{Layout, TABLES};
+use super::name::{Short, label, padded};
+use super::{FIRST, FOLDER, MEDIUM, SECTOR, TreeError, boot_sector, record};
+use crate::media::{Content, Kind, Volume};
+use crate::oci::{self, Root};
 
-/// Sectors before the first table: the boot sector.
-const RESERVED: usize = 1;
-const TABLES: usize = 2;
+/// The table entry of the last cluster of a file.
+const END: u32 = 0x0fff_ffff;
 
-/// The last cluster of a file.
-const END: u16 = 0xfff;
-
-/// A FAT12 file system with the files of a volume, without partitions around it.
+/// A FAT12 with the files of a volume, without a partition table.
 pub fn write(volume: &Volume<'_>) -> Vec<u8> {
-    let layout = Layout::of(volume);
-    let mut table = vec![u16::from(MEDIUM) | 0xf00, END];
-    let (mut root, mut data) = (folder::label(label(volume)).to_vec(), Vec::new());
-    let names: Vec<&str> = volume.files().iter().map(|(name, _)| *name).collect();
-    for ((name, bytes), short) in volume.files().iter().zip(short_names(&names)) {
-        let clusters = bytes.len().div_ceil(layout.cluster());
-        let first = if clusters == 0 { 0 } else { number16(table.len()) };
-        root.extend(folder::named(name, short, ARCHIVE, first.into(), number32(bytes.len())));
-        for nth in 1..=clusters {
-            table.push(if nth == clusters { END } else { number16(table.len() + 1) });
+    let root = Folder::of_volume(volume);
+    let layout = Layout::fat12(&root);
+    let files = volume.files().iter().map(|(name, bytes)| (*name, Some(bytes.len() as u64), *bytes));
+    let serial = serial(volume.label().as_bytes(), files);
+    let all = file_system(&layout, padded(volume.label()), serial, &[root]);
+    all.read().expect("everything in it is in memory")
+}
+
+/// A FAT32 of `size` bytes with this label and tree. A file without write permission is read-only.
+pub fn tree(written: &str, root: &Root, size: u64) -> Result<Content, TreeError> {
+    let label = label(written)?;
+    let folders = folders(root)?;
+    let layout = Layout::fat32(size)?;
+    layout.check(size, &folders)?;
+    // The contents are left out: they may be long, and somewhere else.
+    let files = root.iter().map(|(path, entry)| match &entry.kind {
+        oci::Kind::File(content) => (path, Some(content.len()), &[][..]),
+        _ => (path, None, &[][..]),
+    });
+    Ok(file_system(&layout, label, serial(&label, files), &folders))
+}
+
+/// A serial number that depends only on what is written: label, paths, lengths of files, and the contents that are given.
+fn serial<'f>(label: &[u8], files: impl Iterator<Item = (&'f str, Option<u64>, &'f [u8])>) -> [u8; 4] {
+    let mut hash = Sha256::new_with_prefix(label);
+    for (path, length, bytes) in files {
+        hash.update((path.len() as u64).to_le_bytes());
+        hash.update(path);
+        if let Some(length) = length {
+            hash.update(length.to_le_bytes());
         }
-        data.extend_from_slice(bytes);
-        data.resize(data.len().next_multiple_of(layout.cluster()), 0);
-    }
-    let mut table = packed(&table);
-    table.resize(layout.table * SECTOR, 0);
-    root.resize(layout.root * SECTOR, 0);
-    let mut bytes = boot_sector(volume, &layout);
-    for part in [&table, &table, &root, &data] {
-        bytes.extend(part);
-    }
-    bytes.resize(layout.sectors() * SECTOR, 0);
-    bytes
-}
-
-/// How large everything is, in sectors; and how many clusters there are.
-struct Layout {
-    table: usize,
-    root: usize,
-    per_cluster: usize,
-    clusters: usize,
-}
-
-impl Layout {
-    /// The smallest clusters with which it is still FAT12.
-    fn of(volume: &Volume<'_>) -> Self {
-        let records: usize = volume.files().iter().map(|(name, _)| folder::records(name)).sum();
-        let root = ((records + 1) * RECORD).div_ceil(SECTOR);
-        let needed = |per_cluster: usize| -> usize {
-            let files = volume.files().iter().map(|(_, bytes)| bytes.len().div_ceil(per_cluster * SECTOR));
-            files.sum::<usize>().max(SMALLEST / (per_cluster * SECTOR))
-        };
-        let small = |per_cluster: &usize| (needed(*per_cluster) as u64) < FAT12_BELOW;
-        let sizes = (0..8).map(|power| 1 << power);
-        let per_cluster = sizes.into_iter().find(small).expect("a volume has at most 16 MiB in 128 files");
-        let clusters = needed(per_cluster);
-        // A cluster takes a byte and a half of the table, which starts with two that are none.
-        let table = ((clusters + 2) * 3).div_ceil(2).div_ceil(SECTOR);
-        Self { table, root, per_cluster, clusters }
-    }
-
-    /// Bytes of a cluster.
-    fn cluster(&self) -> usize {
-        self.per_cluster * SECTOR
-    }
-
-    fn sectors(&self) -> usize {
-        RESERVED + TABLES * self.table + self.root + self.clusters * self.per_cluster
-    }
-}
-
-fn boot_sector(volume: &Volume<'_>, layout: &Layout) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(SECTOR);
-    // A jump over what follows, and who made it.
-    bytes.extend([0xeb, 0x3c, 0x90]);
-    bytes.extend(b"ichor   ");
-    bytes.extend(number16(SECTOR).to_le_bytes());
-    bytes.push(u8::try_from(layout.per_cluster).expect("at most 128"));
-    bytes.extend(number16(RESERVED).to_le_bytes());
-    bytes.push(2);
-    bytes.extend(number16(layout.root * SECTOR / RECORD).to_le_bytes());
-    let sectors = layout.sectors();
-    bytes.extend(u16::try_from(sectors).unwrap_or(0).to_le_bytes());
-    bytes.push(MEDIUM);
-    bytes.extend(number16(layout.table).to_le_bytes());
-    // Sectors of a track, heads, and sectors before the volume: nobody counts by them any more.
-    bytes.extend([32, 0, 64, 0]);
-    bytes.extend([0; 4]);
-    bytes.extend(if sectors > usize::from(u16::MAX) { number32(sectors) } else { 0 }.to_le_bytes());
-    // A hard disk, and that the next three are there: number, label, kind.
-    bytes.extend([0x80, 0, 0x29]);
-    bytes.extend(serial(volume));
-    bytes.extend(label(volume));
-    bytes.extend(b"FAT12   ");
-    // It starts no machine: the firmware is to try the next disk.
-    bytes.extend([0xcd, 0x18, 0xeb, 0xfe]);
-    bytes.resize(SECTOR - 2, 0);
-    bytes.extend([0x55, 0xaa]);
-    bytes
-}
-
-/// A number for the volume that depends on what it holds alone.
-fn serial(volume: &Volume<'_>) -> [u8; 4] {
-    let mut hash = Sha256::new_with_prefix(volume.label());
-    for (name, bytes) in volume.files() {
-        hash.update((name.len() as u64).to_le_bytes());
-        hash.update(name);
-        hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
     let hash = hash.finalize();
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-fn label(volume: &Volume<'_>) -> [u8; 11] {
-    let mut label = [b' '; 11];
-    label[..volume.label().len()].copy_from_slice(volume.label().as_bytes());
-    label
+/// The first clusters of a folder and of the files in it; zero where there is none.
+struct Place {
+    folder: u32,
+    files: Vec<u32>,
 }
 
-/// Entries of twelve bits, two in three bytes.
-fn packed(table: &[u16]) -> Vec<u8> {
-    let pair = |pair: &[u16]| {
-        let both = u32::from(pair[0]) | u32::from(pair.get(1).copied().unwrap_or(0)) << 12;
-        let [one, two, three, _] = both.to_le_bytes();
-        [one, two, three]
+fn file_system(layout: &Layout, label: Short, serial: [u8; 4], folders: &[Folder<'_>]) -> Content {
+    let mut clusters = ClusterWriter::new(layout.cluster());
+    let has_place = |nth: usize| nth == 0 && layout.root > 0;
+    // Every position is known before the first record is written, because a folder says where its children are.
+    let mut places = Vec::new();
+    for (nth, folder) in folders.iter().enumerate() {
+        let own = if has_place(nth) { 0 } else { clusters.take(folder.length()) };
+        let files = folder.children.iter().map(|child| clusters.take(child.content.len())).collect();
+        places.push(Place { folder: own, files });
+    }
+    let mut root = Content::default();
+    for (nth, folder) in folders.iter().enumerate() {
+        let records = records(label, nth, folder, &places);
+        if has_place(nth) {
+            root = records;
+        } else {
+            clusters.put(records);
+        }
+        folder.children.iter().for_each(|child| clusters.put(child.content.clone()));
+    }
+    let used = clusters.table.len() as u64 - u64::from(FIRST);
+    let table = Content::from(clusters.table(layout.kind));
+    let mut all = Content::from(boot_sector::reserved(layout, label, serial, used));
+    for nth in 0..TABLES {
+        all.pad_to((layout.reserved + nth * layout.table) * SECTOR as u64);
+        all.push(table.clone());
+    }
+    for (sector, part) in [(layout.after_tables(), root), (layout.data(), clusters.data)] {
+        all.pad_to(sector * SECTOR as u64);
+        all.push(part);
+    }
+    all.pad_to(layout.sectors * SECTOR as u64);
+    all
+}
+
+/// The records of a folder.
+fn records(label: Short, nth: usize, folder: &Folder<'_>, places: &[Place]) -> Content {
+    // `..` of a folder in the root folder says zero.
+    let cluster = |folder: usize| if folder == 0 { 0 } else { places[folder].folder };
+    let mut bytes = if nth == 0 {
+        record::label(label).to_vec()
+    } else {
+        let own = record::record(padded("."), FOLDER, cluster(nth), 0);
+        [own, record::record(padded(".."), FOLDER, cluster(folder.above), 0)].concat()
     };
-    table.chunks(2).flat_map(pair).collect()
+    for (child, file) in folder.children.iter().zip(&places[nth].files) {
+        let first = child.folder.map_or(*file, cluster);
+        let length = u32::try_from(child.content.len()).expect("checked before");
+        bytes.extend(record::named(child.name, child.short, child.attributes, first, length));
+    }
+    bytes.into()
 }
 
-fn number16(number: usize) -> u16 {
-    u16::try_from(number)
-        .expect("FAT12 has fewer than 4085 clusters, and a folder of 128 files fewer records than 65536")
+/// The clusters that are in use, and their contents.
+struct ClusterWriter {
+    size: u64,
+    table: Vec<u32>,
+    data: Content,
 }
 
-fn number32(number: usize) -> u32 {
-    u32::try_from(number).expect("a volume has at most 16 MiB")
+impl ClusterWriter {
+    fn new(size: u64) -> Self {
+        Self { size, table: vec![0x0fff_ff00 | u32::from(MEDIUM), END], data: Content::default() }
+    }
+
+    /// Takes the next clusters for this many bytes, and returns the first of them; zero where no cluster is needed.
+    fn take(&mut self, length: u64) -> u32 {
+        let count = length.div_ceil(self.size);
+        if count == 0 {
+            return 0;
+        }
+        let first = self.table.len();
+        for nth in 1..=count {
+            let next = self.table.len() + 1;
+            self.table.push(if nth == count { END } else { number(next) });
+        }
+        number(first)
+    }
+
+    fn put(&mut self, content: Content) {
+        self.data.push(content);
+        self.data.align(self.size);
+    }
+
+    /// The table in the form of its kind: FAT12 has the lower twelve bits of each entry, two entries in three bytes.
+    fn table(&self, kind: Kind) -> Vec<u8> {
+        if kind == Kind::Fat32 {
+            return self.table.iter().flat_map(|entry| entry.to_le_bytes()).collect();
+        }
+        let pair = |pair: &[u32]| {
+            let second = pair.get(1).copied().unwrap_or(0);
+            let [one, two, three, _] = (pair[0] & 0xfff | (second & 0xfff) << 12).to_le_bytes();
+            [one, two, three]
+        };
+        let mut bytes: Vec<u8> = self.table.chunks(2).flat_map(pair).collect();
+        bytes.truncate((self.table.len() * 3).div_ceil(2));
+        bytes
+    }
+}
+
+fn number(cluster: usize) -> u32 {
+    u32::try_from(cluster).expect("a FAT has fewer than 2^28 clusters")
 }
