@@ -7,16 +7,12 @@ mod common;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::load;
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
-use ichor_core::rules::attachment::Attachments;
+use ichor_core::render::tree::RenderError;
 use ichor_core::talos::emit::emit_all;
-use ichor_core::talos::secrets::Bundle;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
-const SECRETS: &str = include_str!("talos/clusters/single-v1.12/secrets.yaml");
 
 fn cases() -> Vec<PathBuf> {
     ["../../../examples", "machine", "network"].into_iter().flat_map(common::cases).collect()
@@ -28,27 +24,15 @@ type Node = (String, Role, String, String);
 /// Every node of a case.
 fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<RenderError>> {
     let mut files = common::At(common::Below(case.to_owned()), release);
-    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let mut patches = PatchTexts::new();
-    let secret = "machine: {certSANs: [opened.sol.example]}".to_owned();
-    patches.insert("patches/secret.sops.yaml".to_owned(), Ok(secret));
-    let bundle = Bundle::read(SECRETS).unwrap();
-    let renderer = Renderer::new(Ground {
-        cluster: &cluster,
-        plan: &plan,
-        bundle: &bundle,
-        attachments: &attachments,
-        cilium: Ok(common::CILIUM),
-        patches: &patches,
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
-    })?;
-    let one = |node: &NodePlan| {
-        let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
-        assert!(machine.flaws.is_empty(), "{} {release} {}: {:?}", case.display(), node.name, machine.flaws);
-        Ok((node.name.to_string(), node.role, emit_all(&boot.documents), emit_all(&machine.documents)))
-    };
-    plan.nodes.iter().map(one).collect()
+    common::machine::of_files(&mut files, |renderer, plan| {
+        let one = |node: &NodePlan| {
+            let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
+            let warnings = &machine.warnings;
+            assert!(warnings.is_empty(), "{} {release} {}: {warnings:?}", case.display(), node.name);
+            Ok((node.name.to_string(), node.role, emit_all(&boot.documents), emit_all(&machine.documents)))
+        };
+        plan.nodes.iter().map(one).collect()
+    })
 }
 
 /// The text without the keys and certificates, which say nothing here.
@@ -97,7 +81,7 @@ fn a_configuration_is_what_is_expected() {
 
 #[test]
 fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
-    let bundle = Bundle::read(SECRETS).unwrap();
+    let bundle = common::machine::bundle();
     let token = bundle.trustd_token.as_str();
     for case in cases() {
         for release in RELEASES {
@@ -115,7 +99,7 @@ fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
 
 #[test]
 fn a_worker_holds_no_key_of_the_cluster() {
-    let bundle = Bundle::read(SECRETS).unwrap();
+    let bundle = common::machine::bundle();
     let keys = bundle.entries().map(|(_, _, key)| key.base64());
     for case in cases() {
         for (name, role, _, machine) in rendered(&case, RELEASES[2]).unwrap() {

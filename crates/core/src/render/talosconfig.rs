@@ -2,28 +2,25 @@
 
 use std::net::IpAddr;
 
-use ichor_core::plan::NodePlan;
-use ichor_core::talos::secrets::{Bundle, Pair};
-use ichor_core::talos::talosconfig::talosconfig;
+use crate::plan::{NodePlan, Plan};
+use crate::talos::secrets::{Bundle, Pair};
+use crate::talos::talosconfig;
 
-use crate::project::Project;
-
-/// The talosconfig of a cluster.
-pub(in crate::commands) fn client(project: &Project, bundle: &Bundle, admin: &Pair) -> String {
-    let plan = &project.plan;
+/// The talosconfig of a cluster: its endpoints are those of the file, or else the control planes.
+pub fn talosconfig(plan: &Plan, bundle: &Bundle, admin: &Pair) -> String {
     let addresses = |nodes: &mut dyn Iterator<Item = &NodePlan>| -> Vec<String> {
-        nodes.filter_map(reached_at).map(|address| address.to_string()).collect()
+        nodes.filter_map(client_address).map(|address| address.to_string()).collect()
     };
     let endpoints = match &plan.cluster.talos_endpoints.value {
         none if none.is_empty() => addresses(&mut plan.control_planes()),
         endpoints => endpoints.clone(),
     };
     let nodes = addresses(&mut plan.nodes.iter());
-    talosconfig(plan.cluster.name.as_str(), &endpoints, &nodes, &bundle.os.crt, admin)
+    talosconfig::talosconfig(plan.cluster.name.as_str(), &endpoints, &nodes, &bundle.os.crt, admin)
 }
 
-/// Where a node is reached once it runs: at its own address, at its loopback if that is announced, or as the file says.
-fn reached_at(node: &NodePlan) -> Option<IpAddr> {
+/// The address at which a running node accepts clients: its own, its loopback if that is announced, or the one in the file.
+fn client_address(node: &NodePlan) -> Option<IpAddr> {
     let own = node.address.iter().next().map(|(net, _)| net.addr());
     let stages = node.settings.address.get();
     own.or_else(|| node.routing.is_some().then(|| node.main_address()).flatten())
