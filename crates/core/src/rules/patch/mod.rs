@@ -7,6 +7,7 @@
 mod content;
 mod form;
 pub(super) mod secret;
+mod warning;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,8 +26,12 @@ use crate::talos::yaml::{self, Node};
 use crate::talos::{document, kind};
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] =
-    &[("Patches", form::RULES), ("What patches bring", content::RULES), ("Secrets", secret::RULES)];
+pub(super) const GROUPS: &[Group] = &[
+    ("Patches", form::RULES),
+    ("What patches bring", content::RULES),
+    ("What Talos warns about", warning::RULES),
+    ("Secrets", secret::RULES),
+];
 
 /// Every patch that is not in the SOPS form.
 #[derive(Debug, Default)]
