@@ -2,6 +2,8 @@
 //! and images that are broken. The tests in `lab` need `scripts/tools iso fat disk`.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod disk;
 mod hostile;
 mod images;
