@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ichor_bgp::render::Fetch;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Contents;
-use ichor_core::render::carrier;
-use ichor_core::render::machine::{Ground, RenderError, Renderer};
+use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
 use ichor_talos::secrets::Bundle;
+use ichor_values::Secret;
 use ichor_values::go_yaml::emit::emit_all;
 
 use crate::progress::Progress;
@@ -60,12 +61,10 @@ pub(crate) fn carriers(
     identity: Option<&Path>,
 ) -> anyhow::Result<Result<Carriers, Vec<RenderError>>> {
     let vault = Vault::new(project.name());
-    let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| {
-        let boot = emit_all(&renderer.boot(node)?.documents);
-        carrier::render(node, &boot).map_err(|error| vec![error])
-    })?;
+    let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
     Ok(rendered.map(|rendered| {
-        let images = rendered.into_iter().flatten().filter_map(|artifact| match &artifact.contents {
+        let files = rendered.into_iter().flatten().map(|file| file.artifact);
+        let images = files.filter_map(|artifact| match &artifact.contents {
             Contents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
             Contents::Text(_) => None,
         });
@@ -74,7 +73,7 @@ pub(crate) fn carriers(
 }
 
 /// What `make` makes of each of `nodes`, in their order, or everything that is wrong.
-pub(crate) fn each<T: Send>(
+fn each<T: Send>(
     project: &Project,
     nodes: &[&NodePlan],
     (bundle, identity): (&Bundle, Option<&Path>),
@@ -82,27 +81,46 @@ pub(crate) fn each<T: Send>(
     make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<RenderError>> + Sync,
 ) -> anyhow::Result<Result<Vec<T>, Vec<RenderError>>> {
     let patches = patch_texts(project, identity);
-    let ground = Ground {
-        cluster: &project.cluster,
-        plan: &project.plan,
-        bundle,
-        attachments: project.attachments(),
-        cilium: project.cilium().text(),
-        patches: &patches,
-        secret: &|reference| vault.open(reference),
-    };
-    let renderer = match Renderer::new(ground) {
-        Ok(renderer) => renderer,
-        Err(errors) => return Ok(Err(errors)),
-    };
-    let progress = Progress::count("rendering", nodes.len());
-    let rendered = shared_out(nodes, &progress, |node| make(&renderer, node))?;
+    let secret = |reference: &Secret| vault.open(reference);
     let (mut made, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
-    for result in rendered {
+    for result in spread(inputs(project, bundle, &patches, &secret), nodes, make)? {
         match result {
             Ok(one) => made.push(one),
             Err(mut found) => errors.append(&mut found),
         }
     }
     Ok(if errors.is_empty() { Ok(made) } else { Err(errors) })
+}
+
+/// What the files of a project are rendered from.
+pub(crate) fn inputs<'a>(
+    project: &'a Project,
+    bundle: &'a Bundle,
+    patches: &'a PatchTexts,
+    secret: &'a Fetch<'a>,
+) -> Inputs<'a> {
+    Inputs {
+        cluster: &project.cluster,
+        plan: &project.plan,
+        bundle,
+        attachments: project.attachments(),
+        cilium: project.cilium().text(),
+        patches,
+        secret,
+    }
+}
+
+/// What `make` makes of each of `nodes`, in their order and spread over the processors; one failure where what they share
+/// cannot be made.
+pub(crate) fn spread<T: Send>(
+    inputs: Inputs<'_>,
+    nodes: &[&NodePlan],
+    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<RenderError>> + Sync,
+) -> anyhow::Result<Vec<Result<T, Vec<RenderError>>>> {
+    let renderer = match Renderer::new(inputs) {
+        Ok(renderer) => renderer,
+        Err(errors) => return Ok(vec![Err(errors)]),
+    };
+    let progress = Progress::count("rendering", nodes.len());
+    shared_out(nodes, &progress, |node| make(&renderer, node))
 }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Run, folder, ichor, ichor_with};
+use serde_json::json;
 use tempfile::TempDir;
 
 const OTHER_SECRETS: &str = include_str!("../../talos/tests/data/clusters/ha-v1.12/secrets.yaml");
@@ -74,8 +75,8 @@ fn the_images_that_have_to_be_made_are_listed_and_nodes_are_installed_from_them(
     let built = files(&folder.path().join("build/sol"));
     let list: serde_json::Value = serde_json::from_slice(&built["images.json"]).unwrap();
     let image = &list["images"][0];
-    assert_eq!(image["nodes"], serde_json::json!(["solcp01", "solwk01"]));
-    assert_eq!(image["products"], serde_json::json!(["iso", "installer"]));
+    assert_eq!(image["nodes"], json!(["solcp01", "solwk01"]));
+    assert_eq!(image["products"], json!(["iso", "installer"]));
     let installer = image["installer"].as_str().unwrap();
     assert!(installer.starts_with("ghcr.io/me/installer:v1.13.9-nocloud-amd64-"), "{installer}");
     let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
@@ -116,6 +117,26 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
     assert!(machine.contains("vm.max_map_count") && machine.contains("10.101.0.21/24"), "{machine}");
     let client = String::from_utf8(built["talosconfig"].clone()).unwrap();
     assert!(client.contains("10.101.0.11") && client.contains("10.101.0.21"), "{client}");
+}
+
+#[test]
+fn what_talos_warns_about_is_printed_with_the_patch_that_brought_it() {
+    let files = "machine: {files: [{path: /var/motd, permissions: 0o644, op: create, content: hello}]}\n";
+    let cluster =
+        cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.14.0-rc.1")), ("patch.yaml", files)]);
+
+    let built = ichor(cluster.path(), "build");
+    let checked = ichor(cluster.path(), "check --json");
+
+    assert_eq!(built.code, 0, "{}", built.all());
+    let warning = "machine.files: files are deprecated: say the same in documents of their own";
+    let line = format!("warning: solcp01 and solwk01: {warning} (from the patch patch.yaml)\n");
+    assert!(built.stderr.contains(&line), "{}", built.stderr);
+    assert_eq!(checked.code, 0, "{}", checked.all());
+    let findings = checked.json()["findings"].as_array().unwrap().clone();
+    let found = findings.iter().find(|it| it["rule"] == "patch-warning").unwrap();
+    assert_eq!((&found["path"], &found["line"]), (&json!("defaults.patches[0]"), &json!(5)));
+    assert_eq!(found["message"], format!("patch.yaml: {warning}: solcp01, solwk01"));
 }
 
 #[test]

@@ -4,25 +4,23 @@ use ichor_testbed as common;
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::{Files, load};
+use common::machine::Beside;
+use ichor_core::cluster::{self, load};
 use ichor_core::plan::NodePlan;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::chart::Order;
-use ichor_core::render::machine::{Ground, PatchTexts, Renderer};
+use ichor_core::render::tree::{RenderError, Renderer};
 use ichor_core::rules::{self, Context};
 use ichor_talos::document;
-use ichor_talos::secrets::Bundle;
-use ichor_values::Secret;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
-const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 /// Files by their names.
-struct Beside(BTreeMap<&'static str, String>);
+struct Files(BTreeMap<&'static str, String>);
 
-impl Files for Beside {
+impl cluster::Files for Files {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.0.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "not here".to_owned())
     }
@@ -35,7 +33,7 @@ impl Files for Beside {
 }
 
 /// A cluster of a control plane and a worker: `cluster` stands in its `cluster`, `more` below it.
-fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str)]) -> Beside {
+fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str)]) -> Files {
     let text = format!(
         "cluster: {{name: sol, id: 101, talos: {release}, services: [172.20.0.0/16], {cluster}}}\n\
          network: {{node: {{v4: 10.101.0.0/24, v6: null}}}}\n\
@@ -44,32 +42,26 @@ fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str
     );
     let mut files: BTreeMap<_, _> = beside.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
     files.insert("ichor.yaml", text);
-    Beside(files)
+    Files(files)
 }
 
 /// The configurations of the two nodes, before and after the installation, or what is wrong.
-fn configured(mut files: Beside, cilium: Result<&str, &str>) -> Result<[(String, String); 2], String> {
+fn configured(
+    mut files: Files,
+    cilium: Result<&'static str, &'static str>,
+) -> Result<[(String, String); 2], String> {
     let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let told = |errors: Vec<_>| format!("{errors:?}");
-    let bundle = Bundle::read(SECRETS).unwrap();
-    let (patches, secret) = (PatchTexts::new(), |_: &Secret| Ok("a-secret-of-the-file".to_owned()));
-    let renderer = Renderer::new(Ground {
-        cluster: &cluster,
-        plan: &plan,
-        bundle: &bundle,
-        attachments: &attachments,
-        cilium,
-        patches: &patches,
-        secret: &secret,
-    })
-    .map_err(told)?;
-    let both = |node: &NodePlan| {
-        let (boot, machine) = (renderer.boot(node).map_err(told)?, renderer.machine(node).map_err(told)?);
-        assert!(machine.flaws.is_empty(), "{:?}", machine.flaws);
-        Ok::<_, String>((emit_all(&boot.documents), emit_all(&machine.documents)))
-    };
-    Ok([both(&plan.nodes[0])?, both(&plan.nodes[1])?])
+    let beside = Beside { cilium, ..Beside::of(&cluster, &mut files) };
+    let made = beside.with((&cluster, &plan), |inputs| {
+        let renderer = Renderer::new(inputs)?;
+        let both = |node: &NodePlan| -> Result<_, Vec<RenderError>> {
+            let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
+            assert!(machine.warnings.is_empty(), "{:?}", machine.warnings);
+            Ok((emit_all(&boot.documents), emit_all(&machine.documents)))
+        };
+        Ok([both(&plan.nodes[0])?, both(&plan.nodes[1])?])
+    });
+    made.map_err(|errors: Vec<RenderError>| format!("{errors:?}"))
 }
 
 /// The whole configurations of both, on every release.

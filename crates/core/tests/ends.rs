@@ -174,7 +174,7 @@ mod lab {
 
     /// What every machine of the case reads.
     fn wire_confs() -> BTreeMap<String, String> {
-        let case = folder("fabric/wire");
+        let case = folder("cases/fabric-wire");
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
         let routers = fabric::files(&case).into_iter().filter_map(|file| {
             let name = file.path.strip_prefix("fabric/")?.strip_suffix("/frr.conf")?.to_owned();

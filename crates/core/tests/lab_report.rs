@@ -1,4 +1,4 @@
-//! The report of a lab's test: `golden-lab/report.html` is what a made-up verdict looks like.
+//! The report of a lab's test: `lab/report.html` is what a made-up verdict looks like.
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run --test lab_report` rewrites it; look at it in a browser before the diff is accepted.
 #![expect(clippy::disallowed_methods, reason = "the case is a file")]
@@ -64,7 +64,7 @@ fn verdict() -> Verdict {
 fn the_report_is_the_expected_page() {
     let page = report::html(&verdict(), PICTURE);
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden-lab/report.html");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/report.html");
     if env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &page).unwrap();
     }

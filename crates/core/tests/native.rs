@@ -145,7 +145,7 @@ fn every_link_that_an_instance_names_is_there() {
 
 #[test]
 fn the_anycast_address_is_announced_after_the_installation_only() {
-    let case = common::folder("routing/native-unnumbered");
+    let case = common::folder("cases/native-unnumbered");
 
     let (_, [boot, last]) = documents(&case).into_iter().find(|(name, _)| name == "cp").unwrap();
 
@@ -321,7 +321,7 @@ fn a_worker_has_no_anycast_to_announce() {
 
 #[test]
 fn a_closed_firewall_lets_routers_and_speaker_in() {
-    let case = common::folder("routing/native-unnumbered");
+    let case = common::folder("cases/native-unnumbered");
     let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
 
     let [_, machine] = rendered_node(&cluster, &plan, plan.node("wk").unwrap()).unwrap();

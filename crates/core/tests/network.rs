@@ -1,17 +1,14 @@
-//! The network of nodes in Talos' forms: what it is, and that Talos takes it.
-//!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test network` rewrites `golden-network/`; the diff is reviewed.
+//! The network of nodes in Talos' forms: that every release accepts it.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 use ichor_testbed as common;
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::load;
-use ichor_core::plan::{NodePlan, Plan, Stage};
-use ichor_core::render::machine::network::{documents, machine, network_config};
+use ichor_core::plan::{Plan, Stage};
+use ichor_core::render::machine::network::{documents, machine};
 use ichor_talos::validate::{Mode, Setting, validate};
 use ichor_talos::{document, kind, load as talos, release};
 use ichor_values::TalosVersion;
@@ -25,35 +22,7 @@ fn planned(case: &Path, release: &str) -> Plan {
 }
 
 fn cases() -> Vec<PathBuf> {
-    ["../../../examples", "network"].into_iter().flat_map(common::cases).collect()
-}
-
-/// Every form of a node's network that a release has.
-fn forms(plan: &Plan, node: &NodePlan) -> Vec<(&'static str, String)> {
-    if !release::at_least(&plan.cluster.contract.value, 12) {
-        let boot = network_config(node, Stage::Boot);
-        return vec![("network-config", boot), ("machine", emit::emit(&machine(node)))];
-    }
-    let stage = |stage| emit::emit_all(&documents(node, stage));
-    vec![("boot", stage(Stage::Boot)), ("final", stage(Stage::Final))]
-}
-
-#[test]
-fn every_case_has_the_network_that_is_expected() {
-    for case in cases() {
-        for release in [RELEASES[0], RELEASES[1], RELEASES[3]] {
-            let plan = planned(&case, release);
-            let mut told = String::new();
-            for (node, _) in plan.by_kind() {
-                for (form, text) in forms(&plan, node) {
-                    let _ = write!(told, "# {}: {form}\n{text}\n", node.name);
-                }
-            }
-            let name = case.file_name().unwrap().to_str().unwrap();
-            let minor = format!("{name}-1.{}.txt", plan.cluster.contract.value.minor().1);
-            common::assert_same(&common::folder("golden-network").join(minor), &told);
-        }
-    }
+    ["example", "network"].into_iter().flat_map(common::group).collect()
 }
 
 /// What a release says against values.
@@ -75,7 +44,7 @@ fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
 
 #[test]
 fn every_release_takes_what_is_written_for_it() {
-    let all = cases().into_iter().chain(common::cases("golden"));
+    let all = cases().into_iter().chain(common::group("plan"));
     for case in all.filter(|case| fs::exists(case.join("ichor.yaml")).unwrap()) {
         for release in RELEASES {
             let plan = planned(&case, release);

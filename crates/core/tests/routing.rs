@@ -1,14 +1,9 @@
 //! What a node's BGP means, and how routing daemons are told.
-//!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test routing` rewrites `golden-routing/`; the diff is reviewed.
 
 use ichor_testbed as common;
 
-use std::fmt::Write;
-
 use common::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ichor_bgp::model::{Family, Model};
-use ichor_values::go_yaml::emit::emit_all;
 use ipnet::IpNet;
 
 /// The model of the only node of a text.
@@ -19,28 +14,6 @@ fn model_of(text: &str) -> Model {
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()
-}
-
-#[test]
-fn every_case_has_the_files_that_are_expected() {
-    for case in cases() {
-        let mut told = String::new();
-        for (name, service) in services(&case) {
-            for file in service.files {
-                let _ = write!(told, "# {name}: {}\n{}\n", file.name, file.text);
-            }
-        }
-        for (name, [boot, last]) in documents(&case) {
-            let _ = write!(
-                told,
-                "# {name}: before the installation\n{}\n# {name}: after it\n{}\n",
-                emit_all(&boot),
-                emit_all(&last)
-            );
-        }
-        let name = case.file_name().unwrap().to_str().unwrap();
-        common::assert_same(&common::folder("golden-routing").join(format!("{name}.txt")), &told);
-    }
 }
 
 #[test]

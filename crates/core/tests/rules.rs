@@ -1,52 +1,66 @@
-//! Every folder under `rules/` is named after a rule: `trips.yaml` has it, `passes.yaml` does not.
+//! Every folder under `rules/` is named after a rule: `trips.yaml` breaks it, `passes.yaml` keeps it, and `expected.txt` is
+//! everything that is reported about `trips.yaml`, with the fix of the folder's rule.
+//!
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`. Those of boot media are in
-//! `inspect/rules.rs`.
+//! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run --test rules` rewrites `expected.txt`; the diff is reviewed.
 
 use ichor_testbed as common;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use ichor_core::rules::{self, clash};
+use ichor_core::rules::{self, Finding, Rule, clash};
 
-/// Ids of the rules that `name` trips.
-fn tripped(case: &Path, name: &str) -> Vec<&'static str> {
-    common::findings_of_case(case, name).into_iter().map(|finding| finding.rule.id).collect()
+/// The findings in `NAME.yaml`, or, where there is a `NAME-other.yaml`, those between both; each with its file.
+fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
+    let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
+    if !case.join(&other).exists() {
+        return common::findings_of_case(case, &one).into_iter().map(|found| (one.clone(), found)).collect();
+    }
+    let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| common::planned_case(case, file));
+    let files = [one, other];
+    let found = clash::across(&[(&files[0], &a, &plan_a), (&files[1], &b, &plan_b)]);
+    found.into_iter().map(|(nth, finding)| (files[nth].clone(), finding)).collect()
 }
 
-/// Ids of the rules that `NAME.yaml` and `NAME-other.yaml` trip together.
-fn tripped_by_both(case: &Path, name: &str) -> Vec<&'static str> {
-    let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
-    let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| common::planned_case(case, file));
-    let findings = clash::across(&[(&one, &a, &plan_a), (&other, &b, &plan_b)]);
-    findings.into_iter().map(|(_, finding)| finding.rule.id).collect()
+/// A finding as `expected.txt` has it. The fix is a rule's own, so only the findings of `rule` show it.
+fn described(file: &str, finding: &Finding, rule: &Rule) -> String {
+    let Finding { rule: found, path, place, message, silenced } = finding;
+    let silenced = silenced.as_ref().map(|why| format!("  silenced: {why}\n")).unwrap_or_default();
+    let fix = if found.id == rule.id { format!("  fix: {}\n", rule.fix) } else { String::new() };
+    let (line, column) = (place.line, place.column);
+    format!("{}[{}] {file}:{line}:{column} {path}\n  {message}\n{silenced}{fix}", found.severity, found.id)
 }
 
 #[test]
-fn every_rule_has_a_case_that_trips_it_and_one_that_does_not() {
-    let elsewhere = |rule: &&rules::Rule| ["clash-", "media-"].iter().any(|start| rule.id.starts_with(start));
-    for rule in rules::all().filter(|rule| !elsewhere(rule)) {
+fn every_rule_reports_exactly_what_is_expected_of_its_case() {
+    for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
         let case = common::folder("rules").join(rule.id);
+        let trips = findings(&case, "trips");
+        let text: Vec<_> = trips.iter().map(|(file, finding)| described(file, finding, rule)).collect();
 
-        assert!(tripped(&case, "trips.yaml").contains(&rule.id), "{}: trips.yaml does not trip it", rule.id);
-        assert!(!tripped(&case, "passes.yaml").contains(&rule.id), "{}: passes.yaml trips it", rule.id);
+        common::assert_same(&case.join("expected.txt"), &text.join("\n"));
+        assert!(trips.iter().any(|(_, found)| found.rule.id == rule.id), "{}: trips.yaml keeps it", rule.id);
     }
 }
 
 #[test]
-fn every_clash_has_two_files_that_trip_it_and_two_that_do_not() {
-    for rule in rules::all().filter(|rule| rule.id.starts_with("clash-")) {
-        let case = common::folder("rules").join(rule.id);
+fn no_rule_is_broken_by_the_file_that_keeps_it() {
+    for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
+        let passes = findings(&common::folder("rules").join(rule.id), "passes");
+        let broken = passes.iter().any(|(_, found)| found.rule.id == rule.id);
 
-        assert_eq!(tripped_by_both(&case, "trips"), [rule.id], "{}", rule.id);
-        assert!(tripped_by_both(&case, "passes").is_empty(), "{}: passes.yaml trips something", rule.id);
+        assert!(!broken, "{}: passes.yaml breaks it", rule.id);
+        assert!(!rule.id.starts_with("clash-") || passes.is_empty(), "{}: passes.yaml clashes", rule.id);
     }
 }
 
 #[test]
 fn every_case_belongs_to_a_rule() {
+    let rules: BTreeSet<&str> = rules::all().map(|rule| rule.id).collect();
     for case in common::cases("rules") {
         let name = case.file_name().unwrap().to_str().unwrap();
 
-        assert!(rules::find(name).is_some(), "no rule {name}");
+        assert!(rules.contains(name), "no rule {name}");
     }
 }

@@ -13,7 +13,7 @@ use super::routing::PASSWORD;
 
 /// The cases with something to route: examples, variants beside the tests, and those of their own.
 pub fn cases() -> Vec<PathBuf> {
-    super::routing::cases().into_iter().chain(super::cases("fabric")).collect()
+    super::routing::cases().into_iter().chain(super::group("fabric")).collect()
 }
 
 /// Everything around the nodes of a case.

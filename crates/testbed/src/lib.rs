@@ -14,6 +14,7 @@ mod simulated;
 pub mod vm;
 pub mod vty;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,6 @@ use ichor_core::cluster::{Files, Loaded, load};
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
-use ichor_core::render::artifact::Artifact;
 use ichor_core::rules::{self, Context, Finding};
 
 /// Stands for what helm makes of Cilium's chart.
@@ -38,6 +38,15 @@ pub fn cases(name: &str) -> Vec<PathBuf> {
     let mut cases: Vec<_> = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
     cases
+}
+
+/// The folders `tests/cases/GROUP-…`, in order.
+pub fn group(group: &str) -> Vec<PathBuf> {
+    let is_member = |case: &PathBuf| {
+        let rest = case.file_name().unwrap().to_str().unwrap().strip_prefix(group);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    };
+    cases("cases").into_iter().filter(is_member).collect()
 }
 
 /// The files below one folder; `*` matches within one name.
@@ -150,14 +159,18 @@ pub fn assert_same(path: &Path, got: &str) {
     similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
 }
 
-/// Compares files with all that are expected in a folder, or rewrites them when `UPDATE_GOLDEN` is set.
-pub fn assert_same_files(folder: &Path, files: &[Artifact]) {
-    for file in files {
-        assert_same(&folder.join(&file.path), file.text().unwrap());
+/// Compares texts with all files in a folder, or rewrites the folder when `UPDATE_GOLDEN` is set.
+pub fn assert_same_texts(folder: &Path, texts: &BTreeMap<String, String>) {
+    let is_stale = |path: &PathBuf| !texts.keys().any(|name| *path == folder.join(name));
+    let stale: Vec<_> = files_below(folder).into_iter().filter(is_stale).collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        stale.iter().for_each(|path| fs::remove_file(path).unwrap());
+    } else {
+        assert!(stale.is_empty(), "{stale:#?} are expected no longer");
     }
-    let paths: Vec<_> = files.iter().map(|file| folder.join(&file.path)).collect();
-    let stale: Vec<_> = files_below(folder).into_iter().filter(|path| !paths.contains(path)).collect();
-    assert!(stale.is_empty(), "{stale:#?} are expected no longer");
+    for (name, text) in texts {
+        assert_same(&folder.join(name), text);
+    }
 }
 
 /// Every file below a folder.

@@ -1,29 +1,73 @@
-//! Configurations of nodes that no file but the cluster's goes into.
+//! Files of nodes: what a build makes of a cluster with the secrets of the tests.
 
+use ichor_core::cluster::{Files, load};
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
+use ichor_core::render::machine::sealed_patches;
+use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
 use ichor_talos::secrets::Bundle;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
-/// What `make` makes of a cluster's nodes, or everything that is wrong with them.
+/// What every encrypted patch holds.
+const OPENED: &str = "machine: {certSANs: [opened.sol.example]}";
+
+/// What files are made from beside a cluster and its plan.
+pub struct Beside {
+    pub attachments: Attachments,
+    pub patches: PatchTexts,
+    pub bundle: Bundle,
+    pub cilium: Result<&'static str, &'static str>,
+}
+
+impl Beside {
+    /// The files that a cluster names, and secrets of its own.
+    pub fn of(cluster: &Cluster, files: &mut dyn Files) -> Self {
+        let opened = |path| (path, Ok(OPENED.to_owned()));
+        Self {
+            attachments: Attachments::gather(cluster, "ichor.yaml", files),
+            patches: sealed_patches(cluster).into_iter().map(opened).collect(),
+            bundle: bundle(),
+            cilium: Ok(super::CILIUM),
+        }
+    }
+
+    /// Gives the inputs of a build to `make`.
+    pub fn with<T>(&self, (cluster, plan): (&Cluster, &Plan), make: impl FnOnce(Inputs<'_>) -> T) -> T {
+        make(Inputs {
+            cluster,
+            plan,
+            bundle: &self.bundle,
+            attachments: &self.attachments,
+            cilium: self.cilium,
+            patches: &self.patches,
+            secret: &|_| Ok(super::routing::PASSWORD.to_owned()),
+        })
+    }
+}
+
+/// The secrets of the tests.
+pub fn bundle() -> Bundle {
+    Bundle::read(SECRETS).unwrap()
+}
+
+/// What `make` makes of the nodes of the cluster in `ichor.yaml`, or everything that is wrong with them.
+pub fn of_files<T>(
+    files: &mut dyn Files,
+    make: impl FnOnce(&Renderer<'_>, &Plan) -> Result<T, Vec<RenderError>>,
+) -> Result<T, Vec<RenderError>> {
+    let (cluster, plan) = super::planned(load("ichor.yaml", files));
+    Beside::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
+}
+
+/// The same of a cluster that names no files, with what is wrong as text.
 pub fn rendered<T>(
     cluster: &Cluster,
     plan: &Plan,
     make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<RenderError>>,
 ) -> Result<T, String> {
-    let attachments = Attachments::gather(cluster, "ichor.yaml", &mut super::Alone(Vec::new()));
-    let ground = Ground {
-        cluster,
-        plan,
-        bundle: &Bundle::read(SECRETS).unwrap(),
-        attachments: &attachments,
-        cilium: Ok(super::CILIUM),
-        patches: &PatchTexts::new(),
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
-    };
-    let made = Renderer::new(ground).and_then(|renderer| make(&renderer));
+    let beside = Beside::of(cluster, &mut super::Alone(Vec::new()));
+    let made = beside.with((cluster, plan), |inputs| make(&Renderer::new(inputs)?));
     made.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }

@@ -70,7 +70,7 @@ pub fn service_of(text: &str) -> Result<Service, Vec<String>> {
 
 /// The cases with nodes that route: examples, and variants beside the tests.
 pub fn cases() -> Vec<PathBuf> {
-    let all = ["../../../examples", "routing"].into_iter().flat_map(super::cases);
+    let all = ["example", "native", "routing"].into_iter().flat_map(super::group);
     all.filter(|case| routed(&super::planned_case(case, "ichor.yaml").1).next().is_some()).collect()
 }
 

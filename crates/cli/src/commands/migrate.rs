@@ -12,7 +12,7 @@ use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
+use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
 use ichor_core::rules::{self, Context, Finding, Severity};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Backend;
@@ -186,7 +186,7 @@ impl Work<'_> {
     ) -> Result<Vec<Vec<Value>>, Vec<RenderError>> {
         let vault = Vault::new(self.project.name());
         let fetch = |reference: &Secret| vault.open(reference);
-        let renderer = Renderer::new(Ground {
+        let renderer = Renderer::new(Inputs {
             cluster,
             plan,
             bundle: &self.bundle,

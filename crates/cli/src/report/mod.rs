@@ -5,8 +5,11 @@ mod json;
 mod junit;
 mod text;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use ichor_core::prove::crowd;
+use ichor_core::render::tree::Warning;
 use ichor_core::routing::ModelError;
 
 use crate::style;
@@ -21,4 +24,17 @@ pub(crate) fn underivable(errors: &[ModelError]) -> ExitCode {
         style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
     }
     ExitCode::from(1)
+}
+
+/// Prints what Talos says of configurations that it accepts: each warning once, with the nodes that have it.
+pub(crate) fn warnings(warnings: &[Warning]) {
+    let mut nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for warning in warnings {
+        nodes.entry(warning.to_string()).or_default().push(warning.node.as_str());
+    }
+    let (colour, plain) = (style::WARNING, style::WARNING.render_reset());
+    for (text, mut names) in nodes {
+        names.dedup();
+        style::say(&format!("{colour}warning:{plain} {}: {text}", crowd(names)));
+    }
 }

@@ -9,7 +9,7 @@ mod manifest;
 use std::collections::HashSet;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -78,9 +78,8 @@ pub(crate) struct Difference {
     pub(crate) what: &'static str,
 }
 
-/// An artifact beside what is in its place.
-struct Compared<'a> {
-    artifact: &'a Artifact,
+/// A file of a build beside what is in its place.
+struct Compared {
     entry: Entry,
     found: Found,
 }
@@ -126,7 +125,7 @@ impl Tree {
         scope: &Scope,
         inputs: Inputs,
     ) -> anyhow::Result<Vec<Difference>> {
-        let compared = self.compared(artifacts)?;
+        let compared = self.compared(artifacts, None)?;
         let word = |found: Found| match found {
             Found::Same => None,
             Found::Nothing => Some("missing"),
@@ -165,10 +164,11 @@ impl Tree {
         let _lock = self.lock()?;
         // Somebody may have written since.
         self.manifest = Manifest::read(&self.root);
-        let compared = self.compared(artifacts)?;
+        let drafts = Drafts::of(&self.root);
+        let compared = self.compared(artifacts, Some(&drafts))?;
         self.refuse_strangers(&compared)?;
         let (total, root) = (artifacts.len(), self.root.display());
-        self.replace(&compared, scope, inputs)
+        self.replace(&compared, &drafts, scope, inputs)
             .map(|(written, removed)| Done { total, written, removed })
             .with_context(|| format!("{root} may be half new: mend this, and try again"))
     }
@@ -176,27 +176,29 @@ impl Tree {
     /// Brings the tree from what it is to what it should be; says how many files were written, and how many went.
     fn replace(
         &self,
-        compared: &[Compared<'_>],
+        compared: &[Compared],
+        drafts: &Drafts,
         scope: &Scope,
         inputs: Option<Inputs>,
     ) -> anyhow::Result<(usize, usize)> {
         let surplus = self.surplus(compared, scope);
-        let pending: Vec<&Compared<'_>> = compared.iter().filter(|one| one.found != Found::Same).collect();
+        let pending: Vec<(usize, &Compared)> =
+            compared.iter().enumerate().filter(|(_, one)| one.found != Found::Same).collect();
         let kept: Vec<Entry> =
             self.manifest.files().iter().filter(|entry| !scope.has(&entry.path)).cloned().collect();
         let new = || compared.iter().map(|one| one.entry.clone());
         if !pending.is_empty() || !surplus.is_empty() {
             let known = self.manifest.by_path();
             let old = surplus.iter().filter_map(|path| known.get(path.as_str())).map(|&entry| entry.clone());
-            self.list(&Manifest::new(None, kept.iter().cloned().chain(new()).chain(old).collect()))?;
+            self.list(&Manifest::new(None, kept.iter().cloned().chain(new()).chain(old).collect()), drafts)?;
         }
-        self.put(&pending)?;
+        self.place(&pending, drafts)?;
         let removed = surplus.iter().filter(|path| self.remove(path)).count();
         let inputs = match scope {
             Scope::Whole => inputs,
             Scope::Folders(_) => inputs.filter(|inputs| self.manifest.inputs.as_ref() == Some(inputs)),
         };
-        self.list(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()))?;
+        self.list(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()), drafts)?;
         Ok((pending.len(), removed))
     }
 
@@ -213,15 +215,21 @@ impl Tree {
         Ok(folder)
     }
 
-    fn compared<'a>(&self, artifacts: &'a [Artifact]) -> anyhow::Result<Vec<Compared<'a>>> {
+    /// Compares artifacts with what is in their places. The bytes of an artifact are made here alone, and are not kept: what has
+    /// to be written goes to `drafts`, under its number.
+    fn compared(&self, artifacts: &[Artifact], drafts: Option<&Drafts>) -> anyhow::Result<Vec<Compared>> {
         let progress = Progress::count("comparing", artifacts.len());
-        let compare = |artifact: &'a Artifact| {
+        let numbered: Vec<_> = artifacts.iter().enumerate().collect();
+        let compare = |&(nth, artifact): &(usize, &Artifact)| {
             let bytes = artifact.contents.bytes();
             let entry = Entry::of(artifact, &bytes);
             let found = self.found(&entry, &bytes);
-            Compared { artifact, entry, found }
+            if let Some(drafts) = drafts.filter(|_| found != Found::Same) {
+                drafts.make(nth, &self.root.join(&entry.path), &bytes, entry.mode())?;
+            }
+            Ok(Compared { entry, found })
         };
-        shared_out(artifacts, &progress, compare)
+        shared_out(&numbered, &progress, compare)?.into_iter().collect()
     }
 
     fn found(&self, entry: &Entry, bytes: &[u8]) -> Found {
@@ -240,9 +248,9 @@ impl Tree {
     }
 
     /// Refuses to overwrite what ichor did not write.
-    fn refuse_strangers(&self, compared: &[Compared<'_>]) -> anyhow::Result<()> {
+    fn refuse_strangers(&self, compared: &[Compared]) -> anyhow::Result<()> {
         let known = self.manifest.by_path();
-        let is_strange = |one: &&Compared<'_>| {
+        let is_strange = |one: &&Compared| {
             matches!(one.found, Found::OtherContents | Found::OtherMode)
                 && !known.contains_key(one.entry.path.as_str())
         };
@@ -265,25 +273,17 @@ impl Tree {
     }
 
     /// The files of an earlier build in `scope` that are not among the new ones.
-    fn surplus(&self, compared: &[Compared<'_>], scope: &Scope) -> Vec<String> {
+    fn surplus(&self, compared: &[Compared], scope: &Scope) -> Vec<String> {
         let new: HashSet<&str> = compared.iter().map(|one| one.entry.path.as_str()).collect();
         let old = self.manifest.files().iter().map(|entry| &entry.path);
         old.filter(|path| scope.has(path) && !new.contains(path.as_str())).cloned().collect()
     }
 
-    /// Writes files, each in one step.
-    fn put(&self, pending: &[&Compared<'_>]) -> anyhow::Result<()> {
-        if pending.is_empty() {
-            return Ok(());
-        }
-        let drafts = Drafts::new(&self.root)?;
+    /// Moves drafts to their places, each in one step.
+    fn place(&self, pending: &[(usize, &Compared)], drafts: &Drafts) -> anyhow::Result<()> {
         let progress = Progress::count("writing", pending.len());
-        let numbered: Vec<_> = pending.iter().enumerate().collect();
-        let write = |&(nth, one): &(usize, &&Compared<'_>)| {
-            let path = self.root.join(&one.entry.path);
-            drafts.put(nth, &path, &one.artifact.contents.bytes(), one.entry.mode())
-        };
-        shared_out(&numbered, &progress, write)?.into_iter().collect()
+        let place = |(nth, one): &(usize, &Compared)| drafts.place(*nth, &self.root.join(&one.entry.path));
+        shared_out(pending, &progress, place)?.into_iter().collect()
     }
 
     /// Removes a file and the folders that are empty without it, and says whether it was there.
@@ -301,48 +301,71 @@ impl Tree {
     }
 
     /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
-    fn list(&self, manifest: &Manifest) -> anyhow::Result<()> {
+    fn list(&self, manifest: &Manifest, drafts: &Drafts) -> anyhow::Result<()> {
         let path = self.root.join(manifest::NAME);
         let text = manifest.text();
         if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
             restamp(&path);
             return Ok(());
         }
-        Drafts::new(&self.root)?.put(0, &path, text.as_bytes(), 0o644)
+        drafts.make(LIST, &path, text.as_bytes(), 0o644)?;
+        drafts.place(LIST, &path)
     }
 }
 
-/// The folder where files are made; it goes when nothing more is to be made.
+/// The folder where files are made; it is there from the first draft on, and goes when nothing more is to be made.
 struct Drafts(PathBuf);
 
+/// The number of the list among the drafts.
+const LIST: usize = usize::MAX;
+
 impl Drafts {
-    fn new(root: &Path) -> anyhow::Result<Self> {
-        let folder = root.join(DRAFTS);
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        Ok(Self(folder))
+    fn of(root: &Path) -> Self {
+        Self(root.join(DRAFTS))
     }
 
-    /// Makes a file and moves it to its place in one step. It does not wait for the disk: what a power cut takes has another
-    /// length than the list says, and is written again.
-    fn put(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
-        let draft = self.0.join(nth.to_string());
+    fn path(&self, nth: usize) -> PathBuf {
+        self.0.join(nth.to_string())
+    }
+
+    /// Makes the draft of the file `path`. It does not wait for the disk: what a power cut takes has another length than the
+    /// list says, and is written again.
+    fn make(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+        let draft = self.path(nth);
+        let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
         let attempt = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+            let mut file = match open() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    fs::create_dir_all(&self.0)?;
+                    open()?
+                }
+                opened => opened?,
+            };
             file.write_all(bytes)?;
             if mode != 0o600 {
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
-            match fs::rename(&draft, path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                    fs::rename(&draft, path)
-                }
-                done => done,
-            }
+            Ok(())
         };
-        attempt().map_err(|error| anyhow!("cannot write {}: {}", path.display(), reason(&error)))
+        attempt().map_err(|error| unwritten(path, &error))
     }
+
+    /// Moves a draft to its place in one step.
+    fn place(&self, nth: usize, path: &Path) -> anyhow::Result<()> {
+        let draft = self.path(nth);
+        let attempt = || match fs::rename(&draft, path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                fs::rename(&draft, path)
+            }
+            done => done,
+        };
+        attempt().map_err(|error| unwritten(path, &error))
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot write {}: {}", path.display(), reason(error))
 }
 
 impl Drop for Drafts {

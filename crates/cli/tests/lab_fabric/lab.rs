@@ -213,8 +213,8 @@ fn whatever_dies_leaves_nothing() {
 #[test]
 fn gateways_of_all_kinds_come_up() {
     let cases = ["dhcp", "unlisted", "routeros", "fabric"].map(|case| {
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/scene").join(case).join("ichor.yaml");
+        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/cases");
+        let path = cases.join(format!("lab-{case}")).join("ichor.yaml");
         Lab::new(case, &fs::read_to_string(path).unwrap())
     });
     for lab in &cases {

@@ -3,7 +3,7 @@
 //! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from, [`base`] what ichor does,
 //! [`platform_network`] the network a machine has before it has a configuration, [`carrier`] what brings it its first one,
 //! [`routing`] what routing daemons read. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of
-//! them, [`hypervisor`] what makes their machines. Files of a build are [`artifact`]s.
+//! them, [`hypervisor`] what makes their machines. Files of a build are [`artifact`]s, and [`tree()`] makes all of them.
 
 pub mod artifact;
 pub mod base;
@@ -17,5 +17,10 @@ pub mod manifests;
 pub mod native;
 pub mod platform_network;
 pub mod schematic;
+mod talosconfig;
 pub mod topology;
+pub mod tree;
 pub(crate) mod xml;
+
+pub use talosconfig::talosconfig;
+pub use tree::tree;

@@ -46,20 +46,20 @@ impl Network {
     /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
     pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
         let protected = protected::protected(plan);
-        let (mut nodes, mut plans, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut models, mut errors) = (Vec::new(), Vec::new());
         for node in &plan.nodes {
             match super::model(cluster, node, &protected) {
-                Ok(Some(model)) => {
-                    nodes.push(model);
-                    plans.push(node);
-                }
-                Ok(None) => {}
+                Ok(model) => models.extend(model),
                 Err(error) => errors.push(error),
             }
         }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
+        if errors.is_empty() { Ok(Self::of_models(cluster, plan, models)) } else { Err(errors) }
+    }
+
+    /// The same from the models of all nodes that route, in the order of the file.
+    pub fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<Model>) -> Self {
+        let protected = protected::protected(plan);
+        let plans: Vec<&NodePlan> = nodes.iter().map(|model| &plan.nodes[model.nth]).collect();
         let routers = cluster.routers().enumerate().map(|(nth, at)| Router::listed(nth, &at.value)).collect();
         let mut network = Self { nodes, routers, sessions: Vec::new() };
         let cables = Cables::of(cluster);
@@ -67,7 +67,7 @@ impl Network {
         network.connect_nodes(&plans, &cables, &mut ports);
         network.connect_routers(&cables, &mut ports);
         network.accept(plan, &protected);
-        Ok(network)
+        network
     }
 
     /// What one end says of the session.

@@ -167,7 +167,7 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
 #[test]
 fn a_network_behind_nat_leases_what_the_file_says() {
     let host = Host::new();
-    let case = common::folder("hypervisors/libvirt");
+    let case = common::folder("cases/hypervisor-libvirt");
     let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
     let files = files(&case);
     let network = files.iter().find(|file| file.path == "hypervisors/nat/networks/pots-nat.xml").unwrap();

@@ -1,6 +1,5 @@
 //! `build`: write what a cluster's machines read.
 
-mod client;
 mod inputs;
 mod render;
 
@@ -10,7 +9,6 @@ use std::process::ExitCode;
 
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::topology;
 use ichor_core::rules::{self, Finding, Severity};
 
 use self::inputs::{fetched, inputs};
@@ -19,8 +17,6 @@ use crate::project::{self, Project};
 use crate::tree::{Difference, Done, Scope, Tree};
 use crate::vault::{Vault, secrets};
 use crate::{report, style};
-
-pub(super) use self::client::client;
 
 /// Write every node's Talos configuration, what is around the nodes, and a talosconfig
 ///
@@ -79,21 +75,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         tell(&project, &findings, &root, &done, Vec::new(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut notes = Vec::new();
     let cilium = project.cilium();
-    let rendered = render(&project, &nodes, &bundle, args, &vault, &mut notes)?;
-    let mut artifacts = match rendered {
-        Ok(artifacts) => artifacts,
+    let rendered = match render(&project, &nodes, (&bundle, &admin), args, &vault)? {
+        Ok(rendered) => rendered,
         Err(errors) => {
             report::unrendered(out, &errors)?;
             style::say("nothing was written");
             return Ok(ExitCode::FAILURE);
         }
     };
-    if args.only.is_empty() {
-        artifacts.push(Artifact::private("talosconfig", client(&project, &bundle, &admin)));
-        artifacts.push(Artifact::public("topology.svg", topology::render(&project.cluster, &project.plan)));
-    }
+    report::warnings(&rendered.warnings);
+    let mut notes = rendered.notes;
+    let artifacts: Vec<Artifact> = rendered.files.into_iter().map(|file| file.artifact).collect();
     let inputs = inputs(&project, &vault, fetched(&project, &vault), cilium.lock())?;
     if args.check {
         let mut differences = tree.compare(&artifacts, &scope, inputs)?;

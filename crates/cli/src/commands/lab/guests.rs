@@ -11,7 +11,7 @@ use ichor_core::lab::Scene;
 use ichor_core::lab::scene::Part;
 use ichor_core::plan::NodePlan;
 use ichor_core::prove::crowd;
-use ichor_core::render::base;
+use ichor_core::render::{base, talosconfig};
 use ichor_image::inspect;
 use ichor_image::inspect::{Inspection, Machine, Release};
 use ichor_talos::asset::Asset;
@@ -20,7 +20,6 @@ use ichor_talos::signature::{HEAD, check};
 use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
-use crate::commands::build::client;
 use crate::commands::media::Source;
 use crate::configuration::carriers;
 use crate::lab::Place;
@@ -119,7 +118,7 @@ pub(super) fn write(place: &Place, project: &Project, scene: &Scene) -> anyhow::
             disk::create_private(&folder.join(file), bytes)?;
         }
     }
-    disk::create_private(&place.client(), client(project, &bundle, &admin).as_bytes())?;
+    disk::create_private(&place.client(), talosconfig(&project.plan, &bundle, &admin).as_bytes())?;
     Ok(())
 }
 

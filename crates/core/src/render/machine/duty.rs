@@ -11,7 +11,7 @@ use crate::plan::backend::watches_health;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
 use ichor_bgp::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
 use ichor_bgp::agent::wiring::Carried;
-use ichor_bgp::model::Protected;
+use ichor_bgp::model::{Model, Protected};
 use ichor_bgp::render as routing;
 use ichor_bgp::render::Fetch;
 use ichor_bgp::setting::{Carrier, Isolation, LogLevel};
@@ -21,7 +21,7 @@ use ichor_values::Backend;
 /// The duty of a node's agent; none where no agent runs.
 pub fn of(
     ground: Ground<'_>,
-    protected: &Protected,
+    model: &Model,
     node: &NodePlan,
     stage: Stage,
 ) -> Result<Option<Duty>, Vec<RenderError>> {
@@ -32,7 +32,7 @@ pub fn of(
         return Ok(None);
     }
     let Ground { cluster, attachments, secret, .. } = ground;
-    let duty = rehearsed(Script { cluster, attachments, secret }, protected, node);
+    let duty = of_model(Script { cluster, attachments, secret }, model.clone(), node);
     let status = status(ground, node, routing, stage);
     match (duty, status) {
         (Ok(duty), Ok(status)) => Ok(duty.map(|duty| Duty { carried: carried(node, stage), status, ..duty })),
@@ -58,11 +58,15 @@ pub fn rehearsed(
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<Option<Duty>, Vec<RenderError>> {
+    let Some(model) = model(script.cluster, protected, node)? else { return Ok(None) };
+    of_model(script, model, node)
+}
+
+fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<Duty>, Vec<RenderError>> {
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
     let backend = plan.backend.value;
-    let Some(model) = model(script.cluster, protected, node)? else { return Ok(None) };
     let mut refusals = Vec::new();
     let passwords = routing::passwords(&model, script.secret, &mut refusals);
     let mut errors = told(node, refusals);

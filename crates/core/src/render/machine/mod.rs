@@ -16,47 +16,33 @@ mod node;
 mod overlay;
 mod patches;
 mod routing;
+mod warning;
 
 use serde_json::{Map, Value, json};
 
 use crate::cluster::section::{Platform, Role};
-use crate::model::Cluster;
-use crate::plan::attachment::Attachments;
-use crate::plan::{NodePlan, Plan, Stage};
+use crate::plan::{NodePlan, Stage};
 use ichor_bgp::model::Protected;
-use ichor_bgp::render::Service;
 use ichor_talos::config::Config;
 use ichor_talos::generate::Contract;
 use ichor_talos::generate::contract::Trait;
 use ichor_talos::patch::Patch;
-use ichor_talos::secrets::Bundle;
 use ichor_talos::validate;
 use ichor_talos::validate::{Flaw, Mode, Setting, Weight};
 use ichor_talos::{encode, load, release};
-use ichor_values::{Secret, TalosVersion};
+use ichor_values::TalosVersion;
 
 pub use duty::{Script, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
+pub use routing::NodeRouting;
+pub use warning::Warning;
 
-/// What configurations are made from.
-#[derive(Clone, Copy)]
-pub struct Ground<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
-    /// What was decided.
-    pub plan: &'a Plan,
-    /// The secrets of Talos and Kubernetes.
-    pub bundle: &'a Bundle,
-    /// The files the cluster names.
-    pub attachments: &'a Attachments,
-    /// Cilium as helm rendered it, or why there is none; nobody looks where the cluster has no [`Order`](super::chart::Order).
-    pub cilium: Result<&'a str, &'a str>,
-    /// The texts of patches that are encrypted, opened.
-    pub patches: &'a PatchTexts,
-    /// Fetches a secret that the file refers to.
-    pub secret: &'a (dyn Fn(&Secret) -> Result<String, String> + Sync),
-}
+pub use super::tree::Inputs;
+pub(crate) use super::tree::Inputs as Ground;
+
+/// The BGP of a node, or why it cannot be known.
+type Routing = Result<NodeRouting, Vec<RenderError>>;
 
 /// Why a configuration cannot be made. It names no secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -79,13 +65,13 @@ impl RenderError {
     }
 }
 
-/// A configuration, and what Talos would say of it that is no error.
+/// A configuration that the node's release accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
     /// Its documents, as Talos writes them.
     pub documents: Vec<Value>,
-    /// Warnings.
-    pub flaws: Vec<Flaw>,
+    /// What the release says of it beside that.
+    pub warnings: Vec<Warning>,
 }
 
 /// Makes configurations.
@@ -147,28 +133,46 @@ impl<'a> Renderer<'a> {
 
     /// The whole configuration of a node.
     pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+        self.machine_with(node, &self.routing(node))
+    }
+
+    /// The BGP of a node, which both of its configurations have.
+    pub(super) fn routing(&self, node: &NodePlan) -> Result<NodeRouting, Vec<RenderError>> {
+        routing::of(self.ground, &self.protected, node)
+    }
+
+    /// The whole configuration of a node with this BGP.
+    pub(super) fn machine_with(
+        &self,
+        node: &NodePlan,
+        routing: &Routing,
+    ) -> Result<Rendered, Vec<RenderError>> {
         let mut errors = Vec::new();
-        let mut config = self.unpatched(node, &mut errors);
+        let mut config = self.unpatched(node, routing, &mut errors);
         for patch in self.patches.of(node) {
             if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
                 errors.push(RenderError::new(node.path(""), error.to_string()));
             }
         }
         if errors.is_empty() && !refused(&config, node).is_empty() {
-            errors = self.blame(node);
+            errors = self.blame(node, routing);
         }
-        self.judged(node, &config, errors)
+        let mut rendered = self.judged(node, &config, errors)?;
+        if !rendered.warnings.is_empty() {
+            self.name_patches(node, routing, &mut rendered.warnings);
+        }
+        Ok(rendered)
     }
 
     /// What a node has before the patches of the file.
-    fn unpatched(&self, node: &NodePlan, errors: &mut Vec<RenderError>) -> Config {
+    fn unpatched(&self, node: &NodePlan, routing: &Routing, errors: &mut Vec<RenderError>) -> Config {
         let ground = self.ground;
         let mut draft = Draft::new(self.contract, node.role);
         self.add_network(&mut draft, node, Stage::Final);
         install::add(&mut draft, node, errors);
         node::add(&mut draft, ground, node);
         overlay::add(&mut draft, ground, node, errors);
-        routing::add(&mut draft, ground, &self.protected, node, Stage::Final, errors);
+        self.add_routing(&mut draft, node, routing, Stage::Final, errors);
         let mut config = match node.role {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
@@ -180,10 +184,10 @@ impl<'a> Renderer<'a> {
     }
 
     /// Why the node's release refuses its configuration, each reason with the patch that brought it.
-    fn blame(&self, node: &NodePlan) -> Vec<RenderError> {
+    fn blame(&self, node: &NodePlan, routing: &Routing) -> Vec<RenderError> {
         let at = node.path("");
         let mut errors = Vec::new();
-        let mut config = self.unpatched(node, &mut errors);
+        let mut config = self.unpatched(node, routing, &mut errors);
         let mut known = refused(&config, node);
         errors.extend(known.iter().map(|reason| RenderError::new(&at, reason)));
         for patch in self.patches.of(node) {
@@ -200,20 +204,36 @@ impl<'a> Renderer<'a> {
         errors
     }
 
-    /// The service that runs a node's routing daemon; none where there is none.
-    pub fn service(&self, node: &NodePlan) -> Result<Option<Service>, Vec<RenderError>> {
-        routing::service(self.ground, &self.protected, node)
+    /// Names in each warning the patch that brought it.
+    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [Warning]) {
+        let mut config = self.unpatched(node, routing, &mut Vec::new());
+        let mut known = warnings_about(&config, node);
+        for patch in self.patches.of(node) {
+            if patch.apply(&mut config, &self.ground.plan.cluster.contract.value).is_err() {
+                return;
+            }
+            let now = warnings_about(&config, node);
+            for warning in warnings.iter_mut().filter(|it| now.contains(it) && !known.contains(it)) {
+                warning.patch = Some(patch.name.clone());
+            }
+            known = now;
+        }
     }
 
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
     /// Passwords of its BGP sessions are in it: without them it would have no network.
     pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+        self.boot_with(node, &self.routing(node))
+    }
+
+    /// The same with this BGP.
+    pub(super) fn boot_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<RenderError>> {
         let mut draft = Draft::new(self.contract, node.role);
         if self.contract.has(Trait::NetworkDocuments) {
             self.add_network(&mut draft, node, Stage::Boot);
         }
         let mut errors = Vec::new();
-        routing::add(&mut draft, self.ground, &self.protected, node, Stage::Boot, &mut errors);
+        self.add_routing(&mut draft, node, routing, Stage::Boot, &mut errors);
         let mut config = Config::default();
         if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path(""), &node.talos.value) {
             errors.push(error);
@@ -229,6 +249,20 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    fn add_routing(
+        &self,
+        draft: &mut Draft,
+        node: &NodePlan,
+        routing: &Routing,
+        stage: Stage,
+        errors: &mut Vec<RenderError>,
+    ) {
+        match routing {
+            Ok(made) => routing::add(draft, self.ground, made, node, stage, errors),
+            Err(found) => errors.extend_from_slice(found),
+        }
+    }
+
     /// What the node's own release says of it.
     fn judged(
         &self,
@@ -241,12 +275,14 @@ impl<'a> Renderer<'a> {
         if let Err(error) = load::load_values(&documents, talos) {
             errors.push(RenderError::new(node.path(""), format!("Talos {talos} does not read it: {error}")));
         }
-        let (refused, flaws): (Vec<_>, Vec<_>) =
-            judge(config, node).into_iter().partition(|flaw| flaw.weight == Weight::Error);
         if errors.is_empty() {
-            errors.extend(refused.iter().map(|flaw| RenderError::new(node.path(""), told(flaw, node))));
+            let refused = refused(config, node);
+            errors.extend(refused.into_iter().map(|reason| RenderError::new(node.path(""), reason)));
         }
-        if errors.is_empty() { Ok(Rendered { documents, flaws }) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Rendered { documents, warnings: warnings_about(config, node) })
     }
 }
 
@@ -260,6 +296,12 @@ fn judge(config: &Config, node: &NodePlan) -> Vec<Flaw> {
 fn refused(config: &Config, node: &NodePlan) -> Vec<String> {
     let errors = judge(config, node).into_iter().filter(|flaw| flaw.weight == Weight::Error);
     errors.map(|flaw| told(&flaw, node)).collect()
+}
+
+/// What the node's release says of a configuration that it accepts.
+fn warnings_about(config: &Config, node: &NodePlan) -> Vec<Warning> {
+    let flaws = judge(config, node).into_iter().filter(|flaw| flaw.weight != Weight::Error);
+    flaws.map(|flaw| Warning::of(config, flaw, node)).collect()
 }
 
 fn told(flaw: &Flaw, node: &NodePlan) -> String {

@@ -16,22 +16,38 @@ use ichor_bgp::render::{Order, Refusal, Routers, Service, Template};
 use ichor_bgp::setting::Carrier;
 use ichor_values::Backend;
 
-/// The service that runs a node's routing daemon; none where there is none.
-pub fn service(
+/// The BGP of a node, made once for all of its files.
+#[derive(Debug)]
+pub struct NodeRouting {
+    /// What it means; none where the node does not route.
+    pub model: Option<Model>,
+    /// The extension service of the daemon, or why it cannot be made; none where no daemon runs.
+    pub service: Result<Option<Service>, Vec<RenderError>>,
+}
+
+/// Makes the BGP of a node.
+pub fn of(
     ground: Ground<'_>,
     protected: &Protected,
     node: &NodePlan,
-) -> Result<Option<Service>, Vec<RenderError>> {
+) -> Result<NodeRouting, Vec<RenderError>> {
+    let Some(model) = model(ground.cluster, protected, node)? else {
+        return Ok(NodeRouting { model: None, service: Ok(None) });
+    };
+    let service = service(ground, &model, node);
+    Ok(NodeRouting { model: Some(model), service })
+}
+
+fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<Service>, Vec<RenderError>> {
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
-    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, routing, backend)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
     let (version, options) = (routing.version.get(), crate::routing::options(routing));
     let (carrier, routers) = (carrier(plan), &Routers::new());
-    let order = Order { backend, carrier, model: &model, version, options: &options, template, routers };
+    let order = Order { backend, carrier, model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 
@@ -70,22 +86,15 @@ pub(super) fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> 
 }
 
 /// The documents by which Talos itself speaks BGP or makes the link to the speaker.
-fn documents(
-    ground: Ground<'_>,
-    protected: &Protected,
-    node: &NodePlan,
-    stage: Stage,
-) -> Result<Vec<Value>, Vec<RenderError>> {
+fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<RenderError>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(Vec::new()) };
-    let native = plan.backend.value == Backend::Native;
-    if !native && carrier(plan) != Carrier::Official {
+    if plan.backend.value == Backend::Native {
+        return native::documents(model, node, stage).map_err(|refusals| told(node, refusals));
+    }
+    if carrier(plan) != Carrier::Official {
         return Ok(Vec::new());
     }
-    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(Vec::new()) };
-    if native {
-        return native::documents(&model, node, stage).map_err(|refusals| told(node, refusals));
-    }
-    Ok(native::speaker_link(&model, node, stage))
+    Ok(native::speaker_link(model, node, stage))
 }
 
 /// Adds service and documents. They are the same before and after the installation, but for an anycast address: the node is
@@ -93,24 +102,25 @@ fn documents(
 pub fn add(
     draft: &mut Draft,
     ground: Ground<'_>,
-    protected: &Protected,
+    made: &NodeRouting,
     node: &NodePlan,
     stage: Stage,
     errors: &mut Vec<RenderError>,
 ) {
-    match documents(ground, protected, node, stage) {
+    let Some(model) = &made.model else { return };
+    match documents(model, node, stage) {
         Ok(documents) => draft.documents.extend(documents),
         Err(mut found) => return errors.append(&mut found),
     }
-    let service = match service(ground, protected, node) {
+    let service = match &made.service {
         Ok(Some(service)) => service,
         Ok(None) => return,
-        Err(mut found) => return errors.append(&mut found),
+        Err(found) => return errors.extend_from_slice(found),
     };
     let named = node.settings.routing.get().and_then(|routing| routing.service.get());
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
-    let files: Vec<_> = match duty::of(ground, protected, node, stage) {
+    let files: Vec<_> = match duty::of(ground, model, node, stage) {
         Ok(Some(duty)) => vec![mount(ichor_bgp::agent::duty::FILE, &duty.text())],
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),

@@ -3,14 +3,19 @@
 mod content;
 mod form;
 mod secret;
+mod warning;
 
 use super::{Context, Group};
 use crate::plan::Kind;
 pub(super) use crate::plan::patch::{Content, Patch};
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] =
-    &[("Patches", form::RULES), ("Content of patches", content::RULES), ("Secrets", secret::RULES)];
+pub(super) const GROUPS: &[Group] = &[
+    ("Patches", form::RULES),
+    ("Content of patches", content::RULES),
+    ("Warnings of Talos", warning::RULES),
+    ("Secrets", secret::RULES),
+];
 
 /// Every patch with the kinds of nodes that use it, in the order of the ladder.
 pub(super) fn used<'c>(context: &Context<'c>) -> Vec<(&'c Patch, Vec<&'c Kind>)> {

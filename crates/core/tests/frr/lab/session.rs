@@ -39,7 +39,7 @@ struct Lab {
 
 impl Lab {
     fn new(frr: Frr, name: &str) -> Self {
-        let case = folder("routing/sessions");
+        let case = folder("cases/routing-sessions");
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
         let planned = plan.node(name).unwrap();
         let model = model(&cluster, &plan, planned);

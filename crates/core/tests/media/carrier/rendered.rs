@@ -5,16 +5,12 @@ use std::path::Path;
 use ichor_core::cluster::load;
 use ichor_core::cluster::load::Files;
 use ichor_core::plan::NodePlan;
-use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::carrier;
-use ichor_core::render::machine::{Ground, PatchTexts, RenderError, Renderer};
-use ichor_talos::secrets::Bundle;
+use ichor_core::render::tree::RenderError;
 use ichor_values::go_yaml::emit::emit_all;
 
 use crate::common;
-
-const SECRETS: &str = include_str!("../../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
 /// A node, its first configuration, and its carrier.
 pub struct Carried {
@@ -64,22 +60,14 @@ pub fn of_text(text: &str) -> Carried {
 }
 
 fn all(files: &mut dyn Files) -> Vec<Carried> {
-    let (cluster, plan) = common::planned(load("ichor.yaml", files));
-    let ground = Ground {
-        cluster: &cluster,
-        plan: &plan,
-        bundle: &Bundle::read(SECRETS).unwrap(),
-        attachments: &Attachments::gather(&cluster, "ichor.yaml", files),
-        cilium: Ok(common::CILIUM),
-        patches: &PatchTexts::new(),
-        secret: &|_| Ok("a-secret-of-the-file".to_owned()),
+    let (_, plan) = common::planned(load("ichor.yaml", files));
+    let made = common::machine::of_files(files, |renderer, plan| {
+        plan.nodes.iter().map(|node| Ok(emit_all(&renderer.boot(node)?.documents))).collect()
+    });
+    let boots: Vec<String> = made.unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let carried = |(node, boot): (NodePlan, String)| {
+        let files = carrier::render(&node, &boot);
+        Carried { node, boot, files }
     };
-    let Ok(renderer) = Renderer::new(ground) else { panic!("what the nodes share cannot be made") };
-    let carried = |node: &NodePlan| {
-        let boot = emit_all(&renderer.boot(node).unwrap().documents);
-        (carrier::render(node, &boot), boot)
-    };
-    let carried: Vec<_> = plan.nodes.iter().map(carried).collect();
-    let all = plan.nodes.into_iter().zip(carried);
-    all.map(|(node, (files, boot))| Carried { node, boot, files }).collect()
+    plan.nodes.into_iter().zip(boots).map(carried).collect()
 }

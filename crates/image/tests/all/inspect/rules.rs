@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use ichor_image::inspect::rules;
-use ichor_image::inspect::{Carrier, Media, inspect};
+use ichor_image::inspect::{Carrier, Media, Mistake, inspect};
 use ichor_image::media::{Volume, fat};
 use ichor_image::oci::Memory;
 use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use ichor_talos::schematic::Schematic;
 
+use crate::common;
 use crate::inspect::disk;
 use crate::inspect::images::{WORKER, inspected, machine, of_image};
 
@@ -80,11 +81,20 @@ fn dummy_with_dhcp() -> Vec<u8> {
     b"apiVersion: v1alpha1\nkind: DHCPv4Config\nname: eth0\n".to_vec()
 }
 
+/// A mistake as `mistakes.txt` has it; `UPDATE_GOLDEN=1` rewrites that file.
+fn described(mistake: &Mistake) -> String {
+    let Mistake { rule, message } = mistake;
+    format!("{}[{}]\n  {message}\n  fix: {}\n\n", rule.severity, rule.id, rule.fix)
+}
+
 #[test]
 fn every_rule_is_tripped_by_something_and_by_nothing_else() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut text = String::new();
     for (media, want) in cases() {
-        let mut got = tripped(&media);
+        let mistakes = inspected(&media).mistakes;
+        text.extend(mistakes.iter().map(described));
+        let mut got: Vec<_> = mistakes.iter().map(|mistake| mistake.rule.id).collect();
         got.sort_unstable();
 
         assert_eq!(got, want);
@@ -93,10 +103,11 @@ fn every_rule_is_tripped_by_something_and_by_nothing_else() {
     let talos = machine("v1.11.5");
     let schematic = Schematic::read("customization: {embeddedMachineConfiguration: 'a: b'}").unwrap();
     let media = Media::of_schematic(&schematic, &talos.talos).unwrap();
-    let early: Vec<_> =
-        inspect(&media, &talos).unwrap().mistakes.iter().map(|mistake| mistake.rule.id).collect();
-    assert_eq!(early, ["media-embedded-unread"]);
-    seen.extend(early);
+    let early = inspect(&media, &talos).unwrap().mistakes;
+    text.extend(early.iter().map(described));
+    assert_eq!(early.iter().map(|mistake| mistake.rule.id).collect::<Vec<_>>(), ["media-embedded-unread"]);
+    seen.insert("media-embedded-unread");
+    common::assert_same(&common::folder("inspect/mistakes.txt"), &text);
 
     let all: BTreeSet<&str> =
         rules::ALL.iter().map(|rule| rule.id).filter(|id| id.starts_with("media-")).collect();

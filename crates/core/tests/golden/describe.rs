@@ -1,0 +1,255 @@
+//! What a case expects, as texts that people read.
+
+use std::fmt::{Display, Write as _};
+use std::path::Path;
+
+use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_core::lab::scene::{Guest, Machine, Part, SessionEnd};
+use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::plan::attachment::Attachments;
+use ichor_core::plan::why::{Row, cluster_rows, node_rows};
+use ichor_core::plan::{NodePlan, Origin, Plan, Stage};
+use ichor_core::prove::Subject;
+use ichor_core::render::artifact::{Artifact, Contents};
+use ichor_core::render::machine::network::{documents, machine, network_config};
+use ichor_image::media::FileSystem;
+use ichor_talos::release;
+use ichor_values::SoftwareVersion;
+use ichor_values::digest::sha256;
+use ichor_values::go_yaml::emit;
+use ichor_values::read::Read;
+use serde::Serialize;
+
+use crate::common;
+
+/// Keys and certificates are longer than this, and so are only names of images beside them.
+const LONGEST_WORD: usize = 100;
+
+/// A file as `expected/` has it; `machine` is the node's whole configuration.
+pub fn readable(artifact: &Artifact, machine: Option<&Artifact>) -> String {
+    match &artifact.contents {
+        Contents::Image(image) => listing(&image.bytes()),
+        Contents::Text(text) if artifact.path.ends_with("/boot.yaml") => {
+            let machine = machine.and_then(Artifact::text).unwrap_or_default();
+            redacted(&without_known(text, machine))
+        }
+        Contents::Text(text) if artifact.path.ends_with("/machine.yaml") => redacted(text),
+        Contents::Text(text) => text.clone(),
+    }
+}
+
+/// The files in an image with their lengths and sums.
+fn listing(bytes: &[u8]) -> String {
+    let image = &bytes.to_vec();
+    let found = FileSystem::open(image).unwrap();
+    let mut text = format!("{} `{}`, {} bytes\n", found.kind.name(), found.label, bytes.len());
+    for file in &found.files {
+        let sum = sha256(&found.read(image, file).unwrap());
+        let _ = writeln!(text, "{sum} {:>6} {}", file.length, file.name);
+    }
+    text
+}
+
+/// The text with the documents that `known` has too as comments.
+fn without_known(text: &str, known: &str) -> String {
+    let known: Vec<&str> = known.split("---\n").collect();
+    let comment = |document: &str| {
+        let value = |key: &str| document.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        format!("# as in machine.yaml: {} {}", value("kind: "), value("name: ")).trim_end().to_owned() + "\n"
+    };
+    let documents = text.split("---\n");
+    let shown =
+        documents.map(|it| if known.contains(&it) { comment(it) } else { it.to_owned() }).collect::<Vec<_>>();
+    shown.join("---\n")
+}
+
+/// The text without keys and certificates.
+fn redacted(text: &str) -> String {
+    let mut told = String::new();
+    let mut in_pem = false;
+    for line in text.lines() {
+        let (begins, ends) = (line.contains("-----BEGIN"), line.contains("-----END"));
+        if !in_pem || ends {
+            let is_key = |word: &str| word.len() > LONGEST_WORD && !word.contains([':', '.']);
+            let words = line.split(' ').map(|word| if is_key(word) { "***" } else { word });
+            let _ = writeln!(told, "{}", words.collect::<Vec<_>>().join(" "));
+        }
+        in_pem = (in_pem || begins) && !ends;
+    }
+    told
+}
+
+/// Every decided value of a case with its origin, and, with `settings`, what each node has from the ladder.
+pub fn decided(case: &Path, settings: bool) -> String {
+    let mut loaded = common::load_case(case, "ichor.yaml");
+    let sources = std::mem::take(&mut loaded.sources);
+    let (_, plan) = common::planned(loaded);
+    let mut told = String::new();
+    let mut tell = |(key, value, origin): Row| {
+        let from = match origin {
+            Origin::Written(place) => sources.locate(place),
+            Origin::Derived(rule, _) => rule.words().to_owned(),
+            Origin::Default(_) => "default".to_owned(),
+        };
+        let _ = writeln!(told, "{key} = {value}  ({from})");
+    };
+    cluster_rows(&plan.cluster).into_iter().for_each(&mut tell);
+    for node in &plan.nodes {
+        if settings {
+            let settings = node.settings.print().to_flow();
+            tell((format!("{}.settings", node.name), settings, Origin::Written(node.place)));
+        }
+        let rows = node_rows(&plan, node).into_iter();
+        rows.map(|(key, value, origin)| (format!("{}.{key}", node.name), value, origin)).for_each(&mut tell);
+    }
+    told
+}
+
+/// The network of one node of each kind, before and after the installation.
+pub fn networks(plan: &Plan) -> String {
+    let mut told = String::new();
+    for (node, _) in plan.by_kind() {
+        for (form, text) in network_forms(plan, node) {
+            let _ = write!(told, "# {}: {form}\n{text}\n", node.name);
+        }
+    }
+    told
+}
+
+/// Every form of a node's network that the release has.
+fn network_forms(plan: &Plan, node: &NodePlan) -> [(&'static str, String); 2] {
+    if release::at_least(&plan.cluster.contract.value, 12) {
+        let stage = |stage| emit::emit_all(&documents(node, stage));
+        [("boot", stage(Stage::Boot)), ("final", stage(Stage::Final))]
+    } else {
+        let boot = network_config(node, Stage::Boot);
+        [("network-config", boot), ("machine", emit::emit(&machine(node)))]
+    }
+}
+
+/// The machines, cables and sessions of a case in a lab on Debian 13; none where it cannot be there.
+pub fn lab(case: &Path) -> Option<String> {
+    let version = |text| Some(SoftwareVersion::parse(text).unwrap());
+    let here = Here {
+        frr: version("10.3"),
+        bird: version("2.17.1"),
+        gobgp: version("3.36.0"),
+        vrf: true,
+        dummy: true,
+        emulated: false,
+    };
+    let (cluster, plan) = common::planned_case(case, "ichor.yaml");
+    let subject = Subject::of(&cluster, &plan).unwrap();
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Below(case.to_owned()));
+    let scene = Scene::of(Order {
+        cluster: &cluster,
+        plan: &plan,
+        subject: &subject,
+        attachments: &attachments,
+        secret: &|_| Ok("a-password".to_owned()),
+        here: &here,
+        guests: false,
+    });
+    scene.ok().map(|scene| described(&scene))
+}
+
+fn described(scene: &Scene) -> String {
+    let mut text = format!("{}\n", scene.cluster);
+    for line in &scene.differs {
+        let _ = writeln!(text, "differs: {line}");
+    }
+    for machine in &scene.machines {
+        add_machine(&mut text, machine);
+    }
+    for cable in &scene.cables {
+        let ends = cable.ends.iter().map(|end| {
+            let machine = &scene.machines[end.machine];
+            format!(" {}:{}", machine.name, machine.ports[end.port].name)
+        });
+        let _ = writeln!(text, "cable {}:{}", cable.name, ends.collect::<String>());
+    }
+    for session in &scene.sessions {
+        let end = |end: &SessionEnd| format!("{} to {}", end.name, end.peer);
+        let bfd = if session.bfd { ", BFD" } else { "" };
+        let fault = session.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
+        let _ = writeln!(text, "session {}, {}{bfd}{fault}", end(&session.one), end(&session.other));
+    }
+    text
+}
+
+fn add_machine(text: &mut String, machine: &Machine) {
+    let _ = writeln!(text, "\n{}", machine.name);
+    let _ = match &machine.part {
+        Part::Router { conf, vrf, .. } => {
+            let instance = conf.lines().find(|line| line.starts_with("router bgp ")).unwrap_or_default();
+            writeln!(text, "  {instance}{}", word("vrf", vrf.as_ref()))
+        }
+        Part::Node { backend, agent, health, speaker, sources } => {
+            let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else {
+                panic!("a build says what is meant")
+            };
+            let domain = meant.model.workload.map(|workload| json(&workload.domain));
+            let health = word("health", health.as_ref());
+            let _ = writeln!(
+                text,
+                "  {backend}{health}, sources{}{}",
+                all(sources),
+                word("domain", domain.as_ref())
+            );
+            match speaker {
+                Some(speaker) => {
+                    let (announces, refused) = (all(&speaker.announces), all(&speaker.refused));
+                    writeln!(text, "  {} announces{announces}, and is refused{refused}", speaker.name)
+                }
+                None => Ok(()),
+            }
+        }
+        Part::Guest(guest) => {
+            let Guest { cores, memory, disk, bus, uefi, carrier, sources } = guest;
+            let (bus, carrier) = (json(bus), word("carrier", carrier.as_ref()));
+            writeln!(
+                text,
+                "  {cores} cores, {memory} MiB, {disk} GiB {bus}, UEFI {uefi}{carrier}, sources{}",
+                all(sources)
+            )
+        }
+        Part::Outside { doors } => {
+            for door in doors {
+                let (first, last) = (door.sources.first().unwrap(), door.sources.last().unwrap());
+                let _ = writeln!(text, "  by {}{} from {first} to {last}", door.router, all(&door.through));
+            }
+            Ok(())
+        }
+    };
+    add_links(text, machine);
+}
+
+fn add_links(text: &mut String, machine: &Machine) {
+    for (name, mtu) in &machine.dummies {
+        let _ = writeln!(text, "  dummy {name}{}", word("mtu", mtu.as_ref()));
+    }
+    for (link, net) in &machine.addresses {
+        let _ = writeln!(text, "  {link} {net}");
+    }
+    for port in machine.ports.iter().filter(|port| port.name != "outside" || port.vrf.is_some()) {
+        let (alias, mac) = (word("alias", port.alias.as_ref()), word("mac", port.mac.as_ref()));
+        let (mtu, vrf) = (word("mtu", port.mtu.as_ref()), word("vrf", port.vrf.as_ref()));
+        let _ = writeln!(text, "  {}{alias}{mac}{mtu}{vrf}{}", port.name, all(&port.addresses));
+    }
+    for gateway in &machine.gateways {
+        let _ = writeln!(text, "  default via {gateway}");
+    }
+}
+
+/// A value after its name, where there is one.
+fn word(name: &str, value: Option<&impl Display>) -> String {
+    value.map(|value| format!(" {name} {value}")).unwrap_or_default()
+}
+
+fn all(values: &[impl Display]) -> String {
+    values.iter().map(|value| format!(" {value}")).collect()
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
