@@ -10,7 +10,7 @@ mod ladder;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::cluster::key::At;
+use crate::cluster::key::{At, Over};
 use crate::cluster::read::{Read, Reference};
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
 use crate::cluster::value::{NodeName, TalosVersion};
@@ -27,7 +27,8 @@ pub struct Cluster {
     ground: Rung,
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
-    base_of: Vec<u32>,
+    /// What each node has from all rungs.
+    settings: Vec<Rung>,
     /// Made when it is first asked: few files refer to a node.
     by_name: OnceLock<HashMap<NodeName, usize>>,
 }
@@ -47,12 +48,19 @@ pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluste
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
     };
-    let ground = ladder::ground(&file);
-    let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
-    Ok(Cluster { file, talos, nodes, ground, bases, base_of, by_name: OnceLock::new() })
+    Ok(Cluster::resolved(file, talos, nodes))
 }
 
 impl Cluster {
+    /// Walks the ladder for every node.
+    fn resolved(file: File, talos: TalosVersion, nodes: Vec<At<Node>>) -> Self {
+        let ground = ladder::ground(&file);
+        let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
+        let own = nodes.iter().map(|node| &node.value.rung);
+        let settings = own.zip(base_of).map(|(own, base)| own.over(&bases[base as usize])).collect();
+        Self { file, talos, nodes, ground, bases, settings, by_name: OnceLock::new() }
+    }
+
     /// The `cluster` section.
     pub fn section(&self) -> &ClusterSection {
         self.file.cluster.get().expect("checked: required")
@@ -88,9 +96,8 @@ impl Cluster {
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
-    pub fn settings(&self, nth: usize) -> Rung {
-        use crate::cluster::key::Over;
-        self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
+    pub(crate) fn settings(&self, nth: usize) -> &Rung {
+        &self.settings[nth]
     }
 
     /// Whether any node routes.

@@ -1,7 +1,7 @@
 //! What the file says a node should be.
 
 use super::Image;
-use crate::cluster::section::{Backend, Carrier, Role};
+use crate::cluster::section::{Carrier, Role};
 use crate::cluster::value::TalosVersion;
 use crate::plan::NodePlan;
 
@@ -50,15 +50,6 @@ pub(super) fn short(name: &str) -> String {
 
 /// The service of Talos that runs a node's routing daemon; none where there is none, or where Talos routes by itself.
 pub fn routing_service(node: &NodePlan) -> Option<String> {
-    let routing = node.routing.as_deref()?;
-    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
-    let official = routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official);
-    let usual = match routing.backend.value {
-        Backend::Native => return None,
-        Backend::Frr => "frr",
-        Backend::Bird if official => "bird2",
-        Backend::Bird => "bird",
-        Backend::Gobgp => "gobgp",
-    };
-    Some(format!("ext-{}", named.map_or(usual, |name| name.as_str())))
+    let service = node.routing.as_deref()?.service.as_ref()?;
+    Some(format!("ext-{}", service.value))
 }

@@ -22,8 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::section::Backend;
 use crate::cluster::value::{Asn, NodeName};
-use crate::model::Cluster;
-use crate::plan::NodePlan;
+use crate::plan::{BfdPlan, NodePlan};
 pub use fabric::Fabric;
 pub use filter::{Family, Filter, Term};
 pub use network::Network;
@@ -64,9 +63,9 @@ pub struct Bfd {
     pub multiplier: u8,
 }
 
-impl From<(u32, u8)> for Bfd {
-    fn from((interval, multiplier): (u32, u8)) -> Self {
-        Self { interval, multiplier }
+impl From<&BfdPlan> for Bfd {
+    fn from(plan: &BfdPlan) -> Self {
+        Self { interval: plan.interval.value, multiplier: plan.multiplier.value }
     }
 }
 
@@ -82,10 +81,8 @@ pub struct ModelError {
 
 impl Model {
     /// The model of a node; none if it does not route.
-    pub fn of(cluster: &Cluster, node: &NodePlan, protected: &Protected) -> Result<Option<Self>, ModelError> {
-        let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-            return Ok(None);
-        };
+    pub fn of(node: &NodePlan, protected: &Protected) -> Result<Option<Self>, ModelError> {
+        let Some(plan) = node.routing.as_deref() else { return Ok(None) };
         let missing = |key| ModelError { node: node.name.to_string(), key };
         let workload = plan.workload.as_ref();
         let mut model = Self {
@@ -95,10 +92,10 @@ impl Model {
             router_id: node.router_id.as_ref().ok_or_else(|| missing("routing.router_id"))?.value,
             transit: plan.backend.value == Backend::Native,
             sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),
-            fabric: fabric::of(cluster, node, plan, routing),
-            workload: workload.map(|plan| workload::of(node, plan, routing, protected)).transpose()?,
+            fabric: fabric::of(node, plan),
+            workload: workload.map(|plan| workload::of(node, plan, protected)).transpose()?,
         };
-        if node.settings.drain.value() == Some(true) {
+        if node.drain.value {
             model.drain();
         }
         Ok(Some(model))

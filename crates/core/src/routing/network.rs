@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::fabric::{Found, Neighbor};
 use super::router::Peer;
-use super::{Family, Model, ModelError, Protected, Router, Term, protected};
+use super::{Family, Model, ModelError, Protected, Router, Term};
 use crate::cluster::section::RouterRole;
 use crate::cluster::value::{LinkName, Secret};
 use crate::model::Cluster;
@@ -47,7 +47,7 @@ impl Network {
         let protected = Protected::of(plan);
         let (mut nodes, mut plans, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for node in &plan.nodes {
-            match Model::of(cluster, node, &protected) {
+            match Model::of(node, &protected) {
                 Ok(Some(model)) => {
                     nodes.push(model);
                     plans.push(node);
@@ -59,7 +59,7 @@ impl Network {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let routers = cluster.routers().enumerate().map(|(nth, at)| Router::listed(nth, &at.value)).collect();
+        let routers = plan.routers.iter().map(Router::listed).collect();
         let mut network = Self { nodes, routers, sessions: Vec::new() };
         let cables = Cables::of(cluster);
         let mut ports = Ports::of(&cables);
@@ -100,7 +100,7 @@ impl Network {
             for (nth, neighbor) in neighbors.enumerate() {
                 let router = neighbor.router_nth.unwrap_or_else(|| {
                     let (name, address) = known_as(neighbor);
-                    let asn = neighbor.asn;
+                    let asn = neighbor.asn();
                     let key = format!("{name} {asn:?}");
                     *unlisted.entry(key).or_insert_with(|| {
                         let nth = self.routers.len();
@@ -170,7 +170,7 @@ impl Network {
 
     /// What routers take from nodes: single addresses of the cluster's prefixes, aggregates, and what speakers may announce.
     fn accept(&mut self, plan: &Plan, guard: &Protected) {
-        let dummies = plan.nodes.iter().flat_map(protected::dummies);
+        let dummies = plan.nodes.iter().flat_map(NodePlan::dummy_prefixes);
         let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
         let known: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
         let mut own = known.clone();

@@ -24,8 +24,9 @@ mod tunnel;
 use std::fmt;
 
 use crate::cluster::Place;
+use crate::cluster::section::Rung;
 use crate::model::Cluster;
-use crate::plan::Plan;
+use crate::plan::{NodePlan, Plan};
 use crate::talos::document;
 use crate::talos::schematic::Schematic;
 use crate::talos::secret_value;
@@ -83,6 +84,14 @@ pub struct Context<'c> {
     pub plan: &'c Plan,
     /// The files it names.
     pub attachments: &'c Attachments,
+}
+
+impl NodePlan {
+    /// The node's keys as the file has them: rules report what is written, and where.
+    #[expect(clippy::disallowed_methods, reason = "rules alone look at the file")]
+    pub(in crate::rules) fn written(&self) -> &Rung {
+        self.file_keys()
+    }
 }
 
 /// Collects what one rule finds.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
 
-pub fn model(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
-    Model::of(cluster, node, &Protected::of(plan)).unwrap().unwrap()
+pub fn model(_: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
+    Model::of(node, &Protected::of(plan)).unwrap().unwrap()
 }
 
 pub fn service_with(
@@ -41,13 +41,12 @@ fn service(
     template: Option<Template<'_>>,
 ) -> Result<Option<Service>, Vec<Refusal>> {
     let decided = node.routing.as_deref().unwrap();
-    let settings = node.settings.routing.get().unwrap();
     let order = Order {
         backend: decided.backend.value,
         carrier: decided.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
         model: &model(cluster, plan, node),
-        version: settings.version.get(),
-        options: &routing::options(settings),
+        version: decided.version.as_ref().map(|version| &version.value),
+        options: &decided.options(),
         template,
         routers: &Routers::new(),
     };

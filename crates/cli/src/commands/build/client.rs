@@ -25,9 +25,8 @@ pub(in crate::commands) fn client(project: &Project, bundle: &Bundle, admin: &Pa
 /// Where a node is reached once it runs: at its own address, at its loopback if that is announced, or as the file says.
 fn reached_at(node: &NodePlan) -> Option<IpAddr> {
     let own = node.address.iter().next().map(|(net, _)| net.addr());
-    let stages = node.settings.address.get();
     own.or_else(|| node.routing.is_some().then(|| node.main_address()).flatten())
-        .or_else(|| stages.and_then(|stages| stages.overlay.value()))
-        .or_else(|| stages.and_then(|stages| stages.external.value()))
-        .or_else(|| stages.and_then(|stages| stages.dhcp.value()))
+        .or_else(|| node.stages.overlay())
+        .or_else(|| node.stages.external())
+        .or_else(|| node.stages.dhcp())
 }

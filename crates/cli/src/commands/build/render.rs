@@ -95,11 +95,8 @@ fn around(
     notes.extend(lab_note(plan, &network));
     let (mut made, mut errors) = (Vec::new(), Vec::new());
     let fetch = |reference: &Secret| vault.open(reference);
-    let around = [
-        fabric::render(plan, &network, &fetch),
-        manifests::render(plan, &network),
-        hypervisor::render(cluster, plan),
-    ];
+    let around =
+        [fabric::render(plan, &network, &fetch), manifests::render(plan, &network), hypervisor::render(plan)];
     for rendered in around {
         match rendered {
             Ok(mut files) => made.append(&mut files),
@@ -124,9 +121,8 @@ fn lab_note(plan: &Plan, network: &Network) -> Option<String> {
 
 /// The template in the place of a daemon's own configuration, where a node has one.
 fn template(node: &NodePlan) -> Option<(Backend, &str)> {
-    let backend = node.routing.as_deref()?.backend.value;
-    let mut templates = node.settings.routing.get()?.template.entries();
-    templates.find(|(of, _)| **of == backend).map(|(_, path)| (backend, path.value.as_str()))
+    let routing = node.routing.as_deref()?;
+    routing.template.as_ref().map(|path| (routing.backend.value, path.value.as_str()))
 }
 
 /// The files of one node.

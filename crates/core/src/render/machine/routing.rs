@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, duty};
-use crate::cluster::section::{Backend, Carrier, Routing};
-use crate::model::Cluster;
+use crate::cluster::section::{Backend, Carrier};
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::routing::{self, Order, Refusal, Routers, Service, Template, native};
 use crate::routing::{Model, Protected};
@@ -17,36 +16,29 @@ pub fn service(
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<Option<Service>, Vec<RenderError>> {
-    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-        return Ok(None);
-    };
-    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(None) };
+    let Some(plan) = node.routing.as_deref() else { return Ok(None) };
+    let Some(model) = model(protected, node)? else { return Ok(None) };
     let backend = plan.backend.value;
-    let template = template(ground.attachments, routing, backend)
+    let template = template(ground.attachments, plan)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
-    let (version, options) = (routing.version.get(), routing::options(routing));
+    let (version, options) = (plan.version.as_ref().map(|version| &version.value), plan.options());
     let (carrier, routers) = (carrier(plan), &Routers::new());
     let order = Order { backend, carrier, model: &model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 
-pub(super) fn model(
-    cluster: &Cluster,
-    protected: &Protected,
-    node: &NodePlan,
-) -> Result<Option<Model>, Vec<RenderError>> {
-    Model::of(cluster, node, protected).map_err(|error| {
+pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Model>, Vec<RenderError>> {
+    Model::of(node, protected).map_err(|error| {
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
 
-/// The template for a backend among the files of a cluster, if it has one.
+/// The template of a node among the files of a cluster, if it has one.
 pub fn template<'a>(
     attachments: &'a Attachments,
-    routing: &'a Routing,
-    backend: Backend,
+    plan: &'a RoutingPlan,
 ) -> Result<Option<Template<'a>>, String> {
-    let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { return Ok(None) };
+    let Some(path) = &plan.template else { return Ok(None) };
     let path = path.value.as_str();
     match attachments.texts.get(path) {
         Some(Ok(text)) => Ok(Some(Template { path, text })),
@@ -65,18 +57,13 @@ pub(super) fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> 
 }
 
 /// The documents by which Talos itself speaks BGP or makes the link to the speaker.
-fn documents(
-    ground: Ground<'_>,
-    protected: &Protected,
-    node: &NodePlan,
-    stage: Stage,
-) -> Result<Vec<Value>, Vec<RenderError>> {
+fn documents(protected: &Protected, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<RenderError>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(Vec::new()) };
     let native = plan.backend.value == Backend::Native;
     if !native && carrier(plan) != Carrier::Official {
         return Ok(Vec::new());
     }
-    let Some(model) = model(ground.cluster, protected, node)? else { return Ok(Vec::new()) };
+    let Some(model) = model(protected, node)? else { return Ok(Vec::new()) };
     if native {
         return native::documents(&model, node, stage).map_err(|refusals| told(node, refusals));
     }
@@ -93,7 +80,7 @@ pub fn add(
     stage: Stage,
     errors: &mut Vec<RenderError>,
 ) {
-    match documents(ground, protected, node, stage) {
+    match documents(protected, node, stage) {
         Ok(documents) => draft.documents.extend(documents),
         Err(mut found) => return errors.append(&mut found),
     }
@@ -102,7 +89,7 @@ pub fn add(
         Ok(None) => return,
         Err(mut found) => return errors.append(&mut found),
     };
-    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
+    let named = node.routing.as_deref().and_then(|plan| plan.service.as_ref());
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
     let files: Vec<_> = match duty::of(ground, protected, node, stage) {
@@ -110,6 +97,6 @@ pub fn add(
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),
     };
-    let name = named.map_or(service.name, |name| name.as_str());
+    let name = named.map_or(service.name, |name| name.value.as_str());
     draft.document("ExtensionServiceConfig", json!({"name": name, "configFiles": files}));
 }

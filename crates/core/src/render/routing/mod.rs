@@ -12,7 +12,7 @@ pub mod template;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-use crate::cluster::section::{Backend, Carrier, Routing};
+use crate::cluster::section::{Backend, Carrier};
 use crate::cluster::value::{Secret, SoftwareVersion};
 use crate::routing::Model;
 pub use template::Template;
@@ -51,14 +51,6 @@ pub type Routers = BTreeMap<String, Ipv6Addr>;
 
 /// Further options, by daemon: each word of a command line for itself.
 pub type Options = BTreeMap<String, Vec<String>>;
-
-/// The options that a file asks for.
-pub fn options(routing: &Routing) -> Options {
-    let entries = routing.daemons.entries();
-    entries
-        .map(|(daemon, at)| (daemon.to_string(), at.value.values().map(ToString::to_string).collect()))
-        .collect()
-}
 
 /// An extension service: what it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::session::alike;
 use crate::cluster::section::{Carrier, Rung};
-use crate::render::routing::{Order, Routers, TEMPLATE, Template, options, render};
+use crate::render::routing::{Order, Routers, TEMPLATE, Template, render};
 use crate::routing::{Model, Protected};
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity, rung};
@@ -25,17 +25,17 @@ fn broken(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, plan) in alike(context) {
         let backend = plan.backend.value;
-        let Some(routing) = node.settings.routing.get() else { continue };
+        let Some(routing) = node.written().routing.get() else { continue };
         let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { continue };
         let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
         let protected = protected.get_or_insert_with(|| Protected::of(context.plan));
-        let Ok(Some(model)) = Model::of(context.cluster, node, protected) else { continue };
+        let Ok(Some(model)) = Model::of(node, protected) else { continue };
         let order = Order {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
             model: &model,
             version: routing.version.get(),
-            options: &options(routing),
+            options: &plan.options(),
             template: Some(Template { path: path.value.as_str(), text }),
             routers: &Routers::new(),
         };
