@@ -27,7 +27,7 @@ impl Rendered {
         let attachments = project.attachments();
         let name = lock_name(&project.plan.cluster.name);
         let path = PathBuf::from(beside(project.name(), &name));
-        let Some(order) = Order::of(&project.cluster, &project.plan, attachments) else {
+        let Some(order) = Order::of(&project.plan, attachments) else {
             return Self { path, text: Ok(String::new()), lock: None, is_new: false };
         };
         match lock(&order, &name, attachments.lock.as_deref()) {

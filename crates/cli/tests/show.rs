@@ -66,7 +66,10 @@ fn why_names_the_rule_and_its_inputs_or_the_line() {
         line.stdout,
         "network.api.vip = 10.101.0.10\n  written at ichor.yaml:2:22\n    network: {api: {vip: 10.101.0.10}}\n"
     );
-    assert_eq!(default.stdout, "cluster.kubeprism = (not set)\n  not in the file; what holds then: 7445\n");
+    assert_eq!(
+        default.stdout,
+        "cluster.kubeprism = 7445\n  not in the file; what holds then: Talos' own port\n"
+    );
     assert_eq!((wrong.code, wrong.stderr.contains("did you mean `asn`?")), (2, true), "{}", wrong.stderr);
 }
 

@@ -286,7 +286,7 @@ fn order(cluster: &str, more: &str) -> (String, Value) {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
     let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let order = Order::of(&cluster, &plan, &attachments).unwrap();
+    let order = Order::of(&plan, &attachments).unwrap();
     (order.arguments().join(" "), document::read(&order.values()[0]).unwrap().remove(0))
 }
 

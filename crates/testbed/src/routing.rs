@@ -15,8 +15,8 @@ use serde_json::Value;
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
 
-pub fn model(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
-    ichor_core::routing::model(cluster, node, &protected(plan)).unwrap().unwrap()
+pub fn model(_: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
+    ichor_core::routing::model(node, &protected(plan)).unwrap().unwrap()
 }
 
 pub fn service_with(
@@ -45,13 +45,12 @@ fn service(
     template: Option<Template<'_>>,
 ) -> Result<Option<Service>, Vec<Refusal>> {
     let decided = node.routing.as_deref().unwrap();
-    let settings = node.settings.routing.get().unwrap();
     let order = Order {
         backend: decided.backend.value,
         carrier: decided.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
         model: &model(cluster, plan, node),
-        version: settings.version.get(),
-        options: &ichor_core::routing::options(settings),
+        version: decided.version.as_ref().map(|version| &version.value),
+        options: &decided.options(),
         template,
         routers: &Routers::new(),
     };

@@ -5,14 +5,14 @@ use std::fmt;
 use crate::scalar::scalar;
 
 /// A dotted version with up to three numbers and an optional pre-release, such as `1.14.0-rc.1`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Dotted {
     numbers: [Option<u16>; 3],
     /// Empty sorts after any pre-release, as in semantic versioning.
     pre: Pre,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Pre {
     Release(Box<str>),
     Final,
@@ -59,7 +59,7 @@ impl fmt::Display for Dotted {
 macro_rules! version {
     ($(#[doc = $doc:literal])+ $ty:ident, $name:literal, $want:literal, $prefix:literal, $least:literal) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $ty(Dotted);
 
         impl $ty {

@@ -16,7 +16,6 @@ use ichor_bgp::model::Model;
 use ichor_bgp::render::{Order, Routers, Service, render};
 use ichor_bgp::setting::Carrier;
 use ichor_core::plan::Plan;
-use ichor_core::routing::options;
 use ichor_values::Backend;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
@@ -373,13 +372,13 @@ fn a_leaf_that_is_heard_late_or_comes_back_as_another_is_peered_with() {
 
 /// The service of a model that is another than the plan's.
 fn service_for(plan: &Plan, model: &Model) -> Service {
-    let settings = plan.nodes[0].settings.routing.get().unwrap();
+    let decided = plan.nodes[0].routing.as_deref().unwrap();
     let order = Order {
         backend: Backend::Gobgp,
         carrier: Carrier::Ichor,
         model,
-        version: settings.version.get(),
-        options: &options(settings),
+        version: decided.version.as_ref().map(|version| &version.value),
+        options: &decided.options(),
         template: None,
         routers: &Routers::new(),
     };

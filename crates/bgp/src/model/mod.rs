@@ -53,12 +53,6 @@ pub struct Bfd {
     pub multiplier: u8,
 }
 
-impl From<(u32, u8)> for Bfd {
-    fn from((interval, multiplier): (u32, u8)) -> Self {
-        Self { interval, multiplier }
-    }
-}
-
 impl Model {
     /// Announces nothing any more, neither the node's own nor the speaker's. Sessions stay: the node still finds its way.
     pub fn drain(&mut self) {

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::filter::{Filter, Term};
+use super::filter::Filter;
 use super::{Bfd, Family};
-use crate::setting::{Isolation, MetallbMode, Speaker};
+use crate::setting::Speaker;
 use ichor_values::Asn;
 
 /// The instance that a speaker peers with. What it is given crosses to the fabric; nothing crosses back, and nothing is

@@ -91,7 +91,7 @@ fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>
         prefixes.extend(of_file.into_iter().flatten());
         // Where machines boot need not be where they will be.
         let nodes = project.iter().flat_map(|project| &project.plan.nodes);
-        let booting = nodes.filter_map(|node| node.settings.address.get()?.dhcp.value());
+        let booting = nodes.filter_map(|node| node.stages.dhcp());
         prefixes.extend(booting.map(IpNet::from));
     }
     if prefixes.is_empty() && args.leases.is_empty() {

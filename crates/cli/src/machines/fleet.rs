@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ichor_core::cluster::load::beside;
-use ichor_core::cluster::section::{Power, Proxmox as Section};
+use ichor_core::cluster::section::Power;
+use ichor_core::machines::Obstacle;
+use ichor_core::machines::libvirt::wanted;
 use ichor_core::machines::proxmox::Wanted;
-use ichor_core::machines::{Obstacle, libvirt};
-use ichor_core::model::Cluster;
-use ichor_core::plan::{NodePlan, Plan};
+use ichor_core::plan::{Decided, NodePlan, Plan, ProxmoxPlan};
 use ichor_core::render::hypervisor::guest::Guest;
 use ichor_core::render::hypervisor::medium;
 use ichor_talos::secrets::Hidden;
@@ -30,29 +30,29 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// The machines of `plan`, whose cluster file is `from`. Nobody is asked yet but those who keep secrets.
-    pub(crate) fn of(from: &str, cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Obstacle>> {
+    pub(crate) fn of(from: &str, plan: &Plan) -> Result<Self, Vec<Obstacle>> {
         let (mut fleet, mut found) = (Self::default(), Vec::new());
         let mut guests = Vec::new();
         for node in &plan.nodes {
-            match Guest::of(cluster, plan, node) {
+            match Guest::of(plan, node) {
                 Ok(guest) => guests.extend(guest),
                 Err(error) => {
                     found.push(Obstacle::new(node.name.as_str(), error.to_string(), "see `ichor check`"));
                 }
             }
         }
-        for (name, at) in cluster.file.hypervisors.entries() {
+        for hypervisor in &plan.hypervisors {
+            let name = &hypervisor.name;
             let here = |guest: &&Guest<'_>| guest.vm.hypervisor.as_ref().is_some_and(|it| it.value == *name);
             let guests: Vec<_> = guests.iter().filter(here).collect();
             if guests.is_empty() {
                 continue;
             }
             let keeper = Keeper { from, at: format!("hypervisors.{name}") };
-            let provider: Result<Arc<dyn Machines>, _> = if let Some(section) = at.value.proxmox.get() {
-                proxmox(&keeper, section, &guests)
-            } else if let Some(section) = at.value.libvirt.get() {
-                let uri = section.uri.get().map_or("qemu:///system", |uri| uri.as_str());
-                Ok(Arc::new(Libvirt::new(uri, libvirt::wanted::all(section, plan, &guests))))
+            let provider: Result<Arc<dyn Machines>, _> = if let Some(proxmox) = &hypervisor.proxmox {
+                login(&keeper, proxmox, &guests)
+            } else if let Some(libvirt) = &hypervisor.libvirt {
+                Ok(Arc::new(Libvirt::new(&libvirt.uri.value, wanted::all(libvirt, plan, &guests))))
             } else {
                 continue;
             };
@@ -65,7 +65,7 @@ impl Fleet {
             }
         }
         for node in plan.nodes.iter().filter(|node| node.vm.is_none()) {
-            let Some(power) = node.settings.power.get() else { continue };
+            let Some(power) = node.power.as_deref().map(|power| &power.value) else { continue };
             let keeper = Keeper { from, at: format!("nodes.{}.power", node.name) };
             match metal(&keeper, plan.cluster.name.as_str(), power, node) {
                 Ok(provider) => fleet.providers.extend(provider.map(|it| (node.name.to_string(), it))),
@@ -134,22 +134,20 @@ impl Keeper<'_> {
     }
 }
 
-fn proxmox(
+fn login(
     keeper: &Keeper<'_>,
-    section: &Section,
+    proxmox: &ProxmoxPlan,
     guests: &[&Guest<'_>],
 ) -> Result<Arc<dyn Machines>, Vec<Obstacle>> {
-    let trust = keeper.trust(section.fingerprint.get(), section.ca.get());
-    let login = match (section.token.get(), section.user.get(), section.password.get()) {
+    let trust = keeper.trust(value(&proxmox.fingerprint), value(&proxmox.ca));
+    let login = match (value(&proxmox.token), value(&proxmox.user), value(&proxmox.password)) {
         (Some(token), ..) => keeper.secret("token", token).map(Login::Token),
         (None, Some(user), Some(password)) => keeper
             .secret("password", password)
             .map(|password| Login::Password { user: user.to_string(), password }),
         _ => Err(Obstacle::new(&keeper.at, "there is no login", "write `token`, or `user` and `password`")),
     };
-    let url = section
-        .url
-        .get()
+    let url = value(&proxmox.url)
         .ok_or_else(|| Obstacle::new(&keeper.at, "there is no `url`", "write https://HOST:8006"))
         .and_then(|url| keeper.encrypted("url", url.as_str()));
     match (url, trust, login) {
@@ -159,6 +157,10 @@ fn proxmox(
         }
         (url, trust, login) => Err([url.err(), trust.err(), login.err()].into_iter().flatten().collect()),
     }
+}
+
+fn value<T>(decided: &Option<Decided<T>>) -> Option<&T> {
+    decided.as_ref().map(|decided| &decided.value)
 }
 
 /// The controller of a real machine: Redfish where there is a choice, for it can do more.

@@ -56,7 +56,7 @@ struct Traces {
 
 /// Takes a cluster down, or says what that would destroy.
 pub(crate) fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let fleet = match Fleet::of(project.name(), &project.cluster, &project.plan) {
+    let fleet = match Fleet::of(project.name(), &project.plan) {
         Ok(fleet) => fleet,
         Err(obstacles) => {
             bail!("{}", obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))

@@ -41,10 +41,10 @@ impl Endpoint {
             return Ok(None);
         };
         let place = match (planned.overlay_node(), planned.host()) {
-            (Some(node), _) => {
-                let stages = plan.node(node).and_then(|node| node.settings.address.get());
-                stages.and_then(|stages| stages.overlay.value()).map(|address| (address.to_string(), PORT))
-            }
+            (Some(node), _) => plan
+                .node(node)
+                .and_then(|node| node.stages.overlay())
+                .map(|address| (address.to_string(), PORT)),
             (None, host) => host.map(|host| (host.to_owned(), planned.port())),
         };
         place.map(|(host, port)| Self::new(planned.as_str(), &host, port, authority)).transpose()

@@ -198,7 +198,7 @@ fn machines(
     let plan = &project.plan;
     let chosen =
         |node: &&NodePlan| order.only.is_empty() || order.only.iter().any(|only| only == node.name.as_str());
-    let provided = Fleet::of(project.name(), &project.cluster, plan).and_then(|fleet| {
+    let provided = Fleet::of(project.name(), plan).and_then(|fleet| {
         let names: Vec<&str> = plan.nodes.iter().filter(chosen).map(|node| node.name.as_str()).collect();
         let obstacles = fleet.check(&names);
         if obstacles.is_empty() { Ok(fleet) } else { Err(obstacles) }

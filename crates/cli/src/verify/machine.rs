@@ -18,7 +18,7 @@ impl Providers {
     /// Of the machines of a cluster.
     pub(crate) fn of(project: &Project) -> Self {
         let names = project.plan.nodes.iter().map(|node| (node.name.to_string(), node.vm.is_some()));
-        Self(match Fleet::of(project.name(), &project.cluster, &project.plan) {
+        Self(match Fleet::of(project.name(), &project.plan) {
             Ok(fleet) => {
                 let provided =
                     names.filter_map(|(name, _)| fleet.provider(&name).cloned().map(|it| (name, Ok(it))));

@@ -87,20 +87,16 @@ impl fmt::Display for Contact {
 ///
 /// `found` are those that others told. Before it is configured a machine has its first ones, afterwards its last ones.
 pub fn contacts(node: &NodePlan, found: &[Contact]) -> Vec<Contact> {
-    let stages = node.settings.address.get();
     let written = |stage, address| Contact { address, stage, source: Source::File };
     let mut all: Vec<Contact> = found.to_vec();
-    let early = [
-        (Stage::External, stages.and_then(|stages| stages.external.value())),
-        (Stage::Dhcp, stages.and_then(|stages| stages.dhcp.value())),
-    ];
+    let early = [(Stage::External, node.stages.external()), (Stage::Dhcp, node.stages.dhcp())];
     all.extend(early.into_iter().filter_map(|(stage, address)| Some(written(stage, address?))));
     all.extend(node.address.iter().map(|(net, _)| written(Stage::Static, net.addr())));
     // A loopback is reached only if somebody announces it.
     if node.routing.is_some() {
         all.extend(node.loopback.iter().map(|(net, _)| written(Stage::Static, net.addr())));
     }
-    let overlay = stages.and_then(|stages| stages.overlay.value());
+    let overlay = node.stages.overlay();
     all.extend(overlay.map(|address| written(Stage::Overlay, address)));
     let mut each = Vec::new();
     for contact in all {

@@ -179,7 +179,6 @@ fn owns(node: &NodePlan) -> Vec<IpNet> {
 
 /// Graceful restart, which all backends but Talos' own have.
 fn kept(node: &NodePlan) -> Option<u16> {
-    let native = node.routing.as_ref()?.backend.value == Backend::Native;
-    let routing = node.settings.routing.get().filter(|_| !native)?;
-    crate::routing::fabric::graceful_restart(routing)
+    let routing = node.routing.as_ref().filter(|routing| routing.backend.value != Backend::Native)?;
+    routing.graceful_restart.as_ref().map(|seconds| seconds.value)
 }

@@ -9,17 +9,9 @@ impl Cluster {
     /// The cluster as it would be if these nodes had `backend`, and nothing were written for the daemon they have now.
     #[must_use]
     pub fn with_backend(&self, backend: Backend, nodes: &[usize]) -> Self {
-        let mut changed = Self {
-            file: self.file.clone(),
-            talos: self.talos.clone(),
-            nodes: self.nodes.clone(),
-            ground: self.ground.clone(),
-            bases: self.bases.clone(),
-            base_of: self.base_of.clone(),
-            by_name: std::sync::OnceLock::new(),
-        };
+        let mut all = self.nodes.clone();
         for &nth in nodes {
-            let node = &mut changed.nodes[nth];
+            let node = &mut all[nth];
             let place = node.place;
             let own = node.value.rung.routing.get().cloned().unwrap_or_default();
             let routing = Routing {
@@ -33,6 +25,6 @@ impl Cluster {
             };
             node.value.rung.routing = Key::set(routing, place);
         }
-        changed
+        Self::resolved(self.file.clone(), self.talos.clone(), all)
     }
 }

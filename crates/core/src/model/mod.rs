@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
 use ichor_values::Place;
 use ichor_values::Problem;
-use ichor_values::key::At;
+use ichor_values::key::{At, Over};
 use ichor_values::read::{Read, Reference};
 use ichor_values::{NodeName, TalosVersion};
 
@@ -29,7 +29,8 @@ pub struct Cluster {
     ground: Rung,
     /// What each node has from all rungs below its own; few nodes differ in it.
     bases: Vec<Rung>,
-    base_of: Vec<u32>,
+    /// What each node has from all rungs.
+    settings: Vec<Rung>,
     /// Made when it is first asked: few files refer to a node.
     by_name: OnceLock<HashMap<NodeName, usize>>,
 }
@@ -49,12 +50,19 @@ pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluste
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
     };
-    let ground = ladder::ground(&file);
-    let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
-    Ok(Cluster { file, talos, nodes, ground, bases, base_of, by_name: OnceLock::new() })
+    Ok(Cluster::resolved(file, talos, nodes))
 }
 
 impl Cluster {
+    /// Walks the ladder for every node.
+    fn resolved(file: File, talos: TalosVersion, nodes: Vec<At<Node>>) -> Self {
+        let ground = ladder::ground(&file);
+        let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
+        let own = nodes.iter().map(|node| &node.value.rung);
+        let settings = own.zip(base_of).map(|(own, base)| own.over(&bases[base as usize])).collect();
+        Self { file, talos, nodes, ground, bases, settings, by_name: OnceLock::new() }
+    }
+
     /// The `cluster` section.
     pub fn section(&self) -> &ClusterSection {
         self.file.cluster.get().expect("checked: required")
@@ -90,9 +98,8 @@ impl Cluster {
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
-    pub fn settings(&self, nth: usize) -> Rung {
-        use ichor_values::key::Over;
-        self.nodes[nth].value.rung.over(&self.bases[self.base_of[nth] as usize])
+    pub(crate) fn settings(&self, nth: usize) -> &Rung {
+        &self.settings[nth]
     }
 
     /// Whether any node routes.

@@ -4,7 +4,6 @@ use super::Image;
 use crate::cluster::section::Role;
 use crate::plan::NodePlan;
 use ichor_bgp::setting::Carrier;
-use ichor_values::Backend;
 use ichor_values::TalosVersion;
 
 /// What a node should be.
@@ -52,15 +51,6 @@ pub(super) fn short(name: &str) -> String {
 
 /// The service of Talos that runs a node's routing daemon; none where there is none, or where Talos routes by itself.
 pub fn routing_service(node: &NodePlan) -> Option<String> {
-    let routing = node.routing.as_deref()?;
-    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
-    let official = routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official);
-    let usual = match routing.backend.value {
-        Backend::Native => return None,
-        Backend::Frr => "frr",
-        Backend::Bird if official => "bird2",
-        Backend::Bird => "bird",
-        Backend::Gobgp => "gobgp",
-    };
-    Some(format!("ext-{}", named.map_or(usual, |name| name.as_str())))
+    let service = node.routing.as_deref()?.service.as_ref()?;
+    Some(format!("ext-{}", service.value))
 }

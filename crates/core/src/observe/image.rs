@@ -38,7 +38,7 @@ impl Image {
 
     /// The image of a node, by its plan alone: none where patches may name another installer.
     pub fn planned(node: &NodePlan) -> Self {
-        if node.settings.patches.values().next().is_some() {
+        if !node.patches.is_empty() {
             return Self::Any;
         }
         let installer = machine::installer(node).ok().flatten();

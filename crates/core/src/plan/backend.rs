@@ -157,8 +157,7 @@ impl<'a> Ask<'a> {
     }
 
     fn wants_speaker_bfd(&self) -> bool {
-        let bfd = self.workload.and_then(|_| self.routing.workload.get()?.bfd.get());
-        bfd.is_some_and(|bfd| bfd.on().is_some())
+        self.workload.is_some_and(|workload| workload.bfd.is_some())
     }
 
     /// Whether BFD is on toward a router that accepts the node by a range.

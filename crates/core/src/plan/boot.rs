@@ -1,12 +1,67 @@
 //! How a node starts: carrier of the first configuration, disk and images.
 
 use super::derive::Rule;
-use super::{BootPlan, Decided, ImagePlan, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
-use crate::cluster::section::{BootFrom, ImageSource, Platform, Rung};
+use super::{Decided, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
+use crate::cluster::section::{
+    Boot, BootFrom, DiskSelect, GivenImages, Image, ImageSource, Install, Platform, Rung,
+};
 use crate::model::Cluster;
 use ichor_bgp::setting::Carrier;
+use ichor_talos::asset::FACTORY;
 use ichor_values::Backend;
-use ichor_values::Either;
+use ichor_values::key::Key;
+use ichor_values::{Any, Either, ImageReference, Text, Url, Word};
+
+/// How a node starts.
+#[derive(Debug)]
+pub struct BootPlan {
+    /// What carries its first configuration.
+    pub from: Decided<BootFrom>,
+    /// The boot server.
+    pub server: Option<Decided<Url>>,
+    /// Where Talos is installed; none where nothing was said.
+    pub disk: Option<Decided<String>>,
+    /// What that disk is like, where the file does not name it.
+    pub select: Option<Decided<DiskSelect>>,
+    /// Whether the disk is wiped first.
+    pub wipe: Decided<bool>,
+    /// Who makes its images.
+    pub image: Decided<ImagePlan>,
+    /// Its images, where they are given.
+    pub given: Option<Box<GivenPlan>>,
+    /// The Image Factory.
+    pub factory: Decided<String>,
+    /// Where installer and extension images go.
+    pub registry: Option<Decided<ImageReference>>,
+    /// Whether it boots nothing that is not signed.
+    pub secure_boot: Decided<bool>,
+    /// What the file adds to its schematic.
+    pub schematic: Option<Decided<Any>>,
+    /// Overlay of a single-board computer.
+    pub sbc: Option<Decided<Word>>,
+    /// System extensions: those that are written, then those that something else in the file needs.
+    pub extensions: Vec<Decided<String>>,
+}
+
+/// Who makes a node's images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImagePlan {
+    /// ichor or the Image Factory.
+    Made(ImageSource),
+    /// They are given.
+    Given,
+}
+
+/// Images that the file gives.
+#[derive(Debug)]
+pub struct GivenPlan {
+    /// Boot ISO, a URL or path.
+    pub iso: Option<Decided<Text>>,
+    /// Disk image, a URL or path.
+    pub disk: Option<Decided<Text>>,
+    /// Installer image.
+    pub installer: Option<Decided<ImageReference>>,
+}
 
 /// Decides what carries a node's first configuration.
 pub fn from(settings: &Rung, platform: Platform) -> Decided<BootFrom> {
@@ -27,20 +82,32 @@ pub fn plan(
     routing: Option<&RoutingPlan>,
     vm: Option<&VmPlan>,
 ) -> BootPlan {
+    let (boot, install, image) = (Boot::default(), Install::default(), Image::default());
+    let boot = settings.boot.get().unwrap_or(&boot);
+    let install = settings.install.get().unwrap_or(&install);
+    let image = settings.image.get().unwrap_or(&image);
     BootPlan {
         from,
-        disk: disk(cluster, settings, vm),
-        image: image(settings, routing),
+        server: Decided::of(&boot.server),
+        disk: disk(cluster, install, vm),
+        select: Decided::of(&install.select).filter(|_| !install.disk.is_set()),
+        wipe: Decided::or(&install.wipe, false, "Talos keeps what it finds"),
+        image: source(image, routing),
+        given: given(&image.source),
+        factory: Decided::text(&image.factory, FACTORY, "the public one"),
+        registry: Decided::of(&image.registry),
+        secure_boot: Decided::or(&image.secure_boot, false, "it needs keys in the machine's firmware"),
+        schematic: Decided::of(&image.schematic),
+        sbc: Decided::of(&settings.sbc),
         extensions: extensions(settings, routing),
     }
 }
 
-fn disk(cluster: &Cluster, settings: &Rung, vm: Option<&VmPlan>) -> Option<Decided<String>> {
-    let install = settings.install.get();
-    if let Some(disk) = install.and_then(|install| install.disk.at()) {
+fn disk(cluster: &Cluster, install: &Install, vm: Option<&VmPlan>) -> Option<Decided<String>> {
+    if let Some(disk) = install.disk.at() {
         return Some(Decided::written(disk.value.to_string(), disk.place));
     }
-    if let Some(select) = install.and_then(|install| install.select.at()) {
+    if let Some(select) = install.select.at() {
         let words = ichor_values::read::Read::print(select.value).to_flow();
         return Some(Decided::written(words, select.place));
     }
@@ -50,8 +117,14 @@ fn disk(cluster: &Cluster, settings: &Rung, vm: Option<&VmPlan>) -> Option<Decid
     Some(Decided::derived(if proxmox { "/dev/sda" } else { "/dev/vda" }.to_owned(), Rule::VmDisk, None))
 }
 
-fn image(settings: &Rung, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
-    match settings.image.get().and_then(|image| image.source.at()) {
+fn given(source: &Key<Either<ImageSource, GivenImages>>) -> Option<Box<GivenPlan>> {
+    let Either::Record(given) = source.get()? else { return None };
+    let (iso, disk) = (Decided::of(&given.iso), Decided::of(&given.disk));
+    Some(Box::new(GivenPlan { iso, disk, installer: Decided::of(&given.installer) }))
+}
+
+fn source(image: &Image, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
+    match image.source.at() {
         Some(at) => Decided::written(
             match at.value {
                 Either::Word(source) => ImagePlan::Made(*source),
@@ -93,11 +166,6 @@ fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<Str
 }
 
 impl NodePlan {
-    /// Whether it boots nothing that is not signed.
-    pub fn has_secure_boot(&self) -> bool {
-        self.settings.image.get().and_then(|image| image.secure_boot.value()).unwrap_or(false)
-    }
-
     /// A carrier that its platform looks for, that holds what it needs however long that is, and that nobody else reads.
     pub fn fitting_carrier(&self) -> BootFrom {
         match self.platform.value {

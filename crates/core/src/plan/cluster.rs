@@ -1,17 +1,20 @@
 //! What holds for the cluster as a whole.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use super::derive::{self, Rule};
 use super::node::Ground;
-use super::{ClusterPlan, CniPlan, Decided, Gap, GapReason, NodePlan, Prefixes};
-use crate::cluster::section::{Cni, Loopback, NodeNetwork, Role};
+use super::{ClusterPlan, Decided, Gap, GapReason, NodePlan, Prefixes, addon, talos_config};
+use crate::cluster::section::{Api, ClusterSection, Firewall, Loopback, Network, NodeNetwork, Role};
 use crate::model::Cluster;
 use ichor_talos::release;
-use ichor_values::key::{At, Key, List};
-use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Either, Endpoint, Prefix};
+use ichor_values::key::{Key, List};
+use ichor_values::{
+    AddressOrPrefix4, AddressOrPrefix6, Endpoint, KubernetesVersion, NodeName, Prefix, TalosVersion, Word,
+};
 
 /// The addresses Tailscale gives out.
 pub const OVERLAY: &str = "100.64.0.0/10";
@@ -98,84 +101,104 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
     let network = cluster.network();
     let control_planes = || nodes.iter().filter(|node| node.role == Role::Controlplane);
     let contract = contract(cluster, nodes);
-    let kubernetes = match section.kubernetes.at() {
-        Some(at) => Some(Decided::written(at.value.clone(), at.place)),
-        None => release::default_kubernetes(&contract.value)
-            .map(|version| Decided::derived(version, Rule::TalosDefault, contract.place())),
-    };
     // A rung may give it too, and it concerns the control planes only.
     let api = control_planes().next().map_or(network, |first| first.settings.network.get());
-    let api = api.and_then(|network| network.api.get());
-    let vip = match api.and_then(|api| api.vip.at()) {
-        Some(vip) => Some(Decided::written(*vip.value, vip.place)),
-        None => section
-            .kube_vip
-            .get()
-            .and_then(|vip| vip.address.at())
-            .map(|at| Decided::written(*at.value, at.place)),
-    };
-    let anycast: Vec<_> = api
-        .and_then(|api| api.anycast.get())
-        .into_iter()
-        .flat_map(|list| &list.0)
-        .map(|at| Decided::written(at.value.0, at.place))
-        .collect();
-    let overlay = cluster.file.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set());
-    let subnets = |key: Option<&Key<List<Prefix>>>| match key.and_then(Key::at) {
-        Some(at) => Decided::written(at.value.values().map(|prefix| prefix.0).collect(), at.place),
-        None if overlay => Decided::derived(
-            vec![OVERLAY.parse().expect("a prefix")],
-            Rule::OverlayPrefix,
-            cluster.file.overlay.place(),
-        ),
-        None => {
-            // Where the ports have no addresses, nodes are known by their loopbacks.
-            let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
-            Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
-        }
-    };
-    let kubelet_subnets = subnets(network.map(|network| &network.kubelet_subnets));
-    let etcd_subnets = subnets(network.map(|network| &network.etcd_subnets));
-    let endpoint = match section.endpoint.at() {
-        Some(at) => Some(Decided::written(at.value.clone(), at.place)),
-        None => endpoint(vip.as_ref(), &anycast, control_planes().next()),
-    };
-    let cni = cni(cluster);
+    let (vip, anycast) = api_addresses(section, api.and_then(|network| network.api.get()));
+    let subnets = |pick: fn(&Network) -> &Key<List<Prefix>>| subnets(cluster, &ground, network.map(pick));
+    let (kubelet_subnets, etcd_subnets) =
+        (subnets(|network| &network.kubelet_subnets), subnets(|network| &network.etcd_subnets));
+    let cni = addon::cni(section);
     ClusterPlan {
         name: section.name.get().expect("checked: required").clone(),
         id: section.id.value(),
+        talos: cluster.talos.clone(),
+        kubernetes: kubernetes(section, &contract),
         contract,
-        kubernetes,
-        endpoint,
-        talos_endpoints: match section.talos_endpoints.at() {
-            Some(at) => Decided::written(at.value.values().map(ToString::to_string).collect(), at.place),
-            None => {
-                let addresses =
-                    control_planes().filter_map(NodePlan::main_address).map(|address| address.to_string());
-                Decided::derived(addresses.collect(), Rule::ControlPlanes, None)
-            }
-        },
-        bootstrap: match section.bootstrap.at() {
-            Some(at) => Some(Decided::written(at.value.clone(), at.place)),
-            None => control_planes()
-                .next()
-                .map(|node| Decided::derived(node.name.clone(), Rule::FirstControlPlane, Some(node.place))),
-        },
+        endpoint: Decided::of(&section.endpoint)
+            .or_else(|| endpoint(vip.as_ref(), &anycast, control_planes().next())),
+        talos_endpoints: talos_endpoints(section, control_planes()),
+        bootstrap: bootstrap(section, control_planes().next()),
+        sans: Decided::of(&section.sans),
         pods: networks(&section.pods, "10.244.0.0/16", "Talos' own pod network"),
         services: networks(&section.services, "10.96.0.0/12", "Talos' own service network"),
-        kube_proxy: kube_proxy(section.kube_proxy.at(), &cni),
+        kube_proxy: addon::kube_proxy(section, &cni.value),
+        cilium: addon::cilium(section, &cni.value),
+        flannel_args: addon::flannel_args(section),
         cni,
+        kube_vip: addon::kube_vip(section, nodes),
+        kubeprism: Decided::or(&section.kubeprism, 7445, "Talos' own port"),
+        discovery: talos_config::discovery(section),
+        registries: talos_config::registries(section),
+        firewall: Decided::or(&section.firewall, Firewall::Off, "Talos' own default"),
+        encryption: talos_config::encryption(section),
         node: ground.node,
         loopback: ground.loopback,
         vip,
         anycast,
         pools: pools(cluster),
+        relays: relays(cluster),
         kubelet_subnets,
         etcd_subnets,
     }
 }
 
-fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<ichor_values::TalosVersion> {
+/// The address that one control plane holds at a time, and those that all of them announce.
+fn api_addresses(
+    section: &ClusterSection,
+    api: Option<&Api>,
+) -> (Option<Decided<IpAddr>>, Vec<Decided<IpNet>>) {
+    let of_kube_vip = || Decided::of(&section.kube_vip.get()?.address);
+    let vip = api.and_then(|api| Decided::of(&api.vip)).or_else(of_kube_vip);
+    let anycast = api.into_iter().flat_map(|api| api.anycast.items());
+    (vip, anycast.map(|at| Decided::written(at.value.0, at.place)).collect())
+}
+
+/// Subnets that a daemon may take its address from, cluster-wide.
+fn subnets(cluster: &Cluster, ground: &Ground, key: Option<&Key<List<Prefix>>>) -> Decided<Vec<IpNet>> {
+    if let Some(at) = key.and_then(Key::at) {
+        return Decided::written(at.value.values().map(|prefix| prefix.0).collect(), at.place);
+    }
+    let overlay = &cluster.file.overlay;
+    if overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()) {
+        let addresses = vec![OVERLAY.parse().expect("a prefix")];
+        return Decided::derived(addresses, Rule::OverlayPrefix, overlay.place());
+    }
+    // Where the ports have no addresses, nodes are known by their loopbacks.
+    let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
+    Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
+}
+
+fn kubernetes(
+    section: &ClusterSection,
+    contract: &Decided<TalosVersion>,
+) -> Option<Decided<KubernetesVersion>> {
+    Decided::of(&section.kubernetes).or_else(|| {
+        let version = release::default_kubernetes(&contract.value)?;
+        Some(Decided::derived(version, Rule::TalosDefault, contract.place()))
+    })
+}
+
+fn talos_endpoints<'n>(
+    section: &ClusterSection,
+    control_planes: impl Iterator<Item = &'n NodePlan>,
+) -> Decided<Vec<String>> {
+    match section.talos_endpoints.at() {
+        Some(at) => Decided::written(at.value.values().map(ToString::to_string).collect(), at.place),
+        None => {
+            let addresses = control_planes.filter_map(NodePlan::main_address);
+            let addresses = addresses.map(|address| address.to_string()).collect();
+            Decided::derived(addresses, Rule::ControlPlanes, None)
+        }
+    }
+}
+
+fn bootstrap(section: &ClusterSection, first: Option<&NodePlan>) -> Option<Decided<NodeName>> {
+    let derived =
+        |node: &NodePlan| Decided::derived(node.name.clone(), Rule::FirstControlPlane, Some(node.place));
+    Decided::of(&section.bootstrap).or_else(|| first.map(derived))
+}
+
+fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<TalosVersion> {
     match nodes.iter().map(|node| &node.talos).min_by(|a, b| a.value.cmp(&b.value)) {
         Some(oldest) => Decided::derived(oldest.value.clone(), Rule::Oldest, oldest.place()),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
@@ -208,32 +231,12 @@ fn endpoint(
     Some(Decided::derived(url(node.main_address()?), Rule::EndpointNode, Some(node.place)))
 }
 
-fn cni(cluster: &Cluster) -> Decided<CniPlan> {
-    let section = cluster.section();
-    let interface = section.flannel.get().and_then(|flannel| flannel.interface.get()).cloned();
-    let Some(cni) = section.cni.at() else {
-        return Decided::default(CniPlan::Flannel(interface), "Talos' own pod network");
-    };
-    let plan = match cni.value {
-        Either::Word(Cni::Flannel) => CniPlan::Flannel(interface),
-        Either::Word(Cni::Cilium) => CniPlan::Cilium,
-        Either::Word(Cni::None) => CniPlan::None,
-        Either::Record(own) => {
-            CniPlan::Manifest(own.manifest.get().map(ToString::to_string).unwrap_or_default())
-        }
-    };
-    Decided::written(plan, cni.place)
+fn relays(cluster: &Cluster) -> BTreeMap<Word, Decided<IpAddr>> {
+    let sites = cluster.file.sites.entries();
+    sites.filter_map(|(name, site)| Some((name.clone(), Decided::of(&site.value.relay)?))).collect()
 }
 
-fn kube_proxy(written: Option<At<&bool>>, cni: &Decided<CniPlan>) -> Decided<bool> {
-    match written {
-        Some(at) => Decided::written(*at.value, at.place),
-        None if cni.value == CniPlan::Cilium => Decided::default(false, "Cilium takes its place"),
-        None => Decided::default(true, "Talos runs it"),
-    }
-}
-
-fn pools(cluster: &Cluster) -> Vec<(ichor_values::Word, Vec<Decided<IpNet>>)> {
+fn pools(cluster: &Cluster) -> Vec<(Word, Vec<Decided<IpNet>>)> {
     let services = cluster.network().and_then(|network| network.services.get());
     let pools = services.and_then(|services| services.pools.get());
     pools

@@ -73,6 +73,12 @@ pub enum Rule {
     NeedsExtension,
     /// What the platform suggests.
     ByPlatform,
+    /// What a node needs because it routes.
+    NeededByRouting,
+    /// The pools of service addresses.
+    ServicePools,
+    /// Router id of a router of the fabric.
+    FabricRouterId,
 }
 
 impl Rule {
@@ -113,6 +119,9 @@ impl Rule {
             }
             Self::NeedsExtension => "ichor where its extension is needed, else factory",
             Self::ByPlatform => "what the platform and hypervisor suggest",
+            Self::NeededByRouting => "what a node needs because it routes",
+            Self::ServicePools => "the pools of network.services",
+            Self::FabricRouterId => "its first IPv4 address, else 10.255.255.N for the N-th router",
         }
     }
 

@@ -4,8 +4,8 @@
 //! still be a node's own: see [`route`](super::route).
 
 use super::NodePlan;
-use super::alike::{Alike, id};
-use crate::cluster::section::{Network, NodeNetwork, Routing, Vm};
+use super::alike::{Classes, address};
+use crate::cluster::section::{Network, NodeNetwork, Routing, Rung, Vm};
 
 /// Nodes that differ in nothing but name, number, site, addresses and AS number.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ impl Kind {
 /// Sorts nodes by kind, in the order in which the first of each stands in the file.
 pub fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
-    let mut alike = Alike::default();
+    let mut classes = Classes::default();
     for node in nodes {
-        let kind = alike.number(mark(node));
+        let kind = classes.number(KindClass::of(node));
         if kind == kinds.len() {
             kinds.push(Kind { nodes: Vec::new() });
         }
@@ -35,52 +35,156 @@ pub fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
     kinds
 }
 
-/// All that makes a machine.
-fn mark(node: &NodePlan) -> [usize; 36] {
-    let set = &node.settings;
-    let network = |pick: fn(&Network) -> usize| set.network.get().map_or(0, pick);
-    let own = |pick: fn(&NodeNetwork) -> usize| {
-        set.network.get().and_then(|network| network.node.get()).map_or(0, pick)
-    };
-    let vm = |pick: fn(&Vm) -> usize| set.vm.get().map_or(0, pick);
-    let routing = |pick: fn(&Routing) -> usize| set.routing.get().map_or(0, pick);
-    let carrier = node.routing.as_ref().and_then(|routing| routing.carrier.as_ref());
+/// What nodes of one kind have in common: all that makes a machine.
+///
+/// The patterns below name every key there is: a new one does not compile before it is decided whether it makes a machine.
+/// What is passed over with `_` may differ within a kind, so a rule that looks at kinds must not read it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct KindClass {
+    node: [usize; 8],
+    rung: [usize; 14],
+    network: [usize; 7],
+    vm: [usize; 5],
+    routing: [usize; 2],
+}
+
+impl KindClass {
+    fn of(node: &NodePlan) -> Self {
+        let set = &node.settings;
+        let carrier = node.routing.as_ref().and_then(|routing| routing.carrier.as_ref());
+        Self {
+            node: [
+                node.role as usize,
+                node.platform.value as usize,
+                node.arch.value as usize,
+                node.ports.len(),
+                usize::from(node.address.v4.is_some()),
+                usize::from(set.vm.is_set()),
+                carrier.map_or(usize::MAX, |carrier| carrier.value as usize),
+                set.macs.items().count(),
+            ],
+            rung: rung(set),
+            network: network(set.network.get().unwrap_or(&Network::default())),
+            vm: vm(set.vm.get().unwrap_or(&Vm::default())),
+            routing: routing(set.routing.get().unwrap_or(&Routing::default())),
+        }
+    }
+}
+
+fn rung(rung: &Rung) -> [usize; 14] {
+    let Rung {
+        platform,
+        arch,
+        sbc,
+        talos,
+        install,
+        ports,
+        macs: _,
+        links,
+        network: _,
+        routing: _,
+        boot,
+        image,
+        overlay,
+        vm: _,
+        power: _,
+        address: _,
+        extensions,
+        kernel,
+        labels: _,
+        taints: _,
+        patches,
+        drain,
+    } = rung;
     [
-        node.role as usize,
-        node.platform.value as usize,
-        node.arch.value as usize,
-        node.ports.len(),
-        usize::from(node.address.v4.is_some()),
-        usize::from(set.vm.is_set()),
-        carrier.map_or(usize::MAX, |carrier| carrier.value as usize),
-        set.macs.items().count(),
-        id(&set.platform),
-        id(&set.arch),
-        id(&set.sbc),
-        id(&set.talos),
-        id(&set.install),
-        id(&set.ports),
-        id(&set.links),
-        id(&set.boot),
-        id(&set.image),
-        id(&set.overlay),
-        id(&set.extensions),
-        id(&set.kernel),
-        id(&set.patches),
-        id(&set.drain),
-        own(|node| id(&node.addressing)),
-        own(|node| id(&node.link)),
-        network(|network| id(&network.api)),
-        network(|network| id(&network.dummy)),
-        network(|network| id(&network.mtu)),
-        network(|network| id(&network.kubelet_subnets)),
-        network(|network| id(&network.etcd_subnets)),
-        vm(|vm| id(&vm.hypervisor)),
-        vm(|vm| id(&vm.boot)),
-        vm(|vm| id(&vm.args)),
-        vm(|vm| id(&vm.machine)),
-        vm(|vm| id(&vm.firmware)),
-        routing(|routing| id(&routing.neighbors)),
-        routing(|routing| id(&routing.workload)),
+        address(platform),
+        address(arch),
+        address(sbc),
+        address(talos),
+        address(install),
+        address(ports),
+        address(links),
+        address(boot),
+        address(image),
+        address(overlay),
+        address(extensions),
+        address(kernel),
+        address(patches),
+        address(drain),
     ]
+}
+
+fn network(network: &Network) -> [usize; 7] {
+    let Network {
+        node,
+        loopback: _,
+        dummy,
+        api,
+        services: _,
+        dns: _,
+        ntp: _,
+        mtu,
+        digits: _,
+        kubelet_subnets,
+        etcd_subnets,
+    } = network;
+    let none = NodeNetwork::default();
+    let NodeNetwork { v4: _, v6: _, gateway: _, metric: _, addressing, link } = node.get().unwrap_or(&none);
+    [
+        address(addressing),
+        address(link),
+        address(api),
+        address(dummy),
+        address(mtu),
+        address(kubelet_subnets),
+        address(etcd_subnets),
+    ]
+}
+
+fn vm(vm: &Vm) -> [usize; 5] {
+    let Vm {
+        hypervisor,
+        host: _,
+        id: _,
+        first_id: _,
+        cores: _,
+        cpu: _,
+        memory: _,
+        disk: _,
+        storage: _,
+        bridge: _,
+        vlan: _,
+        machine,
+        firmware,
+        nic: _,
+        on_boot: _,
+        guest_agent: _,
+        pool: _,
+        tags: _,
+        anti_affinity: _,
+        boot,
+        args,
+    } = vm;
+    [address(hypervisor), address(boot), address(args), address(machine), address(firmware)]
+}
+
+fn routing(routing: &Routing) -> [usize; 2] {
+    let Routing {
+        backend: _,
+        carrier: _,
+        version: _,
+        service: _,
+        asn: _,
+        router_id: _,
+        advertise: _,
+        aggregates: _,
+        neighbors,
+        policy: _,
+        graceful_restart: _,
+        workload,
+        template: _,
+        daemons: _,
+        agent: _,
+    } = routing;
+    [address(neighbors), address(workload)]
 }

@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
+use super::made_link::{self, BondPlan};
 use super::{NodePlan, Peer, port_name};
 use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
 use ichor_values::{LinkName, Mac, Mtu, VlanId};
@@ -242,15 +243,9 @@ impl<'n> Gather<'n> {
     }
 
     fn bond(&self, link: &Link) -> Option<LinkKind> {
-        let bond = link.bond.get()?;
-        let mode = bond.mode.value().unwrap_or(BondMode::ActiveBackup);
-        let usual = if mode == BondMode::Lacp { BondHash::Layer34 } else { BondHash::Layer2 };
-        Some(LinkKind::Bond {
-            links: bond.links.values().map(|name| self.called(name)).collect(),
-            mode,
-            miimon: bond.miimon.value().unwrap_or(100),
-            hash: bond.hash.value().unwrap_or(usual),
-        })
+        let (BondPlan { mode, miimon, hash }, links) = BondPlan::of(link.bond.get()?);
+        let links = links.map(|name| self.called(name)).collect();
+        Some(LinkKind::Bond { links, mode: mode.value, miimon: miimon.value, hash: hash.value })
     }
 
     fn vlan(&self, link: &Link) -> Option<LinkKind> {
@@ -261,11 +256,11 @@ impl<'n> Gather<'n> {
     fn bridge(&self, link: &Link) -> Option<LinkKind> {
         let bridge = link.bridge.get()?;
         let links = bridge.links.values().map(|name| self.called(name)).collect();
-        Some(LinkKind::Bridge { links, stp: bridge.stp.value().unwrap_or(false) })
+        Some(LinkKind::Bridge { links, stp: made_link::stp(bridge).value })
     }
 
     fn push(&mut self, name: LinkName, kind: LinkKind, link: Option<&Link>) {
-        let shared = self.node.settings.network.get().and_then(|network| network.mtu.value());
+        let shared = self.node.mtu.as_ref().map(|mtu| mtu.value);
         let master = self.master(&name);
         let addresses: Vec<_> =
             link.into_iter().flat_map(|link| link.addresses.values()).map(|address| address.0).collect();
@@ -347,8 +342,7 @@ impl<'n> Gather<'n> {
             return;
         }
         let node = self.node;
-        let network = node.settings.network.get().and_then(|network| network.node.get());
-        let metric = network.and_then(|network| network.metric.value()).unwrap_or(METRIC);
+        let metric = node.metric.value;
         let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
         let v6 = node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value));
         let gateways = v4.into_iter().chain(v6).map(|via| RoutePlan { to: None, via: Some(via), metric });
@@ -391,9 +385,10 @@ fn routes(link: &Link) -> Vec<RoutePlan> {
         via,
         metric,
     };
-    let routes = link.routes.values().map(|route| {
-        plan(route.via.value(), route.to.get().map(|to| to.0), route.metric.value().unwrap_or(METRIC))
-    });
+    let routes = link
+        .routes
+        .values()
+        .map(|route| plan(route.via.value(), route.to.get().map(|to| to.0), made_link::metric(route).value));
     routes.filter(|route| route.family().is_some()).collect()
 }
 

@@ -4,6 +4,7 @@
 //! has a default, and each [`Decided`] value knows which ([`Origin`]). What could not be derived is listed in
 //! [`Plan::gaps`]; rules make findings of them. [`why()`](why::why) explains one value.
 
+mod addon;
 mod alike;
 mod announced;
 pub mod attachment;
@@ -11,84 +12,63 @@ pub mod backend;
 mod boot;
 pub mod cable;
 mod cluster;
+mod decided;
 pub mod derive;
+mod hypervisor;
+mod kernel;
 mod kind;
 pub mod link;
+mod made_link;
 pub mod matrix;
+mod neighbor;
 mod node;
+mod overlay;
 pub(crate) mod patch;
 pub mod port_name;
 mod route;
+pub mod router;
 mod routing;
+mod rows;
 mod subnet;
+mod talos_config;
 mod vm;
 mod way;
 pub mod why;
+mod workload;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::cluster::section::{
-    Addressing, BootDevice, BootFrom, Firmware, ImageSource, Machine, Platform, Role, Rung,
-};
+use crate::cluster::section::{Addressing, Firewall, Patch, Platform, Power, Role, Rung};
 use crate::model::Cluster;
+pub use addon::{CiliumPlan, CniPlan, KubeVipPlan};
+pub use boot::{BootPlan, GivenPlan, ImagePlan};
+pub use decided::{Decided, Origin};
 use derive::Rule;
-use ichor_bgp::setting::{Advertise, Carrier, Isolation, MetallbMode, Speaker};
+pub use hypervisor::{HypervisorPlan, LibvirtPlan, ProxmoxPlan};
+use ichor_bgp::setting::Speaker;
 use ichor_talos::release;
+use ichor_values::Arch;
 use ichor_values::Place;
-use ichor_values::{Arch, Backend};
+use ichor_values::key::{List, Map};
 use ichor_values::{
-    Asn, Endpoint, KubernetesVersion, LinkName, Mac, NodeName, Secret, Size, TalosVersion, VlanId, Word,
+    Asn, DnsName, Endpoint, KubernetesVersion, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Taint,
+    TalosVersion, Text, Url, Word,
 };
+pub use kernel::KernelPlan;
 pub use kind::Kind;
 pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
+pub use neighbor::{BfdPlan, NeighborPlan, Peer};
+pub use overlay::{StagePlan, TailscalePlan};
 pub use route::RoutedNodes;
-pub use vm::DEFAULT_BRIDGE;
-
-/// Where a value came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// From a line of the file.
-    Written(Place),
-    /// From a rule, with the place of its base where it has one.
-    Derived(Rule, Option<Place>),
-    /// From nothing: what holds when nobody says otherwise, and why.
-    Default(&'static str),
-}
-
-/// A value and where it came from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decided<T> {
-    /// The value.
-    pub value: T,
-    /// Where it came from.
-    pub origin: Origin,
-}
-
-impl<T> Decided<T> {
-    fn written(value: T, place: Place) -> Self {
-        Self { value, origin: Origin::Written(place) }
-    }
-
-    fn default(value: T, reason: &'static str) -> Self {
-        Self { value, origin: Origin::Default(reason) }
-    }
-
-    fn derived(value: T, rule: Rule, base: Option<Place>) -> Self {
-        Self { value, origin: Origin::Derived(rule, base) }
-    }
-
-    /// The place it was written at, if it was.
-    pub fn place(&self) -> Option<Place> {
-        match self.origin {
-            Origin::Written(place) => Some(place),
-            Origin::Derived(_, base) => base,
-            Origin::Default(_) => None,
-        }
-    }
-}
+pub use router::RouterPlan;
+pub use routing::{PolicyPlan, RoutingPlan};
+pub use talos_config::{DiscoveryPlan, EncryptionPlan, RegistriesPlan};
+pub use vm::{DEFAULT_BRIDGE, VmPlan};
+pub use workload::WorkloadPlan;
 
 /// The whole cluster, decided.
 #[derive(Debug)]
@@ -101,6 +81,10 @@ pub struct Plan {
     pub routed: Vec<RoutedNodes>,
     /// The nodes again, sorted into those that are alike.
     pub kinds: Vec<Kind>,
+    /// The routers of the fabric, in the order of the file.
+    pub routers: Vec<RouterPlan>,
+    /// Where virtual machines are made, in the order of the names.
+    pub hypervisors: Vec<HypervisorPlan>,
     /// What should have been derived and could not.
     pub gaps: Vec<Gap>,
 }
@@ -167,6 +151,8 @@ pub struct ClusterPlan {
     pub id: Option<u32>,
     /// The oldest Talos release among the nodes: what configurations are written for.
     pub contract: Decided<TalosVersion>,
+    /// Talos release of the nodes that name none.
+    pub talos: TalosVersion,
     /// Kubernetes release; none for a Talos release ichor does not know.
     pub kubernetes: Option<Decided<KubernetesVersion>>,
     /// Where the Kubernetes API answers.
@@ -175,14 +161,32 @@ pub struct ClusterPlan {
     pub talos_endpoints: Decided<Vec<String>>,
     /// The node on which etcd is bootstrapped.
     pub bootstrap: Option<Decided<NodeName>>,
+    /// More names for the API server's certificate.
+    pub sans: Option<Decided<List<DnsName>>>,
     /// Pod networks.
     pub pods: Decided<Vec<IpNet>>,
     /// Service networks.
     pub services: Decided<Vec<IpNet>>,
     /// The pod network's software.
     pub cni: Decided<CniPlan>,
+    /// More arguments of flannel.
+    pub flannel_args: Option<Decided<List<Text>>>,
+    /// Cilium's chart, where Cilium is the pod network.
+    pub cilium: Option<CiliumPlan>,
     /// Whether kube-proxy runs.
     pub kube_proxy: Decided<bool>,
+    /// kube-vip, where it holds the address of the API.
+    pub kube_vip: Option<KubeVipPlan>,
+    /// Port of the API balancer on every node.
+    pub kubeprism: Decided<u16>,
+    /// How nodes find each other.
+    pub discovery: DiscoveryPlan,
+    /// Registry mirrors and credentials.
+    pub registries: RegistriesPlan,
+    /// Talos' ingress firewall.
+    pub firewall: Decided<Firewall>,
+    /// Disk encryption.
+    pub encryption: EncryptionPlan,
     /// Prefixes of the nodes' addresses, cluster-wide.
     pub node: Prefixes,
     /// Prefixes of the nodes' loopbacks, cluster-wide.
@@ -193,23 +197,12 @@ pub struct ClusterPlan {
     pub anycast: Vec<Decided<IpNet>>,
     /// Addresses for Kubernetes services, by pool.
     pub pools: Vec<(Word, Vec<Decided<IpNet>>)>,
+    /// DHCP relays, by the site they are in front of.
+    pub relays: BTreeMap<Word, Decided<IpAddr>>,
     /// Subnets the kubelet may take its address from, cluster-wide; [`Plan::kubelet_subnets`] has a node's.
     pub kubelet_subnets: Decided<Vec<IpNet>>,
     /// Subnets etcd may take its address from, cluster-wide; [`Plan::etcd_subnets`] has a node's.
     pub etcd_subnets: Decided<Vec<IpNet>>,
-}
-
-/// The pod network's software.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CniPlan {
-    /// flannel, on a link if one was given.
-    Flannel(Option<LinkName>),
-    /// Cilium.
-    Cilium,
-    /// None, or one that somebody else installs.
-    None,
-    /// A manifest.
-    Manifest(String),
 }
 
 /// An IPv4 and an IPv6 prefix.
@@ -245,6 +238,8 @@ pub struct NodePlan {
     pub index: Option<u32>,
     /// Where it stands.
     pub site: Option<Word>,
+    /// Groups whose settings it has.
+    pub groups: Vec<Word>,
     /// What Talos runs on.
     pub platform: Decided<Platform>,
     /// Architecture.
@@ -279,8 +274,33 @@ pub struct NodePlan {
     pub boot: BootPlan,
     /// Its virtual machine.
     pub vm: Option<Box<VmPlan>>,
-    /// All it has from the ladder, as written.
-    pub settings: Rung,
+    /// Remote control of a real machine.
+    pub power: Option<Box<Decided<Power>>>,
+    /// Name servers; Talos' own where none are written.
+    pub name_servers: Option<Decided<List<IpAddr>>>,
+    /// Time servers; Talos' own where none are written.
+    pub time_servers: Option<Decided<List<DnsName>>>,
+    /// MTU of the links that have none of their own; the kernel's where none is written.
+    pub mtu: Option<Decided<Mtu>>,
+    /// Metric of the default routes.
+    pub metric: Decided<u32>,
+    /// What answers while the API is healthy, where the node has anycast addresses that follow it.
+    pub health: Option<Decided<Url>>,
+    /// Its addresses at other stages than the final one.
+    pub stages: StagePlan,
+    /// The overlay it joins.
+    pub tailscale: Option<Box<TailscalePlan>>,
+    /// Arguments, modules and settings of its kernel.
+    pub kernel: KernelPlan,
+    /// Kubernetes labels.
+    pub labels: Option<Decided<Map<LabelKey, LabelValue>>>,
+    /// Kubernetes taints.
+    pub taints: Option<Decided<List<Taint>>>,
+    /// Patches of its configuration, in the order in which they are applied.
+    pub patches: Vec<Decided<Patch>>,
+    /// Whether it announces nothing any more.
+    pub drain: Decided<bool>,
+    settings: Rung,
 }
 
 impl NodePlan {
@@ -294,7 +314,13 @@ impl NodePlan {
 
     /// Whether it joins an overlay.
     pub fn joins_overlay(&self) -> bool {
-        self.settings.overlay.get().is_some_and(|overlay| overlay.tailscale.is_set())
+        self.tailscale.is_some()
+    }
+
+    /// The node's keys as the file has them. They are for rules alone, and a lint refuses every other call: whatever makes
+    /// files or decides what happens takes the plan's values, which have defaults and origins.
+    pub(crate) fn file_keys(&self) -> &Rung {
+        &self.settings
     }
 
     /// The path of `key` on the node itself.
@@ -349,143 +375,6 @@ pub struct VipPlan {
     pub link: LinkName,
 }
 
-/// BGP on one node.
-#[derive(Debug)]
-pub struct RoutingPlan {
-    /// Who speaks BGP.
-    pub backend: Decided<Backend>,
-    /// What brings it onto the node; none for the native backend.
-    pub carrier: Option<Decided<Carrier>>,
-    /// What the file asks of it that it cannot do.
-    pub lacks: Vec<backend::Lack>,
-    /// Which addresses are announced.
-    pub advertise: Decided<Vec<Advertise>>,
-    /// Whom it peers with.
-    pub neighbors: Vec<NeighborPlan>,
-    /// The speaker of service addresses.
-    pub workload: Option<WorkloadPlan>,
-}
-
-/// One BGP session with the fabric.
-#[derive(Clone, Debug)]
-pub struct NeighborPlan {
-    /// Where it stands in the file; for a session that follows from the fabric, where the router stands.
-    pub place: Place,
-    /// The router of the fabric.
-    pub router: Option<Word>,
-    /// Its number among the routers of the fabric.
-    pub router_nth: Option<usize>,
-    /// How it is found.
-    pub peer: Peer,
-    /// Its AS number; none when any external one will do.
-    pub asn: Option<Asn>,
-    /// Milliseconds and multiplier.
-    pub bfd: Option<(u32, u8)>,
-    /// Keepalive and hold time in seconds.
-    pub timers: (u16, u16),
-    /// Whether the neighbour connects.
-    pub passive: bool,
-    /// Where the session's password can be had, if it has one.
-    pub password: Option<Secret>,
-}
-
-/// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peer {
-    /// By its router advertisements on a link.
-    Link(LinkName),
-    /// By its address.
-    Address(IpAddr),
-}
-
-/// The speaker of service addresses and the link to it.
-#[derive(Clone, Debug)]
-pub struct WorkloadPlan {
-    /// Where it stands in the file.
-    pub place: Place,
-    /// Who announces service addresses.
-    pub speaker: Speaker,
-    /// How MetalLB speaks BGP.
-    pub mode: MetallbMode,
-    /// What keeps its routes apart.
-    pub isolation: Decided<Isolation>,
-    /// VRF or namespace, unless there is no isolation.
-    pub domain: Option<Decided<String>>,
-    /// Table of the VRF.
-    pub table: Option<Decided<u32>>,
-    /// Addresses of the link: ours and theirs; none where they could not be derived.
-    pub link: Option<(Decided<IpAddr>, Decided<IpAddr>)>,
-    /// Its prefix length.
-    pub prefix: u8,
-    /// Names of its ends: ours and theirs.
-    pub names: (String, String),
-    /// AS numbers: ours and theirs.
-    pub asn: (Decided<Asn>, Decided<Asn>),
-    /// Prefixes taken from the speaker; empty means everything.
-    pub allow: Vec<IpNet>,
-}
-
-/// How a node starts.
-#[derive(Debug)]
-pub struct BootPlan {
-    /// What carries its first configuration.
-    pub from: Decided<BootFrom>,
-    /// Where Talos is installed; none where nothing was said.
-    pub disk: Option<Decided<String>>,
-    /// Who makes its images.
-    pub image: Decided<ImagePlan>,
-    /// System extensions: those that are written, then those that something else in the file needs.
-    pub extensions: Vec<Decided<String>>,
-}
-
-/// Who makes a node's images.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImagePlan {
-    /// ichor or the Image Factory.
-    Made(ImageSource),
-    /// They are given.
-    Given,
-}
-
-/// A node's virtual machine.
-#[derive(Debug)]
-pub struct VmPlan {
-    /// Where it is made; none where that could not be told.
-    pub hypervisor: Option<Decided<Word>>,
-    /// Its number on the hypervisor.
-    pub id: Option<Decided<u32>>,
-    /// Host of the hypervisor cluster.
-    pub host: Option<Decided<Word>>,
-    /// CPU cores.
-    pub cores: Decided<u16>,
-    /// CPU type.
-    pub cpu: Decided<String>,
-    /// Memory.
-    pub memory: Decided<Size>,
-    /// Size of the disk.
-    pub disk: Decided<Size>,
-    /// Where the disk is.
-    pub storage: Decided<String>,
-    /// Where ISO images are.
-    pub iso: Decided<String>,
-    /// Model of its ports.
-    pub nic: Decided<String>,
-    /// Bridge of its ports.
-    pub bridge: Decided<String>,
-    /// VLAN of its ports.
-    pub vlan: Option<Decided<VlanId>>,
-    /// Machine type.
-    pub machine: Decided<Machine>,
-    /// Firmware.
-    pub firmware: Decided<Firmware>,
-    /// What it boots from.
-    pub boot: Decided<Vec<BootDevice>>,
-    /// Whether it starts with the host.
-    pub on_boot: Decided<bool>,
-    /// Whether the guest agent is used.
-    pub guest_agent: Decided<bool>,
-}
-
 /// Decides everything about `cluster`.
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
@@ -496,12 +385,13 @@ pub fn plan(cluster: &Cluster) -> Plan {
         .collect();
     let kinds = kind::kinds(&nodes);
     let file = &cluster.file;
+    let routers = router::plan(cluster);
     let cluster = cluster::plan(cluster, prefixes, &nodes);
     vm::spread(file, &mut nodes);
     for node in &mut nodes {
         node.old_links = !release::at_least(&cluster.contract.value, 12);
     }
-    Plan { cluster, nodes, kinds, routed: routes.planned, gaps }
+    Plan { cluster, nodes, kinds, routed: routes.planned, routers, hypervisors: hypervisor::plan(file), gaps }
 }
 
 #[cfg(test)]

@@ -1,17 +1,26 @@
 //! One node: addresses, ports and everything that follows from its index.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
 use super::derive::{self, Rule};
+use super::link::METRIC;
 use super::route::Routes;
-use super::{Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, VipPlan, boot, vm};
-use crate::cluster::section::{Addressing, Digits, Network, Node, Platform, Role, RouterId, Rung};
+use super::routing::RoutingInputs;
+use super::{
+    Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, RoutingPlan, VipPlan, VmPlan,
+    announced, backend, boot, kernel, overlay, vm,
+};
+use crate::cluster::section::{
+    Addressing, BootFrom, Digits, Network, Node, NodeNetwork, Platform, Role, RouterId, Rung,
+};
 use crate::model::{self, Cluster};
 use ichor_values::Arch;
+use ichor_values::Place;
 use ichor_values::key::{At, Key};
-use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName};
+use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName, TalosVersion};
 
 /// The cluster-wide prefixes nodes take their addresses from.
 pub struct Ground {
@@ -32,6 +41,26 @@ impl Gaps<'_> {
     }
 }
 
+/// What one node is planned from.
+struct Subject<'c> {
+    cluster: &'c Cluster,
+    node: &'c Node,
+    settings: &'c Rung,
+    role: Role,
+    index: Option<u32>,
+}
+
+/// Addresses of a node and the links that carry them.
+struct Addresses {
+    addressing: Decided<Addressing>,
+    address: Prefixes,
+    gateway: Gateways,
+    loopback: Prefixes,
+    dummies: Vec<DummyPlan>,
+    link: Decided<LinkName>,
+    vip: Option<VipPlan>,
+}
+
 /// Decides everything about node `nth`.
 pub fn plan(
     cluster: &Cluster,
@@ -40,87 +69,36 @@ pub fn plan(
     planner: &mut Routes,
     gaps: &mut Vec<Gap>,
 ) -> NodePlan {
-    let written = &cluster.nodes()[nth];
-    let node = &written.value;
+    let At { value: node, place } = &cluster.nodes()[nth];
+    let (role, index) = (model::role(node), node.index.value());
+    #[expect(clippy::disallowed_methods, reason = "here the plan is made from it")]
     let settings = cluster.settings(nth);
+    let subject = Subject { cluster, node, settings, role, index };
     let mut gaps = Gaps { node: nth, gaps };
-    let own = node.rung.network.get();
-    let network = settings.network.get();
-    let index = node.index.value();
-    let spelling = network.and_then(|network| network.digits.value()).unwrap_or(Digits::Decimal);
-    let vm = settings.vm.get();
-    let platform = platform(cluster, &settings);
-    let ports = ports(cluster, node, &settings, vm.is_some(), &mut gaps);
-    let role = model::role(node);
-
-    let addressing =
-        match network.and_then(|network| network.node.get()).and_then(|node| node.addressing.at()) {
-            Some(addressing) => Decided::written(*addressing.value, addressing.place),
-            None => {
-                Decided::default(Addressing::Static, "addresses come from this file unless it says otherwise")
-            }
-        };
-    let needed = addressing.value != Addressing::Dhcp;
-    let section = |network: &Network| network.node.get().map(|node| (node.v4.clone(), node.v6.clone()));
-    let address = Source {
-        own: own.and_then(section),
-        below: network.and_then(section),
-        ground: &ground.node,
-        index,
-        spelling,
-    };
-    let address = if needed {
-        address.addresses("network.node.v4", "network.node.v6", false, &mut gaps)
-    } else {
-        address.written()
-    };
-    let gateway = gateways(network, ground, &address);
-    let section = |network: &Network| network.loopback.get().map(|node| (node.v4.clone(), node.v6.clone()));
-    let loopback = Source {
-        own: own.and_then(section),
-        below: network.and_then(section),
-        ground: &ground.loopback,
-        index,
-        spelling,
-    };
+    let platform = platform(cluster, settings);
+    let ports = ports(cluster, node, settings, settings.vm.is_set(), &mut gaps);
+    let Addresses { addressing, address, gateway, loopback, dummies, link, vip } =
+        subject.addresses(ground, &ports, &mut gaps);
     let routes = settings.routing.is_set();
-    let told = gaps.gaps.len();
-    let loopback = loopback.addresses("network.loopback.v4", "network.loopback.v6", true, &mut gaps);
-    if !routes && !network.is_some_and(|network| network.loopback.is_set()) {
-        gaps.gaps.truncate(told);
-    }
-    let dummies = dummies(own, network, role, index, spelling, &mut gaps);
-
-    let link = match network.and_then(|network| network.node.get()).and_then(|node| node.link.at()) {
-        Some(link) => Decided::written(link.value.clone(), link.place),
-        None => Decided::default(
-            ports
-                .first()
-                .map_or_else(|| LinkName::parse("eth0").expect("a link name"), |port| port.name.clone()),
-            "the first port",
-        ),
-    };
-    let vip = network.filter(|_| role == Role::Controlplane && !cluster.section().kube_vip.is_set());
-    let vip = vip.and_then(|network| vip_of(network, &link.value));
-    let asn = asn(cluster, node, &settings, routes, &mut gaps);
-    let router_id = router_id(cluster, node, &settings, &loopback, routes, &mut gaps);
-    let talos = match settings.talos.at() {
-        Some(talos) => Decided::written(talos.value.clone(), talos.place),
-        None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
-    };
-    let routing = planner.plan(cluster, nth, &settings, role, &ports, &talos.value);
-    let arch = arch(&settings);
-    let from = boot::from(&settings, platform.value);
-    let ground = vm::Ground { cluster, arch: arch.value, from: from.value, index };
-    let vm = settings.vm.at().map(|vm| Box::new(vm::plan(&ground, vm.value, &mut gaps)));
-    let boot = boot::plan(cluster, &settings, from, routing.as_deref(), vm.as_deref());
+    let asn = asn(cluster, node, settings, routes, &mut gaps);
+    let router_id = router_id(cluster, node, settings, &loopback, routes, &mut gaps);
+    let talos = talos(cluster, settings);
+    let routing = subject.routing(nth, &ports, &talos.value, planner);
+    let arch = Decided::or(&settings.arch, Arch::Amd64, "amd64 unless the file says otherwise");
+    let from = boot::from(settings, platform.value);
+    let vm = subject.vm(arch.value, from.value, &mut gaps);
+    let none = (Network::default(), NodeNetwork::default());
+    let network = settings.network.get().unwrap_or(&none.0);
+    let own = network.node.get().unwrap_or(&none.1);
+    let health = network.api.get().filter(|_| backend::watches_health(settings, role));
     NodePlan {
         nth,
         name: node.name.get().expect("checked: required").clone(),
-        place: written.place,
+        place: *place,
         role,
         index,
         site: node.site.get().cloned(),
+        groups: node.groups.values().cloned().collect(),
         platform,
         arch,
         talos,
@@ -135,18 +113,132 @@ pub fn plan(
         old_links: false,
         asn,
         router_id,
-        routing,
-        boot,
+        boot: boot::plan(cluster, settings, from, routing.as_deref(), vm.as_deref()),
         vm,
-        settings,
+        power: Decided::of(&settings.power).map(Box::new),
+        name_servers: Decided::of(&network.dns),
+        time_servers: Decided::of(&network.ntp),
+        mtu: Decided::of(&network.mtu),
+        metric: Decided::or(&own.metric, METRIC, "Talos' own"),
+        health: health.and_then(|api| Decided::of(&api.health)),
+        stages: overlay::stages(settings),
+        tailscale: overlay::plan(settings),
+        kernel: kernel::plan(settings, routing.as_deref()),
+        labels: Decided::of(&settings.labels),
+        taints: Decided::of(&settings.taints),
+        patches: written_items(settings.patches.items()),
+        drain: Decided::or(&settings.drain, false, "it takes part in everything"),
+        routing,
+        settings: settings.clone(),
     }
 }
 
-fn arch(settings: &Rung) -> Decided<Arch> {
-    match settings.arch.at() {
-        Some(arch) => Decided::written(*arch.value, arch.place),
-        None => Decided::default(Arch::Amd64, "amd64 unless the file says otherwise"),
+fn written_items<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a At<T>>) -> Vec<Decided<T>> {
+    items.map(|at| Decided::written(at.value.clone(), at.place)).collect()
+}
+
+fn talos(cluster: &Cluster, settings: &Rung) -> Decided<TalosVersion> {
+    let of_cluster = || {
+        let place: Place = cluster.section().talos.place().unwrap_or_default();
+        Decided::written(cluster.talos.clone(), place)
+    };
+    Decided::of(&settings.talos).unwrap_or_else(of_cluster)
+}
+
+impl Subject<'_> {
+    fn addresses(&self, ground: &Ground, ports: &[Port], gaps: &mut Gaps<'_>) -> Addresses {
+        let own = self.node.rung.network.get();
+        let network = self.settings.network.get();
+        let none = NodeNetwork::default();
+        let on_ports = network.and_then(|network| network.node.get()).unwrap_or(&none);
+        let addressing = Decided::or(
+            &on_ports.addressing,
+            Addressing::Static,
+            "addresses come from this file unless it says otherwise",
+        );
+        let spelling = network.and_then(|network| network.digits.value()).unwrap_or(Digits::Decimal);
+        let section = |network: &Network| network.node.get().map(|node| (node.v4.clone(), node.v6.clone()));
+        let source = Source {
+            own: own.and_then(section),
+            below: network.and_then(section),
+            ground: &ground.node,
+            index: self.index,
+            spelling,
+        };
+        let address = if addressing.value == Addressing::Dhcp {
+            source.written()
+        } else {
+            source.addresses("network.node.v4", "network.node.v6", false, gaps)
+        };
+        let link = Decided::of(&on_ports.link)
+            .unwrap_or_else(|| Decided::default(first_port(ports), "the first port"));
+        Addresses {
+            addressing,
+            gateway: gateways(network, ground, &address),
+            address,
+            loopback: self.loopback(ground, spelling, gaps),
+            dummies: dummies(own, network, self.role, self.index, spelling, gaps),
+            vip: self.vip(&link.value),
+            link,
+        }
     }
+
+    fn loopback(&self, ground: &Ground, spelling: Digits, gaps: &mut Gaps<'_>) -> Prefixes {
+        let own = self.node.rung.network.get();
+        let network = self.settings.network.get();
+        let section =
+            |network: &Network| network.loopback.get().map(|node| (node.v4.clone(), node.v6.clone()));
+        let source = Source {
+            own: own.and_then(section),
+            below: network.and_then(section),
+            ground: &ground.loopback,
+            index: self.index,
+            spelling,
+        };
+        let before = gaps.gaps.len();
+        let loopback = source.addresses("network.loopback.v4", "network.loopback.v6", true, gaps);
+        // A node that does not route needs no loopback that is not written.
+        if !self.settings.routing.is_set() && !network.is_some_and(|network| network.loopback.is_set()) {
+            gaps.gaps.truncate(before);
+        }
+        loopback
+    }
+
+    fn vip(&self, link: &LinkName) -> Option<VipPlan> {
+        let network = self.settings.network.get().filter(|_| self.role == Role::Controlplane)?;
+        if self.cluster.section().kube_vip.is_set() { None } else { vip_of(network, link) }
+    }
+
+    fn routing(
+        &self,
+        nth: usize,
+        ports: &[Port],
+        talos: &TalosVersion,
+        planner: &mut Routes,
+    ) -> Option<Arc<RoutingPlan>> {
+        let routing = self.settings.routing.get()?;
+        let ports: Vec<_> = ports.iter().map(|port| port.name.clone()).collect();
+        let inputs = RoutingInputs {
+            cluster: self.cluster,
+            routing,
+            ports: &ports,
+            role: self.role,
+            talos,
+            health: backend::watches_health(self.settings, self.role),
+            more: announced::has_more(self.settings, self.role, routing),
+        };
+        Some(planner.plan(nth, inputs))
+    }
+
+    fn vm(&self, arch: Arch, from: BootFrom, gaps: &mut Gaps<'_>) -> Option<Box<VmPlan>> {
+        let ground = vm::Ground { cluster: self.cluster, arch, from, index: self.index };
+        Some(Box::new(vm::plan(&ground, self.settings.vm.get()?, gaps)))
+    }
+}
+
+fn first_port(ports: &[Port]) -> LinkName {
+    let usual = || LinkName::parse("eth0").expect("a link name");
+    ports.first().map_or_else(usual, |port| port.name.clone())
 }
 
 fn platform(cluster: &Cluster, settings: &Rung) -> Decided<Platform> {

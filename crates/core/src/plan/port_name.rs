@@ -8,10 +8,10 @@ impl NodePlan {
     ///
     /// Talos' images for every platform but metal start the kernel with `net.ifnames=0`.
     pub fn has_plain_port_names(&self) -> bool {
-        let args = self.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
-        let asked = args.filter_map(|arg| match arg.as_str().strip_prefix("net.ifnames=") {
+        let args = self.kernel.args.iter().map(|arg| arg.value.as_str());
+        let asked = args.filter_map(|arg| match arg.strip_prefix("net.ifnames=") {
             Some(word) => Some(word == "0"),
-            None => (arg.as_str() == "-net.ifnames").then_some(false),
+            None => (arg == "-net.ifnames").then_some(false),
         });
         asked.last().unwrap_or(self.platform.value != Platform::Metal)
     }

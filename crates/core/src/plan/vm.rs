@@ -4,16 +4,61 @@ use std::collections::BTreeMap;
 
 use super::derive::Rule;
 use super::node::Gaps;
-use super::{Decided, GapReason, NodePlan, VmPlan};
+use super::{Decided, GapReason, NodePlan};
 use crate::cluster::File;
 use crate::cluster::section::{BootDevice, BootFrom, Firmware, Hypervisor, Machine, Role, Vm};
 use crate::model::Cluster;
 use ichor_values::Arch;
-use ichor_values::key::Key;
-use ichor_values::{Size, Text, Word};
+use ichor_values::key::{Key, List};
+use ichor_values::{Size, Text, VlanId, Word};
 
 /// The bridge of libvirt's own network, `default`.
 pub const DEFAULT_BRIDGE: &str = "virbr0";
+
+/// A node's virtual machine.
+#[derive(Debug)]
+pub struct VmPlan {
+    /// Where it is made; none where that could not be told.
+    pub hypervisor: Option<Decided<Word>>,
+    /// Its number on the hypervisor.
+    pub id: Option<Decided<u32>>,
+    /// Host of the hypervisor cluster.
+    pub host: Option<Decided<Word>>,
+    /// CPU cores.
+    pub cores: Decided<u16>,
+    /// CPU type.
+    pub cpu: Decided<String>,
+    /// Memory.
+    pub memory: Decided<Size>,
+    /// Size of the disk.
+    pub disk: Decided<Size>,
+    /// Where the disk is.
+    pub storage: Decided<String>,
+    /// Where ISO images are.
+    pub iso: Decided<String>,
+    /// Model of its ports.
+    pub nic: Decided<String>,
+    /// Bridge of its ports.
+    pub bridge: Decided<String>,
+    /// VLAN of its ports.
+    pub vlan: Option<Decided<VlanId>>,
+    /// Machine type.
+    pub machine: Decided<Machine>,
+    /// Firmware.
+    pub firmware: Decided<Firmware>,
+    /// What it boots from.
+    pub boot: Decided<Vec<BootDevice>>,
+    /// Whether it starts with the host.
+    pub on_boot: Decided<bool>,
+    /// Whether the guest agent is used.
+    pub guest_agent: Decided<bool>,
+    /// Resource pool.
+    pub pool: Option<Decided<Text>>,
+    /// Tags.
+    pub tags: Option<Decided<List<Word>>>,
+    /// More arguments for QEMU.
+    pub args: Option<Decided<List<Text>>>,
+}
 
 /// Whether the hypervisor `name` is a Proxmox cluster.
 pub fn kind_is_proxmox(cluster: &Cluster, name: &str) -> bool {
@@ -32,20 +77,6 @@ fn hypervisor(cluster: &Cluster, vm: &Vm) -> Option<Decided<Word>> {
     let mut known = cluster.file.hypervisors.get()?.iter();
     let (name, at) = known.next()?;
     known.next().is_none().then(|| Decided::derived(name.clone(), Rule::OnlyHypervisor, Some(at.place)))
-}
-
-fn or<T: Clone>(key: &Key<T>, default: T, reason: &'static str) -> Decided<T> {
-    match key.at() {
-        Some(at) => Decided::written(at.value.clone(), at.place),
-        None => Decided::default(default, reason),
-    }
-}
-
-fn word(key: &Key<Text>, default: &str, reason: &'static str) -> Decided<String> {
-    match key.at() {
-        Some(at) => Decided::written(at.value.to_string(), at.place),
-        None => Decided::default(default.to_owned(), reason),
-    }
 }
 
 /// What a virtual machine is decided from, besides its own section.
@@ -70,28 +101,31 @@ impl Ground<'_> {
 pub fn plan(ground: &Ground<'_>, vm: &Vm, gaps: &mut Gaps<'_>) -> VmPlan {
     let size = |text: &str| Size::parse(text).expect("a size");
     let hypervisor = hypervisor(ground.cluster, vm);
-    let host = vm.host.at().map(|at| Decided::written(at.value.clone(), at.place));
+    let host = Decided::of(&vm.host);
     let (storage, iso) = storages(vm, ground.hypervisor(hypervisor.as_ref()));
     VmPlan {
         id: id(vm, ground.index, gaps),
         host,
-        cores: or(&vm.cores, 2, "the least Talos asks for"),
-        cpu: word(&vm.cpu, "host", "all that the host's own can do"),
-        memory: or(&vm.memory, size("4GiB"), "the least for a control plane"),
-        disk: or(&vm.disk, size("32GiB"), "room for Talos and its workloads"),
+        cores: Decided::or(&vm.cores, 2, "the least Talos asks for"),
+        cpu: Decided::text(&vm.cpu, "host", "all that the host's own can do"),
+        memory: Decided::or(&vm.memory, size("4GiB"), "the least for a control plane"),
+        disk: Decided::or(&vm.disk, size("32GiB"), "room for Talos and its workloads"),
         storage,
         iso,
-        nic: word(&vm.nic, "virtio", "the fastest"),
+        nic: Decided::text(&vm.nic, "virtio", "the fastest"),
         bridge: bridge(vm, is_proxmox(ground.cluster, vm), ground.hypervisor(hypervisor.as_ref())),
-        vlan: vm.vlan.at().map(|at| Decided::written(*at.value, at.place)),
+        vlan: Decided::of(&vm.vlan),
         machine: match ground.arch {
-            Arch::Amd64 => or(&vm.machine, Machine::Q35, "with PCI Express"),
-            Arch::Arm64 => or(&vm.machine, Machine::Virt, "the only one for arm64"),
+            Arch::Amd64 => Decided::or(&vm.machine, Machine::Q35, "with PCI Express"),
+            Arch::Arm64 => Decided::or(&vm.machine, Machine::Virt, "the only one for arm64"),
         },
-        firmware: or(&vm.firmware, Firmware::Ovmf, "UEFI"),
+        firmware: Decided::or(&vm.firmware, Firmware::Ovmf, "UEFI"),
         boot: boot(vm, ground.from),
-        on_boot: or(&vm.on_boot, true, "a cluster that comes back with its host"),
-        guest_agent: or(&vm.guest_agent, false, "Talos has it as an extension"),
+        on_boot: Decided::or(&vm.on_boot, true, "a cluster that comes back with its host"),
+        guest_agent: Decided::or(&vm.guest_agent, false, "Talos has it as an extension"),
+        pool: Decided::of(&vm.pool),
+        tags: Decided::of(&vm.tags),
+        args: Decided::of(&vm.args),
         hypervisor,
     }
 }
@@ -120,15 +154,15 @@ fn bridge(vm: &Vm, is_proxmox: bool, hypervisor: Option<&Hypervisor>) -> Decided
 fn storages(vm: &Vm, hypervisor: Option<&Hypervisor>) -> (Decided<String>, Decided<String>) {
     let (disks, iso) = match hypervisor.and_then(|hypervisor| hypervisor.libvirt.get()) {
         Some(libvirt) => (
-            word(&libvirt.pool, "default", "libvirt's first pool"),
-            word(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's first pool"),
+            Decided::text(&libvirt.pool, "default", "libvirt's first pool"),
+            Decided::text(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's first pool"),
         ),
         None => {
             let proxmox = hypervisor.and_then(|hypervisor| hypervisor.proxmox.get());
             let unset = Key::default();
             (
-                word(proxmox.map_or(&unset, |it| &it.disks), "local-lvm", "Proxmox' own for disks"),
-                word(proxmox.map_or(&unset, |it| &it.iso), "local", "Proxmox' own for ISO images"),
+                Decided::text(proxmox.map_or(&unset, |it| &it.disks), "local-lvm", "Proxmox' own for disks"),
+                Decided::text(proxmox.map_or(&unset, |it| &it.iso), "local", "Proxmox' own for ISO images"),
             )
         }
     };

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::NodePlan;
 use super::link::DEEPEST;
 use crate::cluster::section::{Addressing, Link};
-use ichor_values::LinkName;
+use ichor_values::{LinkName, Mtu};
 
 impl NodePlan {
     /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
@@ -41,6 +43,30 @@ impl NodePlan {
         };
         let own = if main { None } else { listed() };
         self.below_vlans(own.unwrap_or(&self.link.value))
+    }
+
+    /// The links that the file lists, with the addresses it gives them.
+    pub fn listed_links(&self) -> impl Iterator<Item = (&LinkName, impl Iterator<Item = IpNet>)> {
+        let links = self.settings.links.values();
+        links.filter_map(|link| Some((link.name.get()?, link.addresses.values().map(|address| address.0))))
+    }
+
+    /// The MTU that the file gives a link.
+    pub fn mtu_of(&self, name: &LinkName) -> Option<Mtu> {
+        let mut links = self.settings.links.values();
+        let of_link = links.find(|link| link.name.get() == Some(name)).and_then(|link| link.mtu.value());
+        of_link.or(self.mtu.as_ref().map(|mtu| mtu.value))
+    }
+
+    /// The prefixes that its dummy links have their addresses from.
+    pub fn dummy_prefixes(&self) -> Vec<IpNet> {
+        let written = self.settings.network.get().into_iter().flat_map(|network| network.dummy.entries());
+        let mut nets = Vec::new();
+        for (_, dummy) in written {
+            nets.extend(dummy.value.v4.value().and_then(|v4| v4.around()).map(IpNet::V4));
+            nets.extend(dummy.value.v6.value().and_then(|v6| v6.around()).map(IpNet::V6));
+        }
+        nets
     }
 
     /// The link that a VLAN stands on, or the link itself where it is none.

@@ -1,10 +1,9 @@
 //! Where a value came from: which line, or which rule with which inputs.
 
 use super::derive::Rule;
-use super::{
-    ClusterPlan, Decided, ImagePlan, NodePlan, Origin, Plan, Prefixes, RoutingPlan, VmPlan, WorkloadPlan,
-};
-use crate::cluster::section::{File, Node, Role};
+pub use super::rows::{Row, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows};
+use super::{ImagePlan, NodePlan, Origin, Plan};
+use crate::cluster::section::{File, Node};
 use crate::model::Cluster;
 use ichor_values::Place;
 use ichor_values::nearest;
@@ -50,9 +49,6 @@ pub struct Input {
     pub place: Option<Place>,
 }
 
-/// A decided value, ready to be shown: key path, value, origin.
-pub type Row = (String, String, Origin);
-
 /// Explains the value at `path`, or says what is near it.
 pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
     let steps = steps(path);
@@ -71,9 +67,9 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
         };
         return node_why(cluster, plan, nth, rest, path);
     }
-    if let Some((_, value, origin)) =
-        cluster_rows(&plan.cluster).into_iter().find(|(key, ..)| same(key, &steps))
-    {
+    let details = cluster_detail_rows(&plan.cluster).into_iter().chain(surrounding_rows(plan));
+    let mut rows = cluster_rows(&plan.cluster).into_iter().chain(details);
+    if let Some((_, value, origin)) = rows.find(|(key, ..)| same(key, &steps)) {
         return Ok(Why {
             path: path.to_owned(),
             value: Some(value),
@@ -81,6 +77,11 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
         });
     }
     written_or_default(&cluster.file, &File::shape(), &steps, path)
+}
+
+/// Everything the file gives a node, from all rungs of the ladder, as it could stand on the node itself.
+pub fn written(node: &NodePlan) -> String {
+    node.settings.print().to_flow()
 }
 
 /// A key path as its steps; a key with dots stands in quotes: `labels."topology.kubernetes.io/zone"`.
@@ -118,7 +119,7 @@ fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &s
 }
 
 fn same(key: &str, steps: &[&str]) -> bool {
-    key.split(['.', '[']).map(|step| step.trim_end_matches(']')).eq(steps.iter().copied())
+    self::steps(key) == steps
 }
 
 /// What stands in the file at `steps`, or what holds because nothing does.
@@ -210,148 +211,11 @@ fn prefix_of(plan: &Plan, node: &NodePlan, key: &str) -> Option<String> {
     }
 }
 
-struct Rows(Vec<Row>);
-
-impl Rows {
-    fn put<T: ToString>(&mut self, key: &str, decided: &Decided<T>) {
-        self.0.push((key.to_owned(), decided.value.to_string(), decided.origin));
-    }
-
-    fn some<T: ToString>(&mut self, key: &str, decided: Option<&Decided<T>>) {
-        if let Some(decided) = decided {
-            self.put(key, decided);
-        }
-    }
-
-    fn list<T: ToString>(&mut self, key: &str, decided: &Decided<Vec<T>>) {
-        let words: Vec<_> = decided.value.iter().map(|item| Printed::Scalar(item.to_string())).collect();
-        self.0.push((key.to_owned(), Printed::List(words).to_flow(), decided.origin));
-    }
-
-    fn prefixes(&mut self, key: &str, prefixes: &Prefixes) {
-        self.some(&format!("{key}.v4"), prefixes.v4.as_ref());
-        self.some(&format!("{key}.v6"), prefixes.v6.as_ref());
-    }
-}
-
-/// What was decided for the cluster, by key path.
-pub fn cluster_rows(plan: &ClusterPlan) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
-    rows.put("cluster.contract", &plan.contract);
-    rows.some("cluster.kubernetes", plan.kubernetes.as_ref());
-    rows.some("cluster.endpoint", plan.endpoint.as_ref());
-    rows.list("cluster.talos_endpoints", &plan.talos_endpoints);
-    rows.some("cluster.bootstrap", plan.bootstrap.as_ref());
-    rows.list("cluster.pods", &plan.pods);
-    rows.list("cluster.services", &plan.services);
-    rows.put("cluster.cni", &plan.cni);
-    rows.put("cluster.kube_proxy", &plan.kube_proxy);
-    rows.prefixes("network.node", &plan.node);
-    rows.prefixes("network.loopback", &plan.loopback);
-    rows.list("network.kubelet_subnets", &plan.kubelet_subnets);
-    rows.list("network.etcd_subnets", &plan.etcd_subnets);
-    rows.0
-}
-
-/// What was decided for one node, by key path below it.
-pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
-    rows.put("platform", &node.platform);
-    rows.put("arch", &node.arch);
-    rows.put("talos", &node.talos);
-    for (nth, port) in node.ports.iter().enumerate() {
-        rows.some(&format!("macs[{nth}]"), port.mac.as_ref());
-    }
-    rows.prefixes("network.node", &node.address);
-    rows.put("network.node.link", &node.link);
-    rows.put("network.node.addressing", &node.addressing);
-    rows.some("network.node.gateway.v4", node.gateway.v4.as_ref());
-    rows.some("network.node.gateway.v6", node.gateway.v6.as_ref());
-    rows.prefixes("network.loopback", &node.loopback);
-    let (kubelet, etcd) = (plan.kubelet_subnets(node), plan.etcd_subnets(node));
-    if kubelet != plan.cluster.kubelet_subnets {
-        rows.list("network.kubelet_subnets", &kubelet);
-    }
-    if node.role == Role::Controlplane && etcd != plan.cluster.etcd_subnets {
-        rows.list("network.etcd_subnets", &etcd);
-    }
-    for dummy in &node.dummies {
-        rows.prefixes(&format!("network.dummy.{}", dummy.name), &dummy.address);
-    }
-    rows.some("routing.asn", node.asn.as_ref());
-    rows.some("routing.router_id", node.router_id.as_ref());
-    if let Some(routing) = &node.routing {
-        routing_rows(&mut rows, routing);
-    }
-    rows.put("boot.from", &node.boot.from);
-    rows.some("install.disk", node.boot.disk.as_ref());
-    rows.put("image.source", &node.boot.image);
-    for (nth, extension) in node.boot.extensions.iter().enumerate() {
-        rows.put(&format!("extensions[{nth}]"), extension);
-    }
-    if let Some(vm) = &node.vm {
-        vm_rows(&mut rows, vm);
-    }
-    rows.0
-}
-
-fn routing_rows(rows: &mut Rows, routing: &RoutingPlan) {
-    rows.put("routing.backend", &routing.backend);
-    rows.some("routing.carrier", routing.carrier.as_ref());
-    rows.list("routing.advertise", &routing.advertise);
-    if let Some(workload) = &routing.workload {
-        workload_rows(rows, workload);
-    }
-}
-
-fn workload_rows(rows: &mut Rows, workload: &WorkloadPlan) {
-    rows.put("routing.workload.isolation", &workload.isolation);
-    let domain =
-        if workload.table.is_some() { "routing.workload.vrf.name" } else { "routing.workload.namespace" };
-    rows.some(domain, workload.domain.as_ref());
-    rows.some("routing.workload.vrf.table", workload.table.as_ref());
-    rows.some("routing.workload.link.ours", workload.link.as_ref().map(|link| &link.0));
-    rows.some("routing.workload.link.theirs", workload.link.as_ref().map(|link| &link.1));
-    rows.put("routing.workload.asn.ours", &workload.asn.0);
-    rows.put("routing.workload.asn.theirs", &workload.asn.1);
-}
-
-fn vm_rows(rows: &mut Rows, vm: &VmPlan) {
-    rows.some("vm.hypervisor", vm.hypervisor.as_ref());
-    rows.some("vm.id", vm.id.as_ref());
-    rows.some("vm.host", vm.host.as_ref());
-    rows.put("vm.cores", &vm.cores);
-    rows.put("vm.cpu", &vm.cpu);
-    rows.put("vm.memory", &vm.memory);
-    rows.put("vm.disk", &vm.disk);
-    rows.put("vm.storage", &vm.storage);
-    rows.put("vm.nic", &vm.nic);
-    rows.put("vm.bridge", &vm.bridge);
-    rows.some("vm.vlan", vm.vlan.as_ref());
-    rows.put("vm.machine", &vm.machine);
-    rows.put("vm.firmware", &vm.firmware);
-    rows.list("vm.boot", &vm.boot);
-    rows.put("vm.on_boot", &vm.on_boot);
-    rows.put("vm.guest_agent", &vm.guest_agent);
-}
-
 impl std::fmt::Display for ImagePlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Made(source) => source.fmt(f),
             Self::Given => f.pad("given"),
-        }
-    }
-}
-
-impl std::fmt::Display for super::CniPlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Flannel(None) => f.pad("flannel"),
-            Self::Flannel(Some(link)) => f.pad(&format!("flannel on {link}")),
-            Self::Cilium => f.pad("cilium"),
-            Self::None => f.pad("none"),
-            Self::Manifest(path) => f.pad(path),
         }
     }
 }

@@ -4,7 +4,6 @@ use super::Subject;
 use super::sentence::crowd;
 use super::study::Study;
 use super::tally::Tally;
-use crate::model::Cluster;
 use crate::plan::backend::LackKind;
 use crate::plan::{NodePlan, Plan};
 use crate::routing::protected::forbidden;
@@ -44,7 +43,7 @@ pub struct Proof {
 
 impl Proof {
     /// Puts together what was found. What there is nobody to hold for is left out.
-    pub fn of(cluster: &Cluster, plan: &Plan, subject: &Subject, study: Study) -> Self {
+    pub fn of(plan: &Plan, subject: &Subject, study: Study) -> Self {
         let mut intents =
             vec![Intent::of("sessions", "every session comes up", subject.down()).with(lacks(plan, subject))];
         let speaks = subject.network.nodes.iter().any(|model| model.workload.is_some());
@@ -62,7 +61,7 @@ impl Proof {
             intents.push(Intent::of(
                 "guarded",
                 "no default route and no prefix of the fabric is taken from the speaker",
-                guarded(cluster, plan, subject),
+                guarded(plan, subject),
             ));
             let silent = Intent::of("silent", "nothing is announced to the speaker", Tally::default());
             intents.push(silent.with(templates(plan)));
@@ -159,19 +158,15 @@ fn lacks(plan: &Plan, subject: &Subject) -> Tally {
 
 /// Nodes that are told by a template of the file's own: what it says is not known.
 fn templates(plan: &Plan) -> Tally {
-    let own = plan.nodes.iter().filter(|node| {
-        let (Some(decided), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-            return false;
-        };
-        routing.template.entries().any(|(backend, _)| *backend == decided.backend.value)
-    });
+    let has_template = |node: &&NodePlan| node.routing.as_deref().is_some_and(|it| it.template.is_some());
+    let own = plan.nodes.iter().filter(has_template);
     let words = "a template of the file's own speaks there, and is not looked into";
     shared(own.map(|node| (words.to_owned(), node.name.as_str())))
 }
 
 /// Tries to get through every speaker's filter what must not pass.
-fn guarded(cluster: &Cluster, plan: &Plan, subject: &Subject) -> Tally {
-    let probes = forbidden(cluster, plan);
+fn guarded(plan: &Plan, subject: &Subject) -> Tally {
+    let probes = forbidden(plan);
     let speaking = subject.network.nodes.iter().filter_map(|model| Some((model, model.workload.as_ref()?)));
     let mut filters: Vec<(Vec<&str>, &Filter)> = Vec::new();
     for (model, workload) in speaking {

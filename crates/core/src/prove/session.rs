@@ -13,7 +13,7 @@ use ichor_bgp::model::fabric::{Found, Neighbor};
 use ichor_bgp::model::{Domain, Model};
 use ichor_bgp::setting::{MetallbMode, Software};
 use ichor_values::Backend;
-use ichor_values::{LinkName, Mtu, SoftwareVersion};
+use ichor_values::{Mtu, SoftwareVersion};
 
 /// What keeps each of a network's sessions from coming up.
 pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<String>> {
@@ -65,22 +65,16 @@ impl Pair<'_> {
     fn wiring(&self, cables: &Cables<'_>) -> Option<String> {
         let Found::Port { name, .. } = &self.own.found else { return None };
         let (node, router) = (&self.model.name, &self.router.name);
-        let listed = self.plan.settings.links.values().filter_map(|link| link.name.get());
+        let listed = self.plan.listed_links().map(|(name, _)| name);
         let mut ports = self.plan.ports.iter().map(|port| &port.name).chain(listed);
         if !ports.any(|known| known == name) {
             return Some(format!("{node} has no link {name}"));
         }
-        if self.mtu(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
+        if self.plan.mtu_of(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
             return Some(format!("the MTU of {node}:{name} is below 1280, which takes IPv6 off it"));
         }
         let (far, port) = cables.nodes.get(&(self.plan.nth, name.as_str()))?;
         (*far != router).then(|| format!("by its cable {node}:{name} leads to {far}:{port}"))
-    }
-
-    fn mtu(&self, port: &LinkName) -> Option<Mtu> {
-        let mut links = self.plan.settings.links.values();
-        let of_link = links.find(|link| link.name.get() == Some(port)).and_then(|link| link.mtu.value());
-        of_link.or_else(|| self.plan.settings.network.get()?.mtu.value())
     }
 
     fn asn(&self) -> Option<String> {
@@ -155,8 +149,8 @@ impl Pair<'_> {
     }
 
     fn node_waits(&self) -> bool {
-        let routing = self.plan.settings.routing.get();
-        routing.and_then(|routing| routing.version.get()).is_some_and(fault::waits_for_bfd)
+        let version = self.plan.routing.as_deref().and_then(|routing| routing.version.as_ref());
+        version.is_some_and(|version| fault::waits_for_bfd(&version.value))
     }
 
     fn router_waits(&self) -> bool {
@@ -183,17 +177,17 @@ pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
     if ours.asn == theirs.asn || model.asn == theirs.asn {
         return Some(format!("it has AS {}, which is the node's", theirs.asn));
     }
-    if !routing.is_bird2() && node.settings.extensions.values().any(|name| is_bird2(name.as_str())) {
+    if !routing.is_bird2() && node.boot.extensions.iter().any(|name| is_bird2(&name.value)) {
         return Some("the extension bird2 has taken port 179, and the speaker ends up there".to_owned());
     }
     unheard(decided, plan, theirs.address)
         .or_else(|| lack(routing))
-        .or_else(|| namespaces(node, &workload.domain))
+        .or_else(|| namespaces(routing, &workload.domain))
 }
 
 fn unheard(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) -> Option<String> {
     use ichor_bgp::setting::Speaker;
-    let metallb = decided.speaker == Speaker::Metallb && decided.mode == MetallbMode::Native;
+    let metallb = decided.speaker == Speaker::Metallb && decided.mode.value == MetallbMode::Native;
     if metallb && address.is_ipv6() {
         return Some("MetalLB's native mode writes IPv4 routes wrongly over an IPv6 session".to_owned());
     }
@@ -209,9 +203,9 @@ fn lack(routing: &RoutingPlan) -> Option<String> {
 }
 
 /// With these options a VRF is a network namespace, and the speaker's instance stays inactive.
-fn namespaces(node: &NodePlan, domain: &Domain) -> Option<String> {
-    let routing = node.settings.routing.get().filter(|_| matches!(domain, Domain::Vrf { .. }))?;
-    let mut options = routing.daemons.entries().flat_map(|(daemon, options)| {
+fn namespaces(routing: &RoutingPlan, domain: &Domain) -> Option<String> {
+    let written = routing.options.as_ref().filter(|_| matches!(domain, Domain::Vrf { .. }))?;
+    let mut options = written.value.iter().flat_map(|(daemon, options)| {
         options.value.values().map(move |option| (daemon.as_str(), option.as_str()))
     });
     let found =

@@ -207,6 +207,5 @@ fn owned(node: &NodePlan) -> impl Iterator<Item = IpAddr> {
 fn connected(node: &NodePlan) -> impl Iterator<Item = (&LinkName, IpNet)> {
     let fixed = node.addressing.value == Addressing::Static;
     let main = node.address.iter().filter(move |_| fixed).map(|(net, _)| (&node.link.value, net));
-    let listed = node.settings.links.values().filter_map(|link| Some((link.name.get()?, link)));
-    main.chain(listed.flat_map(|(name, link)| link.addresses.values().map(move |net| (name, net.0))))
+    main.chain(node.listed_links().flat_map(|(name, nets)| nets.map(move |net| (name, net))))
 }

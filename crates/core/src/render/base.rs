@@ -55,17 +55,16 @@ impl Base {
         if node.boot.image.value != ImagePlan::Made(ImageSource::Ichor) {
             return Ok(None);
         }
-        let image = node.settings.image.get();
         let embeds = (node.boot.from.value == BootFrom::Embedded).then(|| node.name.to_string());
         Ok(Some(Self {
             talos: node.talos.value.clone(),
             platform: node.platform.value,
             arch: node.arch.value,
-            secure_boot: node.has_secure_boot(),
+            secure_boot: node.boot.secure_boot.value,
             schematic: schematic::of(node, None)?,
             routing: routing(node),
             embeds,
-            registry: image.and_then(|image| image.registry.get()).map(ToString::to_string),
+            registry: node.boot.registry.as_ref().map(|registry| registry.value.to_string()),
         }))
     }
 
@@ -123,8 +122,7 @@ impl Base {
 pub fn routing(node: &NodePlan) -> Option<String> {
     let routing = node.routing.as_deref()?;
     routing.carrier.as_ref().filter(|carrier| carrier.value == Carrier::Ichor)?;
-    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
-    Some(named.map_or_else(|| routing.backend.value.word().to_owned(), |name| name.as_str().to_owned()))
+    routing.service.as_ref().map(|service| service.value.clone())
 }
 
 /// A base image, who needs it, and as what.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::link::METRIC;
 use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
+use crate::render::machine::network::{name_servers, time_servers};
 use ichor_values::go_yaml::emit;
 
 /// What META key 10 of `node` holds.
@@ -23,11 +24,7 @@ pub fn text(node: &NodePlan) -> String {
 /// The same as a value.
 pub fn network(node: &NodePlan) -> Value {
     let links = node.links(Stage::Boot);
-    let network = node.settings.network.get();
-    let dns: Vec<String> =
-        network.into_iter().flat_map(|network| network.dns.values()).map(IpAddr::to_string).collect();
-    let ntp: Vec<&str> =
-        network.into_iter().flat_map(|network| network.ntp.values()).map(|name| name.as_str()).collect();
+    let (dns, ntp) = (name_servers(node), time_servers(node));
     let addresses = links.iter().flat_map(|link| link.addresses.iter().map(|net| address(link, *net)));
     let routes =
         links.iter().flat_map(|link| link.routes.iter().filter_map(|route| self::route(link, route)));

@@ -84,9 +84,8 @@ const OVERLAYS: [(&str, &[&str]); 4] = [
 /// The schematic of `node`; `embedded` is the configuration its image carries, where it starts with one.
 pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSchematicError> {
     let name = || node.name.to_string();
-    let written = node.settings.image.get().and_then(|image| image.schematic.get());
-    let mut schematic = match written {
-        Some(any) => Schematic::read(&emit::emit(&document::from_any(any)))
+    let mut schematic = match &node.boot.schematic {
+        Some(any) => Schematic::read(&emit::emit(&document::from_any(&any.value)))
             .map_err(|source| NodeSchematicError::Written { node: name(), source })?,
         None => Schematic::default(),
     };
@@ -95,16 +94,15 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
             schematic.extensions.push(extension.value.clone());
         }
     }
-    let args = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
-    schematic.kernel_args.extend(args.map(|arg| arg.as_str().to_owned()));
+    schematic.kernel_args.extend(node.kernel.args.iter().map(|arg| arg.value.clone()));
     let looks = schematic.kernel_args.iter().any(|arg| arg.starts_with("talos.config="));
     if node.boot.from.value == BootFrom::MetalIso && !looks {
         schematic.kernel_args.push("talos.config=metal-iso".to_owned());
     }
-    if let Some(sbc) = node.settings.sbc.get()
+    if let Some(sbc) = &node.boot.sbc
         && schematic.overlay == Overlay::default()
     {
-        schematic.overlay = overlay(sbc.as_str())?;
+        schematic.overlay = overlay(sbc.value.as_str())?;
     }
     if node.boot.from.value == BootFrom::Meta && !schematic.meta.iter().any(|(key, _)| *key == meta::NETWORK)
     {
@@ -126,7 +124,7 @@ pub fn command_line(node: &NodePlan, schematic: &Schematic) -> Line {
     let values: Vec<_> =
         schematic.meta.iter().map(|(key, value)| meta::Value { key: *key, value: value.clone() }).collect();
     let (talos, platform, arch) = (&node.talos.value, node.platform.value.word(), node.arch.value);
-    line(talos, platform, arch, node.has_secure_boot(), &values, &schematic.kernel_args)
+    line(talos, platform, arch, node.boot.secure_boot.value, &values, &schematic.kernel_args)
 }
 
 /// The command line of an image: what its release and platform have, META where it is to be there, and more arguments.

@@ -22,9 +22,8 @@ pub fn talosconfig(plan: &Plan, bundle: &Bundle, admin: &Pair) -> String {
 /// The address at which a running node accepts clients: its own, its loopback if that is announced, or the one in the file.
 fn client_address(node: &NodePlan) -> Option<IpAddr> {
     let own = node.address.iter().next().map(|(net, _)| net.addr());
-    let stages = node.settings.address.get();
     own.or_else(|| node.routing.is_some().then(|| node.main_address()).flatten())
-        .or_else(|| stages.and_then(|stages| stages.overlay.value()))
-        .or_else(|| stages.and_then(|stages| stages.external.value()))
-        .or_else(|| stages.and_then(|stages| stages.dhcp.value()))
+        .or_else(|| node.stages.overlay())
+        .or_else(|| node.stages.external())
+        .or_else(|| node.stages.dhcp())
 }

@@ -226,12 +226,12 @@ impl Tree {
 
     /// The other end of the nodes' sessions, objects for Kubernetes, and VM definitions.
     fn add_surroundings(&mut self, inputs: Inputs<'_>, network: &Network, errors: &mut Vec<RenderError>) {
-        let Inputs { cluster, plan, secret, .. } = inputs;
+        let Inputs { plan, secret, .. } = inputs;
         self.notes.extend(containerlab_note(plan, network));
         for (purpose, rendered) in [
             (Purpose::Fabric, fabric::render(plan, network, secret)),
             (Purpose::Manifests, manifests::render(plan, network)),
-            (Purpose::Machines, hypervisor::render(cluster, plan)),
+            (Purpose::Machines, hypervisor::render(plan)),
         ] {
             match rendered {
                 Ok(files) => self.add(purpose, files),

@@ -5,36 +5,32 @@ use std::net::IpAddr;
 use ichor_bgp::model::fabric::{Announced, Fabric, Found, Inward, Neighbor, Outward};
 use ichor_bgp::model::{Bfd, Family, Filter};
 use ichor_bgp::setting::Advertise;
-use ichor_values::{LinkName, Toggle};
+use ichor_values::LinkName;
 use ipnet::IpNet;
 
-use crate::cluster::section::{Addressing, PolicyIn, PolicyOut, Routing};
-use crate::model::Cluster;
-use crate::plan::{NeighborPlan, NodePlan, Peer, RoutingPlan};
+use ichor_values::Prefix;
+use ichor_values::key::List;
+
+use crate::cluster::section::Addressing;
+use crate::plan::{Decided, NeighborPlan, NodePlan, Peer, PolicyPlan, RoutingPlan};
 
 /// The instance of a node.
-pub(super) fn of(cluster: &Cluster, node: &NodePlan, plan: &RoutingPlan, routing: &Routing) -> Fabric {
-    let policy = routing.policy.get();
+pub(super) fn of(node: &NodePlan, plan: &RoutingPlan) -> Fabric {
     Fabric {
-        neighbors: plan.neighbors.iter().map(|neighbor| session(cluster, node, neighbor)).collect(),
+        neighbors: plan.neighbors.iter().map(|neighbor| session(node, neighbor)).collect(),
         announced: announced(node, &plan.advertise.value),
-        aggregates: routing.aggregates.values().map(|prefix| prefix.0.trunc()).collect(),
-        inward: inward(policy.and_then(|policy| policy.r#in.get())),
-        outward: policy.and_then(|policy| policy.out.get()).map(outward).unwrap_or_default(),
-        graceful_restart: graceful_restart(routing),
+        aggregates: prefixes(plan.aggregates.as_ref()).map(|net| net.trunc()).collect(),
+        inward: inward(&plan.policy),
+        outward: outward(&plan.policy),
+        graceful_restart: plan.graceful_restart.as_ref().map(|seconds| seconds.value),
     }
 }
 
-/// Seconds that neighbours keep routes through a planned restart; none when they shall not.
-pub fn graceful_restart(routing: &Routing) -> Option<u16> {
-    match routing.graceful_restart.get() {
-        None => Some(30),
-        Some(Toggle::Off) => None,
-        Some(toggle) => Some(toggle.on().and_then(|graceful| graceful.time.value()).unwrap_or(30)),
-    }
+fn prefixes(list: Option<&Decided<List<Prefix>>>) -> impl Iterator<Item = IpNet> {
+    list.into_iter().flat_map(|list| list.value.values()).map(|prefix| prefix.0)
 }
 
-fn session(cluster: &Cluster, node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
+fn session(node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
     let found = match &plan.peer {
         Peer::Link(link) => {
             let port = node.ports.iter().find(|port| port.name == *link);
@@ -45,22 +41,20 @@ fn session(cluster: &Cluster, node: &NodePlan, plan: &NeighborPlan) -> Neighbor 
     };
     Neighbor {
         found,
-        asn: plan.asn,
-        families: families(cluster, plan),
-        bfd: plan.bfd.map(Bfd::from),
-        timers: plan.timers,
-        passive: plan.passive,
-        password: plan.password.clone(),
+        asn: plan.asn(),
+        families: families(plan),
+        bfd: plan.bfd.as_ref().map(Bfd::from),
+        timers: plan.timers.value,
+        passive: plan.passive.value,
+        password: plan.password.as_ref().map(|password| password.value.clone()),
     }
 }
 
 /// An IPv4 session carries IPv4. One over IPv6 carries both, unless the router is known to take no IPv4 there.
-fn families(cluster: &Cluster, plan: &NeighborPlan) -> Vec<Family> {
-    let router = plan.router_nth.and_then(|nth| cluster.routers().nth(nth));
-    let extends = router.is_none_or(|router| router.value.takes_v4_over_v6().unwrap_or(true));
+fn families(plan: &NeighborPlan) -> Vec<Family> {
     match plan.peer {
         Peer::Address(IpAddr::V4(_)) => vec![Family::V4],
-        Peer::Address(IpAddr::V6(_)) if !extends => vec![Family::V6],
+        Peer::Address(IpAddr::V6(_)) if !plan.extended_nexthop => vec![Family::V6],
         Peer::Address(IpAddr::V6(_)) | Peer::Link(_) => Family::ALL.to_vec(),
     }
 }
@@ -86,19 +80,18 @@ fn announced(node: &NodePlan, advertise: &[Advertise]) -> Vec<Announced> {
         .collect()
 }
 
-fn inward(policy: Option<&PolicyIn>) -> Inward {
-    let allow: Vec<IpNet> =
-        policy.into_iter().flat_map(|policy| policy.allow.values()).map(|prefix| prefix.0).collect();
+fn inward(policy: &PolicyPlan) -> Inward {
+    let allow: Vec<IpNet> = prefixes(policy.allow.as_ref()).collect();
     Inward {
         filter: Filter::allowing(&allow),
-        max_prefixes: policy.and_then(|policy| policy.max_prefixes.value()),
-        local_preference: policy.and_then(|policy| policy.local_preference.value()),
+        max_prefixes: policy.max_prefixes.as_ref().map(|most| most.value),
+        local_preference: policy.local_preference.as_ref().map(|preference| preference.value),
     }
 }
 
-fn outward(policy: &PolicyOut) -> Outward {
+fn outward(policy: &PolicyPlan) -> Outward {
     Outward {
-        communities: policy.communities.values().cloned().collect(),
-        prepend: policy.prepend.value().unwrap_or(0),
+        communities: policy.communities.iter().flat_map(|list| list.value.values()).cloned().collect(),
+        prepend: policy.prepend.value,
     }
 }

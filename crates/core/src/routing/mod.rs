@@ -14,16 +14,19 @@ pub mod protected;
 pub mod router;
 mod workload;
 
-pub use ichor_bgp::model::{Model, Protected};
-use ichor_bgp::render::Options;
+use ichor_bgp::model::{Bfd, Model, Protected};
 use ichor_values::Backend;
 
-use crate::cluster::section::Routing;
-use crate::model::Cluster;
-use crate::plan::NodePlan;
+use crate::plan::{BfdPlan, NodePlan};
 pub use network::Network;
 pub use protected::protected;
 pub use router::Router;
+
+impl From<&BfdPlan> for Bfd {
+    fn from(plan: &BfdPlan) -> Self {
+        Self { interval: plan.interval.value, multiplier: plan.multiplier.value }
+    }
+}
 
 /// Something a model needs was neither written nor derived.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,10 +39,8 @@ pub struct ModelError {
 }
 
 /// The model of a node; none if it does not route.
-pub fn model(cluster: &Cluster, node: &NodePlan, protected: &Protected) -> Result<Option<Model>, ModelError> {
-    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-        return Ok(None);
-    };
+pub fn model(node: &NodePlan, protected: &Protected) -> Result<Option<Model>, ModelError> {
+    let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let missing = |key| ModelError { node: node.name.to_string(), key };
     let workload = plan.workload.as_ref();
     let mut model = Model {
@@ -49,19 +50,11 @@ pub fn model(cluster: &Cluster, node: &NodePlan, protected: &Protected) -> Resul
         router_id: node.router_id.as_ref().ok_or_else(|| missing("routing.router_id"))?.value,
         transit: plan.backend.value == Backend::Native,
         sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),
-        fabric: fabric::of(cluster, node, plan, routing),
-        workload: workload.map(|plan| workload::of(node, plan, routing, protected)).transpose()?,
+        fabric: fabric::of(node, plan),
+        workload: workload.map(|plan| workload::of(node, plan, protected)).transpose()?,
     };
-    if node.settings.drain.value() == Some(true) {
+    if node.drain.value {
         model.drain();
     }
     Ok(Some(model))
-}
-
-/// Further options of daemons that a file asks for.
-pub fn options(routing: &Routing) -> Options {
-    let entries = routing.daemons.entries();
-    entries
-        .map(|(daemon, at)| (daemon.to_string(), at.value.values().map(ToString::to_string).collect()))
-        .collect()
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::router::Peer;
-use super::{ModelError, Protected, Router, protected};
+use super::{ModelError, Protected, Router};
 use crate::model::Cluster;
 use crate::plan::cable::Cables;
 use crate::plan::{self, NodePlan, Plan};
@@ -45,10 +45,10 @@ pub enum End {
 impl Network {
     /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
     pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
-        let protected = protected::protected(plan);
+        let protected = super::protected(plan);
         let (mut models, mut errors) = (Vec::new(), Vec::new());
         for node in &plan.nodes {
-            match super::model(cluster, node, &protected) {
+            match super::model(node, &protected) {
                 Ok(model) => models.extend(model),
                 Err(error) => errors.push(error),
             }
@@ -58,9 +58,9 @@ impl Network {
 
     /// The same from the models of all nodes that route, in the order of the file.
     pub fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<Model>) -> Self {
-        let protected = protected::protected(plan);
+        let protected = super::protected(plan);
         let plans: Vec<&NodePlan> = nodes.iter().map(|model| &plan.nodes[model.nth]).collect();
-        let routers = cluster.routers().enumerate().map(|(nth, at)| Router::listed(nth, &at.value)).collect();
+        let routers = plan.routers.iter().map(Router::listed).collect();
         let mut network = Self { nodes, routers, sessions: Vec::new() };
         let cables = Cables::of(cluster);
         let mut ports = Ports::of(&cables);
@@ -101,7 +101,7 @@ impl Network {
             for (nth, neighbor) in neighbors.enumerate() {
                 let router = neighbor.router_nth.unwrap_or_else(|| {
                     let (name, address) = known_as(neighbor);
-                    let asn = neighbor.asn;
+                    let asn = neighbor.asn();
                     let key = format!("{name} {asn:?}");
                     *unlisted.entry(key).or_insert_with(|| {
                         let nth = self.routers.len();
@@ -171,7 +171,7 @@ impl Network {
 
     /// What routers take from nodes: single addresses of the cluster's prefixes, aggregates, and what speakers may announce.
     fn accept(&mut self, plan: &Plan, guard: &Protected) {
-        let dummies = plan.nodes.iter().flat_map(protected::dummies);
+        let dummies = plan.nodes.iter().flat_map(NodePlan::dummy_prefixes);
         let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
         let known: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
         let mut own = known.clone();

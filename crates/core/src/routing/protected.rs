@@ -3,7 +3,6 @@
 pub use ichor_bgp::model::{Family, Protected};
 use ipnet::IpNet;
 
-use crate::model::Cluster;
 use crate::plan::{NodePlan, Origin, Plan};
 
 /// The prefixes of a whole cluster that are protected: gathered once, for all its nodes.
@@ -18,7 +17,7 @@ pub fn protected(plan: &Plan) -> Protected {
 }
 
 /// What no speaker's filter may let through: default routes, and every prefix and address of nodes, API and routers.
-pub fn forbidden(cluster: &Cluster, plan: &Plan) -> Vec<IpNet> {
+pub fn forbidden(plan: &Plan) -> Vec<IpNet> {
     let of_cluster = [&plan.cluster.node, &plan.cluster.loopback];
     let host = |(net, _): (IpNet, Origin)| IpNet::from(net.addr());
     let mut nets: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();
@@ -29,24 +28,13 @@ pub fn forbidden(cluster: &Cluster, plan: &Plan) -> Vec<IpNet> {
         let dummies = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
         nets.extend(node.address.iter().chain(node.loopback.iter()).chain(dummies).map(host));
     }
-    let routers = cluster.routers().flat_map(|router| router.value.addresses.values().copied());
-    nets.extend(routers.map(IpNet::from));
+    let routers = plan.routers.iter().flat_map(|router| &router.addresses);
+    nets.extend(routers.map(|address| IpNet::from(address.value)));
     nets
 }
 
 fn of_node(node: &NodePlan) -> Vec<IpNet> {
     let addresses = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
     let addresses = node.address.iter().chain(node.loopback.iter()).chain(addresses);
-    addresses.map(|(net, _)| net).chain(dummies(node)).collect()
-}
-
-/// The prefixes that a node's dummy links have their addresses from.
-pub(super) fn dummies(node: &NodePlan) -> Vec<IpNet> {
-    let written = node.settings.network.get().into_iter().flat_map(|network| network.dummy.entries());
-    let mut nets = Vec::new();
-    for (_, dummy) in written {
-        nets.extend(dummy.value.v4.value().and_then(|v4| v4.around()).map(IpNet::V4));
-        nets.extend(dummy.value.v6.value().and_then(|v6| v6.around()).map(IpNet::V6));
-    }
-    nets
+    addresses.map(|(net, _)| net).chain(node.dummy_prefixes()).collect()
 }

@@ -4,11 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
-use crate::cluster::section;
+use crate::plan::RouterPlan;
+use crate::plan::router::numbered;
 use ichor_bgp::model::fabric::Neighbor;
 use ichor_bgp::model::{Bfd, Filter};
 use ichor_bgp::setting::{RouterRole, Software};
-use ichor_values::{Asn, Secret, SoftwareVersion, Toggle};
+use ichor_values::{Asn, Secret, SoftwareVersion};
 
 /// A router and its sessions, as it must be configured for the nodes' own configuration to work.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,32 +58,21 @@ pub struct Peer {
 }
 
 impl Router {
-    /// A router that the file lists as its `nth`.
-    pub(super) fn listed(nth: usize, router: &section::Router) -> Self {
-        let addresses: Vec<IpAddr> = router.addresses.values().copied().collect();
-        let v4 = addresses.iter().find_map(|address| match address {
-            IpAddr::V4(v4) => Some(*v4),
-            IpAddr::V6(_) => None,
-        });
+    /// A router that the file lists.
+    pub(super) fn listed(router: &RouterPlan) -> Self {
         Self {
-            name: router.name.get().map(ToString::to_string).unwrap_or_default(),
+            name: router.name.as_ref().map(ToString::to_string).unwrap_or_default(),
             listed: true,
-            role: router.role.value().unwrap_or(RouterRole::Leaf),
-            asn: router.asn.value(),
-            router_id: router.router_id.value().or(v4).unwrap_or_else(|| numbered(nth)),
-            software: router.software.value().unwrap_or(Software::Frr),
-            version: router.version.get().cloned(),
-            vrf: router.vrf.get().map(ToString::to_string),
-            addresses,
-            listen: router.listen.get().map(|prefix| prefix.0.trunc()),
-            bfd: router.bfd.get().map(|bfd| match bfd {
-                Toggle::Off => None,
-                Toggle::On(bfd) => {
-                    let numbers = (bfd.interval.value().unwrap_or(300), bfd.multiplier.value().unwrap_or(3));
-                    Some(Bfd::from(numbers))
-                }
-            }),
-            password: router.password.get().cloned(),
+            role: router.role.value,
+            asn: router.asn.as_ref().map(|asn| asn.value),
+            router_id: router.router_id.value,
+            software: router.software.value,
+            version: router.version.as_ref().map(|version| version.value.clone()),
+            vrf: router.vrf.as_ref().map(|vrf| vrf.value.to_string()),
+            addresses: router.addresses.iter().map(|address| address.value).collect(),
+            listen: router.listen.as_ref().map(|listen| listen.value.0.trunc()),
+            bfd: router.bfd.as_ref().map(|bfd| bfd.as_ref().map(Bfd::from)),
+            password: router.password.as_ref().map(|password| password.value.clone()),
             peers: Vec::new(),
             accepts: Filter::default(),
         }
@@ -107,10 +97,4 @@ impl Router {
             accepts: Filter::default(),
         }
     }
-}
-
-/// The router id of the `nth` router when it has neither one nor an IPv4 address.
-fn numbered(nth: usize) -> Ipv4Addr {
-    let [.., high, low] = u32::try_from(nth + 1).unwrap_or(u32::MAX).to_be_bytes();
-    Ipv4Addr::new(10, 255, 255_u8.wrapping_sub(high), low)
 }

@@ -20,9 +20,10 @@ mod tunnel;
 
 use std::fmt;
 
+use crate::cluster::section::Rung;
 use crate::model::Cluster;
-use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
+use crate::plan::{NodePlan, Plan};
 use ichor_talos::document;
 use ichor_talos::secret_value;
 pub use ichor_values::Severity;
@@ -67,6 +68,14 @@ pub struct Context<'c> {
     pub plan: &'c Plan,
     /// The files it names.
     pub attachments: &'c Attachments,
+}
+
+impl NodePlan {
+    /// The node's keys as the file has them: rules report what is written, and where.
+    #[expect(clippy::disallowed_methods, reason = "rules alone look at the file")]
+    pub(in crate::rules) fn written(&self) -> &Rung {
+        self.file_keys()
+    }
 }
 
 /// Collects what one rule finds.

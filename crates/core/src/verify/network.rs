@@ -156,7 +156,7 @@ pub(super) fn overlay(case: &Case<'_>) -> Option<Verdict> {
         Err(why) => return Some(Verdict::unknown(why)),
     };
     let on_it: Vec<_> = found.iter().filter(|it| it.link_name == OVERLAY && it.scope == "global").collect();
-    let planned = case.node.settings.address.get().and_then(|stages| stages.overlay.value());
+    let planned = case.node.stages.overlay();
     let remedy = format!(
         "`ichor logs {} ext-tailscale` says why; a key that was used up or has expired must be made anew",
         case.name()

@@ -36,10 +36,10 @@ pub fn far_ends(cluster: &Cluster, plan: &Plan) -> BTreeMap<String, Vec<Far>> {
     for session in &network.sessions {
         let (End::Node(node, _), End::Router(nth, _)) = (session.0, session.1) else { continue };
         let router = &network.routers[nth];
-        let listed = cluster
-            .routers()
-            .find(|at| router.listed && at.value.name.get().is_some_and(|name| name.as_str() == router.name));
-        let ssh = listed.and_then(|at| at.value.reach.get()?.ssh.get()).map(ToString::to_string);
+        let mut listed = plan.routers.iter().filter(|_| router.listed);
+        let planned =
+            listed.find(|known| known.name.as_ref().is_some_and(|name| name.as_str() == router.name));
+        let ssh = planned.and_then(|known| known.ssh.as_ref()).map(|ssh| ssh.value.to_string());
         let Some(ssh) = ssh else { continue };
         let peer = match &network.at(session.1).found {
             Found::Port { name, .. } => name.to_string(),

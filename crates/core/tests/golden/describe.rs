@@ -7,7 +7,7 @@ use ichor_bgp::agent::duty::{Duty, Speech};
 use ichor_core::lab::scene::{Guest, Machine, Part, SessionEnd};
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::plan::why::{Row, cluster_rows, node_rows};
+use ichor_core::plan::why::{Row, cluster_rows, node_rows, written};
 use ichor_core::plan::{NodePlan, Origin, Plan, Stage};
 use ichor_core::prove::Subject;
 use ichor_core::render::artifact::{Artifact, Contents};
@@ -96,7 +96,7 @@ pub fn decided(case: &Path, settings: bool) -> String {
     cluster_rows(&plan.cluster).into_iter().for_each(&mut tell);
     for node in &plan.nodes {
         if settings {
-            let settings = node.settings.print().to_flow();
+            let settings = written(node);
             tell((format!("{}.settings", node.name), settings, Origin::Written(node.place)));
         }
         let rows = node_rows(&plan, node).into_iter();

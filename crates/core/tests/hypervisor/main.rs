@@ -23,19 +23,19 @@ fn cases() -> Vec<PathBuf> {
 }
 
 fn files(case: &Path) -> Vec<Artifact> {
-    let (cluster, plan) = common::planned_case(case, "ichor.yaml");
-    hypervisor::render(&cluster, &plan).unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
+    let (_, plan) = common::planned_case(case, "ichor.yaml");
+    hypervisor::render(&plan).unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
 /// The files of a text.
 fn files_of(text: &str) -> Vec<Artifact> {
-    let (cluster, plan) = common::planned(common::load_text(text));
-    hypervisor::render(&cluster, &plan).unwrap()
+    let (_, plan) = common::planned(common::load_text(text));
+    hypervisor::render(&plan).unwrap()
 }
 
 /// The machines of a cluster.
-fn guests<'p>(cluster: &Cluster, plan: &'p Plan) -> Vec<Guest<'p>> {
-    plan.nodes.iter().filter_map(|node| Guest::of(cluster, plan, node).unwrap()).collect()
+fn guests<'p>(_: &Cluster, plan: &'p Plan) -> Vec<Guest<'p>> {
+    plan.nodes.iter().filter_map(|node| Guest::of(plan, node).unwrap()).collect()
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn proved((cluster, plan): &(ichor_core::model::Cluster, ichor_core::plan::Plan)
     let subject = Subject::of(cluster, plan).unwrap();
     let scope = Scope::Each { failures: subject.failures(), pairs: false };
     let study = subject.study(&subject.destinations, &scope);
-    Proof::of(cluster, plan, &subject, study)
+    Proof::of(plan, &subject, study)
 }
 
 fn proof(text: &str) -> Proof {

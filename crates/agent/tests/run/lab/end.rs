@@ -107,7 +107,7 @@ fn bird_restarts(frr: Frr) {
         assert_eq!(lost, "", "restart {nth}: {}", scene.state());
     }
     scene.leafs.iter().for_each(Leaf::watch);
-    build::tell_bird(&scene.node, Some(Bfd::from((300, 3))));
+    build::tell_bird(&scene.node, Some(Bfd { interval: 300, multiplier: 3 }));
     wait_for_bfd(&scene);
     scene.wait_for("with BFD", build::ADDRESS, true);
     scene.wait_for_ways("with BFD");

@@ -162,10 +162,7 @@ fn notes(project: &Project) -> Vec<String> {
             "nothing here installs a pod network: the nodes are not ready before somebody does".to_owned(),
         );
     }
-    let mints = |node: &&NodePlan| {
-        let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
-        tailscale.is_some_and(|tailscale| tailscale.mint.value() == Some(true))
-    };
+    let mints = |node: &&NodePlan| node.tailscale.as_ref().is_some_and(|tailscale| tailscale.mint.value);
     let minted = project.plan.nodes.iter().filter(mints).count();
     if minted > 0 {
         notes.push(format!(

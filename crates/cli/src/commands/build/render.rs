@@ -44,7 +44,6 @@ fn judged(renderer: &Renderer<'_>, judge: &Judge<'_>, node: &NodePlan) -> Result
 
 /// The template in the place of a daemon's own configuration, where a node has one.
 fn template(node: &NodePlan) -> Option<(Backend, &str)> {
-    let backend = node.routing.as_deref()?.backend.value;
-    let mut templates = node.settings.routing.get()?.template.entries();
-    templates.find(|(of, _)| **of == backend).map(|(_, path)| (backend, path.value.as_str()))
+    let routing = node.routing.as_deref()?;
+    routing.template.as_ref().map(|path| (routing.backend.value, path.value.as_str()))
 }

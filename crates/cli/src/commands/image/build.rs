@@ -280,10 +280,11 @@ fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
 
 /// The Image Factory that official parts come from.
 fn factory_of(args: &Args, project: &project::Project) -> String {
-    let written = project.plan.nodes.iter().find_map(|node| node.settings.image.get()?.factory.get());
+    let factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
+    let written = factories.filter(|factory| factory.is_written()).next();
     args.factory
         .clone()
-        .or_else(|| written.map(|url| url.as_str().to_owned()))
+        .or_else(|| written.map(|factory| factory.value.clone()))
         .unwrap_or_else(|| FACTORY.to_owned())
 }
 

@@ -379,15 +379,8 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
 
 fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
     let macs = node.ports.iter().filter_map(|port| port.mac.as_ref().map(|mac| mac.value)).collect();
-    let stages = node.settings.address.get();
-    let written = |key: Option<IpAddr>| key.into_iter();
-    let leased: Vec<IpAddr> = match stages {
-        Some(stages) => {
-            let (dhcp, external) = (stages.dhcp.get().copied(), stages.external.get().copied());
-            written(dhcp).chain(written(external)).collect()
-        }
-        None => Vec::new(),
-    };
+    let stages = &node.stages;
+    let leased: Vec<IpAddr> = [stages.dhcp(), stages.external()].into_iter().flatten().collect();
     let leased = if leased.is_empty() { node.main_address().into_iter().collect() } else { leased };
     if leased.is_empty() {
         bail!("{} has no address that is known beforehand; write `address: {{dhcp: ADDRESS}}`", node.name);
@@ -395,8 +388,8 @@ fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
     let mut hardware = Hardware::new(node.name.as_str(), macs, leased);
     node.platform.value.word().clone_into(&mut hardware.platform);
     hardware.has_medium = matches!(node.boot.from.value, BootFrom::Cidata | BootFrom::NocloudNet);
-    if let Some(overlay) = stages.and_then(|stages| stages.overlay.get()) {
-        hardware.overlay = *overlay;
+    if let Some(overlay) = stages.overlay() {
+        hardware.overlay = overlay;
     }
     if node.vm.is_some() {
         hardware.uuid = Uuid::of(cluster, node.name.as_str()).to_string();

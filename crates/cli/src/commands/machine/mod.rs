@@ -72,7 +72,7 @@ impl Which {
             Ok(project) => project,
             Err(refused) => return Ok(Err(refused)),
         };
-        let fleet = match Fleet::of(project.name(), &project.cluster, &project.plan) {
+        let fleet = match Fleet::of(project.name(), &project.plan) {
             Ok(fleet) => fleet,
             Err(obstacles) => bail!("{}", check::lines(&obstacles)),
         };

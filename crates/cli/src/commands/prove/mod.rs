@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let _progress = Progress::start("computing");
         study(&subject, &scope)?
     };
-    let proof = Proof::of(&project.cluster, &project.plan, &subject, study);
+    let proof = Proof::of(&project.plan, &subject, study);
     if args.json {
         json::print(&subject, &proof, &scope, out)?;
     } else {

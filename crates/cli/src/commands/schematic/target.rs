@@ -230,9 +230,7 @@ impl Which {
         platform: Option<&str>,
         format: Option<&Asset>,
     ) -> Target {
-        let image = node.settings.image.get();
-        let factory =
-            self.factory.as_deref().or_else(|| Some(image?.factory.get()?.as_str())).unwrap_or(FACTORY);
+        let factory = self.factory.as_deref().unwrap_or(&node.boot.factory.value);
         Target {
             name: node.name.to_string(),
             id: schematic.id(),
@@ -240,8 +238,7 @@ impl Which {
             talos: talos.unwrap_or(&node.talos.value).clone(),
             platform: platform.unwrap_or(node.platform.value.word()).to_owned(),
             arch: self.arch.clone().unwrap_or_else(|| node.arch.value.word().to_owned()),
-            secure_boot: self.secureboot
-                || image.and_then(|image| image.secure_boot.value()).unwrap_or(false),
+            secure_boot: self.secureboot || node.boot.secure_boot.value,
             format: format.cloned(),
             factory: Factory::new(factory),
         }

@@ -76,14 +76,15 @@ fn session(neighbor: &NeighborPlan) -> [String; 5] {
         Peer::Link(link) => format!("on {link}"),
         Peer::Address(address) => address.to_string(),
     };
-    let bfd = neighbor.bfd.map(|(interval, multiplier)| format!("{interval} ms × {multiplier}"));
-    let notes = [("passive", neighbor.passive), ("password", neighbor.password.is_some())];
+    let bfd =
+        neighbor.bfd.as_ref().map(|bfd| format!("{} ms × {}", bfd.interval.value, bfd.multiplier.value));
+    let notes = [("passive", neighbor.passive.value), ("password", neighbor.password.is_some())];
     let notes: Vec<_> = notes.into_iter().filter(|(_, is)| *is).map(|(word, _)| word).collect();
     [
         [text(neighbor.router.as_ref()), peer].join(" ").trim_start().to_owned(),
-        neighbor.asn.map_or_else(|| "external".to_owned(), |asn| asn.to_string()),
+        neighbor.asn().map_or_else(|| "external".to_owned(), |asn| asn.to_string()),
         text(bfd),
-        format!("{}/{}", neighbor.timers.0, neighbor.timers.1),
+        format!("{}/{}", neighbor.timers.value.0, neighbor.timers.value.1),
         notes.join(", "),
     ]
 }
@@ -91,19 +92,19 @@ fn session(neighbor: &NeighborPlan) -> [String; 5] {
 fn speaker(workload: &WorkloadPlan) -> Vec<String> {
     let end = |end: Option<&Decided<std::net::IpAddr>>, name: &str, asn: &Decided<Asn>| {
         lines([
-            text(end.map(|end| format!("{}/{}", end.value, workload.prefix))),
+            text(end.map(|end| format!("{}/{}", end.value, workload.prefix.value))),
             name.to_owned(),
             format!("AS {}", asn.value),
         ])
     };
     let domain = text(workload.domain.as_ref().map(|domain| &domain.value));
     let table = workload.table.as_ref().map(|table| format!("table {}", table.value));
-    let taken: Vec<_> = workload.allow.iter().map(ToString::to_string).collect();
+    let taken: Vec<_> = workload.allow.value.iter().map(ToString::to_string).collect();
     vec![
         workload.speaker.to_string(),
         lines([format!("{} {domain}", workload.isolation.value).trim_end().to_owned(), text(table)]),
-        end(workload.link.as_ref().map(|link| &link.0), &workload.names.0, &workload.asn.0),
-        end(workload.link.as_ref().map(|link| &link.1), &workload.names.1, &workload.asn.1),
+        end(workload.link.as_ref().map(|link| &link.0), &workload.names.0.value, &workload.asn.0),
+        end(workload.link.as_ref().map(|link| &link.1), &workload.names.1.value, &workload.asn.1),
         if taken.is_empty() { "everything".to_owned() } else { taken.join("\n") },
     ]
 }
@@ -121,10 +122,10 @@ fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
                 "router": neighbor.router.as_ref().map(|router| router.as_str()),
                 "link": link,
                 "address": address,
-                "asn": neighbor.asn.map(|asn| asn.0),
-                "bfd": neighbor.bfd.map(|(interval, multiplier)| json!({"interval": interval, "multiplier": multiplier})),
-                "timers": [neighbor.timers.0, neighbor.timers.1],
-                "passive": neighbor.passive,
+                "asn": neighbor.asn().map(|asn| asn.0),
+                "bfd": neighbor.bfd.as_ref().map(|bfd| json!({"interval": bfd.interval.value, "multiplier": bfd.multiplier.value})),
+                "timers": [neighbor.timers.value.0, neighbor.timers.value.1],
+                "passive": neighbor.passive.value,
                 "password": neighbor.password.is_some(),
             })
         })
@@ -143,7 +144,7 @@ fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
 }
 
 fn workload(workload: &WorkloadPlan) -> Value {
-    let allow: Vec<_> = workload.allow.iter().map(ToString::to_string).collect();
+    let allow: Vec<_> = workload.allow.value.iter().map(ToString::to_string).collect();
     json!({
         "speaker": workload.speaker.word(),
         "isolation": workload.isolation.value.word(),
@@ -152,8 +153,8 @@ fn workload(workload: &WorkloadPlan) -> Value {
         "link": workload.link.as_ref().map(|(ours, theirs)| json!({
             "ours": ours.value.to_string(),
             "theirs": theirs.value.to_string(),
-            "prefix": workload.prefix,
-            "names": {"ours": workload.names.0, "theirs": workload.names.1},
+            "prefix": workload.prefix.value,
+            "names": {"ours": workload.names.0.value, "theirs": workload.names.1.value},
         })),
         "asn": {"ours": workload.asn.0.value.0, "theirs": workload.asn.1.value.0},
         "allow": allow,

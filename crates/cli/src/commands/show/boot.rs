@@ -40,7 +40,7 @@ fn row(node: &NodePlan) -> Vec<String> {
     let ports = node.ports.iter().map(|port| {
         format!("{} {}", port.name, text(port.mac.as_ref().map(|mac| mac.value))).trim_end().to_owned()
     });
-    let server = node.settings.boot.get().and_then(|boot| boot.server.get());
+    let server = node.boot.server.as_ref().map(|server| &server.value);
     vec![
         node.name.to_string(),
         node.talos.value.to_string(),
@@ -61,10 +61,10 @@ fn object(node: &NodePlan) -> Value {
         "image": node.boot.image.value.to_string(),
         "base": base(node).map(|base| base.stem()),
         "installer": base(node).and_then(|base| base.installer()),
-        "secure_boot": node.has_secure_boot(),
+        "secure_boot": node.boot.secure_boot.value,
         "from": node.boot.from.value.word(),
         "file": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
-        "server": node.settings.boot.get().and_then(|boot| boot.server.get()).map(|server| server.as_str()),
+        "server": node.boot.server.as_ref().map(|server| server.value.as_str()),
         "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),
     })

@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::project::Project;
 
 pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let (cluster, plan) = (&project.cluster, &project.plan);
-    let order = Order::of(cluster, plan, project.attachments());
-    let needed = values::values(cluster, plan);
+    let plan = &project.plan;
+    let order = Order::of(plan, project.attachments());
+    let needed = values::values(plan);
     if as_json {
         let words = order.as_ref().map(Order::arguments);
         let whole = json!({"helm": words, "values": order.is_some().then_some(needed)});
@@ -27,8 +27,8 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
         }
         return Ok(());
     };
-    let own = cluster.section().cilium.get().and_then(|cilium| cilium.values.get());
-    let own = own.map(|path| format!(" --values {path}")).unwrap_or_default();
+    let own = plan.cluster.cilium.as_ref().and_then(|cilium| cilium.values.as_ref());
+    let own = own.map(|path| format!(" --values {}", path.value)).unwrap_or_default();
     writeln!(out, "# helm {} --values THIS{own}", order.arguments().join(" "))?;
     Ok(write!(out, "{}", emit(&needed))?)
 }

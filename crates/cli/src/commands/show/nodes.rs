@@ -4,6 +4,7 @@ use std::io::Write;
 
 use ichor_core::cluster::section::Addressing;
 use ichor_core::plan::{NodePlan, Prefixes};
+use ichor_values::read::Read;
 use serde_json::{Value, json};
 
 use super::{lines, plain, text, write_list};
@@ -40,12 +41,9 @@ fn addresses(node: &NodePlan) -> Vec<String> {
     if lines.is_empty() && node.addressing.value != Addressing::Static {
         lines.push(node.addressing.value.to_string());
     }
-    if let Some(stages) = node.settings.address.get() {
-        let known = [("dhcp", &stages.dhcp), ("external", &stages.external), ("overlay", &stages.overlay)];
-        lines.extend(
-            known.into_iter().filter_map(|(stage, address)| Some(format!("{stage} {}", address.get()?))),
-        );
-    }
+    let stages = &node.stages;
+    let known = [("dhcp", stages.dhcp()), ("external", stages.external()), ("overlay", stages.overlay())];
+    lines.extend(known.into_iter().filter_map(|(stage, address)| Some(format!("{stage} {}", address?))));
     lines
 }
 
@@ -67,7 +65,7 @@ fn object(node: &NodePlan) -> Value {
         .iter()
         .map(|dummy| json!({"link": dummy.name.as_str(), "anycast": dummy.anycast, "address": families(&dummy.address)}))
         .collect();
-    let stages = node.settings.address.get();
+    let stages = &node.stages;
     let stage = |address: Option<std::net::IpAddr>| address.map(|address| address.to_string());
     json!({
         "name": node.name.as_str(),
@@ -85,15 +83,15 @@ fn object(node: &NodePlan) -> Value {
             "v6": node.gateway.v6.as_ref().map(|v6| v6.value.to_string()),
         },
         "stages": {
-            "dhcp": stage(stages.and_then(|stages| stages.dhcp.value())),
-            "external": stage(stages.and_then(|stages| stages.external.value())),
-            "overlay": stage(stages.and_then(|stages| stages.overlay.value())),
+            "dhcp": stage(stages.dhcp()),
+            "external": stage(stages.external()),
+            "overlay": stage(stages.overlay()),
         },
         "loopback": families(&node.loopback),
         "dummies": dummies,
         "ports": ports,
-        "labels": plain(&node.settings.labels.print()),
-        "taints": plain(&node.settings.taints.print()),
+        "labels": node.labels.as_ref().map(|labels| plain(&labels.value.print())),
+        "taints": node.taints.as_ref().map(|taints| plain(&taints.value.print())),
         "asn": node.asn.as_ref().map(|asn| asn.value.0),
         "router_id": node.router_id.as_ref().map(|id| id.value.to_string()),
     })

@@ -232,7 +232,7 @@ record! {
         /// Milliseconds between two looks at the ports.
         miimon: u32 = "100", "100";
         /// How packets are spread.
-        hash: BondHash = "layer3+4 with 802.3ad", "layer3+4";
+        hash: BondHash = "layer2; layer3+4 with 802.3ad", "layer3+4";
     }
 }
 

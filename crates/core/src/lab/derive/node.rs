@@ -23,7 +23,7 @@ pub(super) fn machine(
     differs: &mut Differs,
 ) -> Result<Machine, Vec<RenderError>> {
     let node = &order.plan.nodes[model.nth];
-    let script = Script { cluster: order.cluster, attachments: order.attachments, secret: order.secret };
+    let script = Script { attachments: order.attachments, secret: order.secret };
     let Some(duty) = rehearsed(script, protected, node)? else { unreachable!("{} routes", node.name) };
     let duty = fitted(order, duty, model, differs);
     let speaker = speaker::of(order, model);

@@ -1,7 +1,6 @@
 //! What a node's machine on libvirt shall be.
 
-use crate::cluster::section::Libvirt;
-use crate::plan::Plan;
+use crate::plan::{LibvirtPlan, Plan};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::libvirt::domain::{self, Processor};
 use crate::render::hypervisor::libvirt::network::{self, Network};
@@ -69,7 +68,7 @@ impl Drive {
 }
 
 /// What these guests are on a libvirt host: the same documents that `ichor build` writes.
-pub fn all(host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Wanted> {
+pub fn all(host: &LibvirtPlan, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Wanted> {
     let networks = network::of(host, plan, guests);
     guests.iter().map(|guest| wanted(guest, &networks)).collect()
 }

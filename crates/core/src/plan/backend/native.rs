@@ -59,7 +59,7 @@ fn sessions(lacks: &mut Lacks, ask: &Ask<'_>) {
     );
     lacks.kind(
         LackKind::Timers,
-        any(|it| it.timers.0 == 0 || it.timers.0 != it.timers.1 / 3),
+        any(|it| matches!(it.timers.value, (keepalive, hold) if keepalive == 0 || keepalive != hold / 3)),
         "neighbors",
         "a keepalive time of its own",
         "it is always a third of the hold time",
@@ -69,7 +69,7 @@ fn sessions(lacks: &mut Lacks, ask: &Ask<'_>) {
 /// Whether a route from one neighbour goes out to another. GoBGP keeps from a neighbour only what its AS number is in, so routers of
 /// one AS are told nothing of each other.
 fn passes_on(neighbors: &[NeighborPlan]) -> bool {
-    let mut asns = neighbors.iter().map(|neighbor| neighbor.asn);
+    let mut asns = neighbors.iter().map(NeighborPlan::asn);
     let first = asns.next().flatten();
     neighbors.len() > 1 && (first.is_none() || asns.any(|asn| asn != first))
 }
@@ -96,7 +96,7 @@ fn workload(lacks: &mut Lacks, ask: &Ask<'_>) {
     );
     let unnamed = |speaker: Speaker, nothing: bool| nothing && speaker != Speaker::Cilium;
     lacks.note(
-        ask.workload.is_some_and(|it| unnamed(it.speaker, it.allow.is_empty())),
+        ask.workload.is_some_and(|it| unnamed(it.speaker, it.allow.value.is_empty())),
         "workload",
         "single addresses of any prefix",
         "`importRoutes` knows prefixes and no lengths: name them in `network.services.pools` or `workload.allow`",

@@ -39,7 +39,7 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
 
 /// The serial number in SMBIOS of a machine that starts by `nocloud-net`.
 pub fn serial(node: &NodePlan) -> Option<String> {
-    let boot = node.settings.boot.get().filter(|_| node.boot.from.value == BootFrom::NocloudNet)?;
-    let server = boot.server.get()?.as_str().trim_end_matches('/');
+    let server = node.boot.server.as_ref().filter(|_| node.boot.from.value == BootFrom::NocloudNet)?;
+    let server = server.value.as_str().trim_end_matches('/');
     Some(format!("ds=nocloud-net;s={server}/nocloud/{}/", node.name))
 }

@@ -11,22 +11,14 @@ pub mod values;
 
 use serde_json::Value;
 
-use crate::cluster::section::Cilium;
-use crate::model::Cluster;
+use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
-use crate::plan::{CniPlan, Plan};
 use ichor_talos::manifest;
 use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit::emit;
 
 pub use lock::{Lock, LockError};
 
-/// Where Cilium's chart is.
-const REPOSITORY: &str = "https://helm.cilium.io/";
-/// Its name there.
-const CHART: &str = "cilium";
-/// The newest release when this was written, which is made for Kubernetes 1.33 to 1.36.
-const VERSION: &str = "1.20.1";
 /// The name and namespace that Cilium's own commands look for.
 const RELEASE: (&str, &str) = ("cilium", "kube-system");
 
@@ -44,26 +36,18 @@ pub struct Order {
 
 impl Order {
     /// The order of a cluster; none where Cilium is not its pod network, or comes as a manifest.
-    pub fn of(cluster: &Cluster, plan: &Plan, attachments: &Attachments) -> Option<Self> {
-        let section = cluster.section().cilium.get();
-        if plan.cluster.cni.value != CniPlan::Cilium || section.is_some_and(|cilium| cilium.manifest.is_set())
-        {
-            return None;
-        }
-        let text = |written: fn(&Cilium) -> Option<String>, default: &str| {
-            section.and_then(written).unwrap_or_else(|| default.to_owned())
-        };
-        let chart = text(|cilium| cilium.chart.get().map(ToString::to_string), CHART);
-        let repository = text(|cilium| cilium.repository.get().map(ToString::to_string), REPOSITORY);
-        let own = section.and_then(|cilium| cilium.values.get());
+    pub fn of(plan: &Plan, attachments: &Attachments) -> Option<Self> {
+        let cilium = plan.cluster.cilium.as_ref().filter(|cilium| cilium.manifest.is_none())?;
+        let chart = cilium.chart.value.clone();
+        let own = cilium.values.as_ref().map(|path| path.value.as_str());
         Some(Self {
-            repository: (!chart.starts_with("oci://")).then_some(repository),
+            repository: (!chart.starts_with("oci://")).then(|| cilium.repository.value.clone()),
             chart,
-            version: text(|cilium| cilium.version.get().map(ToString::to_string), VERSION),
+            version: cilium.version.value.clone(),
             kubernetes: plan.cluster.kubernetes.as_ref().map(|version| version.value.to_string()),
-            values: values::values(cluster, plan),
+            values: values::values(plan),
             // One that cannot be read is a finding.
-            own: own.and_then(|path| attachments.texts.get(path.as_str())?.as_ref().ok()).cloned(),
+            own: own.and_then(|path| attachments.texts.get(path)?.as_ref().ok()).cloned(),
         })
     }
 

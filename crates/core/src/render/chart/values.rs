@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::Cluster;
 use crate::plan::Plan;
 use ichor_bgp::setting::Speaker;
 
@@ -45,9 +44,9 @@ pub struct Conflict {
 }
 
 /// The values, as far as the file's own say nothing else.
-pub fn values(cluster: &Cluster, plan: &Plan) -> Value {
+pub fn values(plan: &Plan) -> Value {
     let mut values = Map::new();
-    for need in needs(cluster, plan) {
+    for need in needs(plan) {
         put(&mut values, need.path, need.value);
     }
     if plan.nodes.len() == 1 {
@@ -58,7 +57,7 @@ pub fn values(cluster: &Cluster, plan: &Plan) -> Value {
 }
 
 /// What of `own` values does not go with those that are needed.
-pub fn conflicts(cluster: &Cluster, plan: &Plan, own: &Value) -> Vec<Conflict> {
+pub fn conflicts(plan: &Plan, own: &Value) -> Vec<Conflict> {
     let conflict = |need: Need| {
         let found = find(own, need.path)?;
         let message = match found {
@@ -75,14 +74,14 @@ pub fn conflicts(cluster: &Cluster, plan: &Plan, own: &Value) -> Vec<Conflict> {
         };
         Some(Conflict { path: need.path, message })
     };
-    needs(cluster, plan).into_iter().filter_map(conflict).collect()
+    needs(plan).into_iter().filter_map(conflict).collect()
 }
 
-fn needs(cluster: &Cluster, plan: &Plan) -> Vec<Need> {
+fn needs(plan: &Plan) -> Vec<Need> {
     let pods = &plan.cluster.pods.value;
     let has = |v6: bool| pods.iter().any(|net| net.addr().is_ipv6() == v6);
     let proxy = plan.cluster.kube_proxy.value;
-    let port = cluster.section().kubeprism.value().unwrap_or(7445);
+    let port = plan.cluster.kubeprism.value;
     let need = |path, value, why| Need { path, value, fits: same, why };
     let mut needs = vec![
         need("ipam.mode", json!("kubernetes"), "Kubernetes gives each node a part of `cluster.pods`"),

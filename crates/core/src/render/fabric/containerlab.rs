@@ -105,7 +105,6 @@ impl<'n> Lab<'n> {
     }
 
     fn node(&mut self, model: &'n Model, node: &NodePlan) {
-        let routing = node.settings.routing.get();
         let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
         for dummy in &node.dummies {
             commands.push(format!("ip link add {} type dummy", dummy.name));
@@ -122,8 +121,13 @@ impl<'n> Lab<'n> {
             commands.push(format!("ip link set {link} up"));
             commands.extend(node.address.iter().map(|(net, _)| add(&net.to_string(), link)));
         }
-        let version = routing.and_then(|routing| routing.version.get());
-        self.container(node.name.as_str(), version, &format!("../nodes/{}", node.name), &commands);
+        let version = node.routing.as_deref().and_then(|routing| routing.version.as_ref());
+        self.container(
+            node.name.as_str(),
+            version.map(|version| &version.value),
+            &format!("../nodes/{}", node.name),
+            &commands,
+        );
     }
 
     fn container(&mut self, name: &str, version: Option<&SoftwareVersion>, folder: &str, exec: &[String]) {

@@ -7,13 +7,12 @@ use std::fmt;
 
 use super::medium::{self, Medium};
 use super::uuid::Uuid;
-use crate::cluster::section::{BootDevice, DiskKey, Firmware};
-use crate::model::Cluster;
+use crate::cluster::section::{BootDevice, Firmware};
 use crate::plan::{NodePlan, Plan, VmPlan};
+use crate::render::carrier;
 use crate::render::machine::RenderError;
-use crate::render::{carrier, image};
 use ichor_values::Arch;
-use ichor_values::{Either, Mac};
+use ichor_values::Mac;
 
 /// A virtual machine, decided.
 #[derive(Debug)]
@@ -52,16 +51,15 @@ pub struct Guest<'p> {
 
 impl<'p> Guest<'p> {
     /// The machine of a node; none for a real one.
-    pub fn of(cluster: &Cluster, plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, RenderError> {
+    pub fn of(plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, RenderError> {
         let Some(vm) = node.vm.as_deref() else { return Ok(None) };
         let media = medium::of(plan.cluster.name.as_str(), node, vm)?;
         let can_boot = |device: &&BootDevice| {
             **device != BootDevice::Cdrom || media.first().is_some_and(|medium| medium.boots)
         };
-        let written = node.settings.vm.get();
-        let secure_boot = image::secure_boot(node);
+        let secure_boot = node.boot.secure_boot.value;
         let mut tags: Vec<&str> =
-            written.into_iter().flat_map(|vm| vm.tags.values()).map(|tag| tag.as_str()).collect();
+            vm.tags.iter().flat_map(|tags| tags.value.values()).map(|tag| tag.as_str()).collect();
         tags.sort_unstable();
         tags.dedup();
         Ok(Some(Self {
@@ -74,11 +72,11 @@ impl<'p> Guest<'p> {
             macs: node.ports.iter().map(|port| port.mac.as_ref().map(|mac| mac.value)).collect(),
             serial: carrier::serial(node),
             secure_boot,
-            tpm: secure_boot || is_sealed_by_tpm(cluster),
+            tpm: secure_boot || plan.cluster.encryption.uses_tpm(),
             image: medium::image(node),
-            pool: written.and_then(|vm| vm.pool.get()).map(|pool| pool.as_str()),
+            pool: vm.pool.as_ref().map(|pool| pool.value.as_str()),
             tags,
-            args: written.into_iter().flat_map(|vm| vm.args.values()).map(|arg| arg.as_str()).collect(),
+            args: vm.args.iter().flat_map(|args| args.value.values()).map(|arg| arg.as_str()).collect(),
             media,
         }))
     }
@@ -106,10 +104,4 @@ impl fmt::Display for Guest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-fn is_sealed_by_tpm(cluster: &Cluster) -> bool {
-    let Some(encryption) = cluster.section().encryption.get() else { return false };
-    let tpm = |key: Option<&Either<DiskKey, _>>| matches!(key, Some(Either::Word(DiskKey::Tpm)));
-    tpm(encryption.state.get()) || tpm(encryption.ephemeral.get())
 }

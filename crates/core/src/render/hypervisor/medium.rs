@@ -1,13 +1,12 @@
 //! The CDs of a virtual machine: the one it boots, and the one that carries its first configuration.
 
 use super::guest::Guest;
-use crate::cluster::section::{BootDevice, BootFrom, GivenImages, ImageSource};
+use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
 use crate::render::base::Base;
 use crate::render::machine::RenderError;
 use crate::render::{image, schematic};
 use ichor_talos::asset::Asset;
-use ichor_values::Either;
 
 /// A CD, or what a disk begins as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,17 +65,9 @@ pub fn of(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, Re
 
 /// What a machine's disk begins as: the image that the file gives, where it gives no ISO.
 pub fn image(node: &NodePlan) -> Option<Medium> {
-    let given = given(node).filter(|given| !given.iso.is_set())?;
-    let image = given.disk.get()?.as_str();
+    let given = node.boot.given.as_ref().filter(|given| given.iso.is_none())?;
+    let image = given.disk.as_ref()?.value.as_str();
     Some(Medium { name: file_name(image).to_owned(), source: named(image), boots: false, own: false })
-}
-
-/// The images that the file names itself.
-fn given(node: &NodePlan) -> Option<&GivenImages> {
-    match node.settings.image.get()?.source.get()? {
-        Either::Record(given) if node.boot.image.value == ImagePlan::Given => Some(given),
-        _ => None,
-    }
 }
 
 /// Where something is that the file names itself.
@@ -113,8 +104,9 @@ fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, RenderError> 
     let medium = |name, source| Ok(Some(Medium { name, source, boots: true, own: false }));
     match &node.boot.image.value {
         ImagePlan::Given => {
-            let Some(iso) = given(node).and_then(|given| given.iso.get()) else { return Ok(None) };
-            medium(file_name(iso.as_str()).to_owned(), named(iso.as_str()))
+            let iso = node.boot.given.as_ref().and_then(|given| given.iso.as_ref());
+            let Some(iso) = iso.map(|iso| iso.value.as_str()) else { return Ok(None) };
+            medium(file_name(iso).to_owned(), named(iso))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
             let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;

@@ -15,21 +15,20 @@ pub mod uuid;
 
 use super::artifact::Artifact;
 use super::machine::RenderError;
-use crate::model::Cluster;
-use crate::plan::Plan;
+use crate::plan::{HypervisorPlan, Plan};
 use guest::Guest;
 
 /// The files below `hypervisors/` and `clouds/`, or everything that is wrong.
-pub fn render(cluster: &Cluster, plan: &Plan) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan) -> Result<Vec<Artifact>, Vec<RenderError>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut guests = Vec::new();
     for node in &plan.nodes {
-        match Guest::of(cluster, plan, node) {
+        match Guest::of(plan, node) {
             Ok(guest) => guests.extend(guest),
             Err(error) => errors.push(error),
         }
     }
-    for (name, at) in cluster.file.hypervisors.entries() {
+    for HypervisorPlan { name, proxmox, libvirt } in &plan.hypervisors {
         let is_here = |guest: &&Guest<'_>| {
             guest.vm.hypervisor.as_ref().is_some_and(|hypervisor| hypervisor.value == *name)
         };
@@ -38,10 +37,10 @@ pub fn render(cluster: &Cluster, plan: &Plan) -> Result<Vec<Artifact>, Vec<Rende
         if guests.is_empty() {
             continue;
         }
-        if let Some(libvirt) = at.value.libvirt.get() {
+        if let Some(libvirt) = libvirt {
             files.extend(libvirt::files(&folder, libvirt, plan, &guests));
         }
-        if let Some(proxmox) = at.value.proxmox.get() {
+        if let Some(proxmox) = proxmox {
             files.extend(proxmox::files(&folder, &guests));
             files.push(Artifact::public(
                 format!("{folder}/main.tf.json"),

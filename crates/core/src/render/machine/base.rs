@@ -28,17 +28,15 @@ pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
 /// What the generator is told.
 pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, RenderError> {
     let plan = &ground.plan.cluster;
-    let section = ground.cluster.section();
     let mut input = Input::new(plan.name.as_str(), endpoint(ground)?, contract);
     input.kubernetes = plan.kubernetes.as_ref().map(|version| version.value.clone());
     input.sans = sans(ground);
     input.pod_subnets.clone_from(&plan.pods.value);
     input.service_subnets.clone_from(&plan.services.value);
     input.cni = if matches!(plan.cni.value, CniPlan::Flannel(_)) { Cni::Flannel } else { Cni::None };
-    let discovery = section.discovery.get();
-    input.discovery = discovery.and_then(|discovery| discovery.service.value()).unwrap_or(true);
-    input.kubespan = discovery.and_then(|discovery| discovery.kubespan.value()).filter(|on| *on);
-    input.kubeprism_port = section.kubeprism.value();
+    input.discovery = plan.discovery.service.value;
+    input.kubespan = plan.discovery.kubespan.value.then_some(true);
+    input.kubeprism_port = Some(plan.kubeprism.value);
     input.registries = registries(ground);
     Ok(input)
 }
@@ -67,7 +65,8 @@ fn endpoint(ground: Ground<'_>) -> Result<Endpoint, RenderError> {
 /// Names the API is asked by, beside those Talos knows: written ones, and addresses that move or that many have.
 pub fn sans(ground: Ground<'_>) -> Vec<String> {
     let plan = &ground.plan.cluster;
-    let mut sans: Vec<String> = ground.cluster.section().sans.values().map(ToString::to_string).collect();
+    let mut sans: Vec<String> =
+        plan.sans.iter().flat_map(|sans| sans.value.values()).map(ToString::to_string).collect();
     sans.extend(plan.vip.iter().map(|vip| vip.value.to_string()));
     sans.extend(plan.anycast.iter().map(|anycast| anycast.value.addr().to_string()));
     sans.extend(plan.endpoint.iter().filter_map(|endpoint| endpoint.value.host().map(str::to_owned)));
@@ -77,8 +76,7 @@ pub fn sans(ground: Ground<'_>) -> Vec<String> {
 }
 
 fn registries(ground: Ground<'_>) -> BTreeMap<String, Registry> {
-    let registries = ground.cluster.section().registries.get();
-    let mirrors = registries.into_iter().flat_map(|registries| registries.mirrors.entries());
+    let mirrors = ground.plan.cluster.registries.mirrors.iter().flat_map(|mirrors| mirrors.value.iter());
     mirrors
         .map(|(host, urls)| {
             let mirrors = urls.value.values().map(ToString::to_string).collect();

@@ -65,8 +65,8 @@ fn cni(draft: &mut Draft, ground: Ground<'_>) {
 
 fn flannel(draft: &mut Draft, ground: Ground<'_>) {
     let CniPlan::Flannel(interface) = &ground.plan.cluster.cni.value else { return };
-    let settings = ground.cluster.section().flannel.get();
-    let written = settings.into_iter().flat_map(|flannel| flannel.args.values()).map(ToString::to_string);
+    let written = ground.plan.cluster.flannel_args.iter();
+    let written = written.flat_map(|args| args.value.values()).map(ToString::to_string);
     let args: Vec<String> = interface.iter().map(|link| format!("--iface={link}")).chain(written).collect();
     if args.is_empty() {
         return;
@@ -80,14 +80,14 @@ fn flannel(draft: &mut Draft, ground: Ground<'_>) {
 
 /// Manifests that Talos applies when the cluster is made: Cilium as helm rendered it, kube-vip, and those of the file.
 fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
-    if chart::Order::of(ground.cluster, ground.plan, ground.attachments).is_some() {
+    if chart::Order::of(ground.plan, ground.attachments).is_some() {
         match ground.cilium {
             Ok(text) => inline_manifest(draft, CILIUM, text),
             Err(reason) => errors.push(RenderError::new("cluster.cni", reason)),
         }
     }
     cilium_bgp(draft, ground, errors);
-    match kube_vip::objects(ground.cluster, ground.plan) {
+    match kube_vip::objects(ground.plan) {
         Ok(objects) if objects.is_empty() => {}
         Ok(objects) => inline_manifest(draft, KUBE_VIP, &emit_all(&objects)),
         Err(error) => errors.push(error),
@@ -125,11 +125,9 @@ fn inline_manifest(draft: &mut Draft, name: &str, text: &str) {
 }
 
 fn discovery(draft: &mut Draft, ground: Ground<'_>) {
-    let discovery = ground.cluster.section().discovery.get();
-    let on = discovery.and_then(|discovery| discovery.service.value()).unwrap_or(true);
-    let Some(endpoint) = discovery.and_then(|discovery| discovery.endpoint.get()).filter(|_| on) else {
-        return;
-    };
+    let discovery = &ground.plan.cluster.discovery;
+    let endpoint = discovery.endpoint.as_ref().filter(|_| discovery.service.value);
+    let Some(endpoint) = endpoint.map(|endpoint| &endpoint.value) else { return };
     if draft.has(Trait::DiscoveryDocuments) {
         draft.document("DiscoveryServiceConfig", json!({"name": "default", "endpoint": endpoint.as_str()}));
     } else {
@@ -138,8 +136,8 @@ fn discovery(draft: &mut Draft, ground: Ground<'_>) {
 }
 
 fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
-    let registries = ground.cluster.section().registries.get();
-    for (host, auth) in registries.into_iter().flat_map(|registries| registries.auth.entries()) {
+    let registries = &ground.plan.cluster.registries;
+    for (host, auth) in registries.auth.iter().flat_map(|auth| auth.value.iter()) {
         let key = format!("cluster.registries.auth.{host}.password");
         let (Some(username), Some(password)) = (auth.value.username.get(), auth.value.password.get()) else {
             continue;
@@ -168,12 +166,12 @@ fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<
 }
 
 fn encryption(draft: &mut Draft, ground: Ground<'_>) {
-    let Some(encryption) = ground.cluster.section().encryption.get() else { return };
+    let encryption = &ground.plan.cluster.encryption;
     for (partition, name, key) in
-        [("state", "STATE", encryption.state.get()), ("ephemeral", "EPHEMERAL", encryption.ephemeral.get())]
+        [("state", "STATE", &encryption.state), ("ephemeral", "EPHEMERAL", &encryption.ephemeral)]
     {
         let Some(key) = key else { continue };
-        let spec = json!({"provider": "luks2", "keys": [disk_key(key)]});
+        let spec = json!({"provider": "luks2", "keys": [disk_key(&key.value)]});
         if draft.has(Trait::VolumeEncryptionDocument) {
             draft.document("VolumeConfig", json!({"name": name, "encryption": spec}));
         } else {

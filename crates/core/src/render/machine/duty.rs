@@ -4,17 +4,14 @@ use std::net::IpAddr;
 
 use super::routing::{carrier, model, template, told};
 use super::{Ground, RenderError};
-use crate::cluster::section::Routing;
-use crate::model::Cluster;
 use crate::plan::attachment::Attachments;
-use crate::plan::backend::watches_health;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
 use ichor_bgp::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
 use ichor_bgp::agent::wiring::Carried;
 use ichor_bgp::model::{Model, Protected};
 use ichor_bgp::render as routing;
 use ichor_bgp::render::Fetch;
-use ichor_bgp::setting::{Carrier, Isolation, LogLevel};
+use ichor_bgp::setting::Carrier;
 use ichor_talos::secrets::agent_certificate;
 use ichor_values::Backend;
 
@@ -25,15 +22,13 @@ pub fn of(
     node: &NodePlan,
     stage: Stage,
 ) -> Result<Option<Duty>, Vec<RenderError>> {
-    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-        return Ok(None);
-    };
+    let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     if plan.backend.value == Backend::Native || carrier(plan) != Carrier::Ichor {
         return Ok(None);
     }
-    let Ground { cluster, attachments, secret, .. } = ground;
-    let duty = of_model(Script { cluster, attachments, secret }, model.clone(), node);
-    let status = status(ground, node, routing, stage);
+    let Ground { attachments, secret, .. } = ground;
+    let duty = of_model(Script { attachments, secret }, model.clone(), node);
+    let status = status(ground, node, plan, stage);
     match (duty, status) {
         (Ok(duty), Ok(status)) => Ok(duty.map(|duty| Duty { carried: carried(node, stage), status, ..duty })),
         (duty, status) => Err(duty.err().into_iter().flatten().chain(status.err()).collect()),
@@ -43,8 +38,6 @@ pub fn of(
 /// What a duty is made from when it needs none of the cluster's own secrets.
 #[derive(Clone, Copy)]
 pub struct Script<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
     /// The files the cluster names.
     pub attachments: &'a Attachments,
     /// Fetches a secret that the file refers to.
@@ -58,19 +51,17 @@ pub fn rehearsed(
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<Option<Duty>, Vec<RenderError>> {
-    let Some(model) = model(script.cluster, protected, node)? else { return Ok(None) };
+    let Some(model) = model(protected, node)? else { return Ok(None) };
     of_model(script, model, node)
 }
 
 fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<Duty>, Vec<RenderError>> {
-    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-        return Ok(None);
-    };
+    let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let mut refusals = Vec::new();
     let passwords = routing::passwords(&model, script.secret, &mut refusals);
     let mut errors = told(node, refusals);
-    let template = template(script.attachments, routing, backend).unwrap_or_else(|reason| {
+    let template = template(script.attachments, plan).unwrap_or_else(|reason| {
         errors.push(RenderError::new(node.path(routing::TEMPLATE), reason));
         None
     });
@@ -80,30 +71,22 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
         passwords: if passwords.iter().any(Option::is_some) { passwords } else { Vec::new() },
         discover: None,
         announce: Vec::new(),
-        version: routing.version.get().cloned(),
-        options: crate::routing::options(routing),
+        version: plan.version.as_ref().map(|version| version.value.clone()),
+        options: plan.options(),
         template: template
             .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
     };
     let duty = Duty {
         backend,
         speech: Speech::Model(Box::new(meant)),
-        mtu: mtu(plan, routing),
+        mtu: plan.workload.as_ref().and_then(|workload| workload.mtu.as_ref()).map(|mtu| mtu.value.0),
         carried: Vec::new(),
         health: health(node),
-        drain: node.settings.drain.value() == Some(true),
-        log: routing.agent.get().and_then(|agent| agent.log.value()).unwrap_or(LogLevel::Info),
+        drain: node.drain.value,
+        log: plan.log.value,
         status: None,
     };
     if errors.is_empty() { Ok(Some(duty)) } else { Err(errors) }
-}
-
-/// What is written; in a namespace 1500, else that of the first fabric port, which only the node knows.
-fn mtu(plan: &RoutingPlan, routing: &Routing) -> Option<u32> {
-    let link = routing.workload.get().and_then(|workload| workload.link.get());
-    let written = link.and_then(|link| link.mtu.value()).map(|mtu| mtu.0);
-    let isolation = plan.workload.as_ref().map(|workload| workload.isolation.value);
-    written.or((isolation == Some(Isolation::Netns)).then_some(1500))
 }
 
 /// Before it is installed, a Talos without documents for links gives a node no loopback or dummy addresses.
@@ -122,22 +105,18 @@ fn carried(node: &NodePlan, stage: Stage) -> Vec<Carried> {
 }
 
 fn health(node: &NodePlan) -> Option<Health> {
-    if !watches_health(&node.settings, node.role) {
-        return None;
-    }
-    let url = node.settings.network.get()?.api.get()?.health.get()?;
-    Some(Health::of(Probe::Url(url.to_string())))
+    Some(Health::of(Probe::Url(node.health.as_ref()?.value.to_string())))
 }
 
 /// Where the state is served: not before the installation, when nobody but the node's own can be trusted.
 fn status(
     ground: Ground<'_>,
     node: &NodePlan,
-    routing: &Routing,
+    plan: &RoutingPlan,
     stage: Stage,
 ) -> Result<Option<Status>, RenderError> {
     const KEY: &str = "routing.agent.status.listen";
-    let listen = routing.agent.get().and_then(|agent| agent.status.get()?.listen.get());
+    let listen = plan.status.as_ref().map(|listen| &listen.value);
     let Some(listen) = listen.filter(|_| stage == Stage::Final) else { return Ok(None) };
     let wrong = |reason: String| RenderError::new(node.path(KEY), reason);
     let (host, port) = listen.as_str().rsplit_once(':').unwrap_or((listen.as_str(), ""));

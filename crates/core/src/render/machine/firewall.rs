@@ -17,7 +17,7 @@ struct Rule<'n> {
 
 /// Adds the rules, where they are wanted.
 pub fn add(draft: &mut Draft, ground: Ground<'_>) {
-    if ground.cluster.section().firewall.value() != Some(Firewall::DefaultDeny) {
+    if ground.plan.cluster.firewall.value != Firewall::DefaultDeny {
         return;
     }
     let plan = ground.plan;
@@ -46,8 +46,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>) {
         ]),
         CniPlan::None | CniPlan::Manifest(_) => {}
     }
-    let kubespan = ground.cluster.section().discovery.get().and_then(|discovery| discovery.kubespan.value());
-    if kubespan == Some(true) {
+    if plan.cluster.discovery.kubespan.value {
         rules.push(Rule { name: "kubespan", ports: &["51820"], protocol: "udp", from: &everywhere });
     }
     rules.push(Rule { name: "bgp", ports: &["179"], protocol: "tcp", from: &speakers });
@@ -101,9 +100,10 @@ fn addresses(node: &NodePlan) -> Vec<IpNet> {
 }
 
 fn has_bfd(node: &NodePlan) -> bool {
-    let neighbors = node.routing.as_ref().is_some_and(|it| it.neighbors.iter().any(|it| it.bfd.is_some()));
-    let workload = node.settings.routing.get().and_then(|routing| routing.workload.get());
-    neighbors || workload.is_some_and(|workload| workload.bfd.is_set())
+    node.routing.as_ref().is_some_and(|routing| {
+        routing.neighbors.iter().any(|neighbor| neighbor.bfd.is_some())
+            || routing.workload.as_ref().is_some_and(|workload| workload.bfd.is_some())
+    })
 }
 
 /// Where BGP sessions come from: the neighbours by their addresses, those on a link from its link-local ones, and the

@@ -8,7 +8,6 @@ use crate::plan::{ImagePlan, NodePlan};
 use crate::render::base::Base;
 use crate::render::{image as images, schematic};
 use ichor_talos::generate::contract::Trait;
-use ichor_values::Either;
 
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
 pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
@@ -20,9 +19,7 @@ pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
             return;
         }
     };
-    let settings = node.settings.install.get();
-    let select = settings.filter(|install| !install.disk.is_set()).and_then(|install| install.select.get());
-    let wipe = settings.and_then(|install| install.wipe.value()).unwrap_or(false);
+    let (select, wipe) = (node.boot.select.as_ref().map(|select| &select.value), node.boot.wipe.value);
     if draft.has(Trait::InstallDocument) {
         let matches = match select {
             Some(select) => expression(select),
@@ -54,13 +51,10 @@ pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
 
 /// The installer of a node, without its patches; none where Talos' own for its release will do.
 pub fn installer(node: &NodePlan) -> Result<Option<String>, RenderError> {
-    let settings = node.settings.image.get();
     match &node.boot.image.value {
         ImagePlan::Given => {
-            Ok(settings.and_then(|image| image.source.get()).and_then(|source| match source {
-                Either::Record(given) => given.installer.get().map(ToString::to_string),
-                Either::Word(_) => None,
-            }))
+            let given = node.boot.given.as_ref().and_then(|given| given.installer.as_ref());
+            Ok(given.map(|installer| installer.value.to_string()))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
             let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;

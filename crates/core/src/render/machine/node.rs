@@ -7,21 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Draft, Ground};
 use crate::plan::NodePlan;
-use ichor_bgp::setting::Isolation;
 use ichor_talos::generate::contract::Trait;
-use ichor_values::Backend;
-
-/// Kernel settings that a node that routes needs: it forwards, spreads flows over its paths by ports too, and takes answers
-/// that come back another way than the question went.
-const ROUTING: [(&str, &str); 7] = [
-    ("net.ipv4.conf.all.rp_filter", "0"),
-    ("net.ipv4.conf.default.rp_filter", "0"),
-    ("net.ipv4.fib_multipath_hash_policy", "1"),
-    ("net.ipv4.ip_forward", "1"),
-    ("net.ipv6.conf.all.forwarding", "1"),
-    ("net.ipv6.conf.default.forwarding", "1"),
-    ("net.ipv6.fib_multipath_hash_policy", "1"),
-];
 
 /// Adds it.
 pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
@@ -32,7 +18,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
             draft.set("cluster.etcd.advertisedSubnets", json!(subnets));
         }
     }
-    if let Some(external) = node.settings.address.get().and_then(|address| address.external.get()) {
+    if let Some(external) = node.stages.external() {
         draft.set("machine.certSANs", json!([external.to_string()]));
     }
     modules(draft, node);
@@ -41,14 +27,11 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
 
 fn kubelet(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
     let subnets: Vec<_> = ground.plan.kubelet_subnets(node).value.iter().map(ToString::to_string).collect();
-    let labels: Map<_, _> = node
-        .settings
-        .labels
-        .entries()
-        .map(|(key, value)| (key.to_string(), json!(value.value.as_str())))
-        .collect();
-    let taints: Map<_, _> =
-        node.settings.taints.values().filter_map(|taint| taint_entry(taint.as_str())).collect();
+    let labels = node.labels.iter().flat_map(|labels| labels.value.iter());
+    let labels: Map<_, _> =
+        labels.map(|(key, value)| (key.to_string(), json!(value.value.as_str()))).collect();
+    let taints = node.taints.iter().flat_map(|taints| taints.value.values());
+    let taints: Map<_, _> = taints.filter_map(|taint| taint_entry(taint.as_str())).collect();
     let documents = draft.has(Trait::KubernetesDocuments);
     let mut body = Map::new();
     let mut put = |draft: &mut Draft, document: &str, legacy: &str, value: Value| {
@@ -81,35 +64,21 @@ fn taint_entry(taint: &str) -> Option<(String, Value)> {
     })
 }
 
-/// Modules that are written, and `vrf` where a VRF is wanted: an extension cannot load it.
 fn modules(draft: &mut Draft, node: &NodePlan) {
-    let kernel = node.settings.kernel.get();
-    let mut modules: Vec<String> =
-        kernel.into_iter().flat_map(|kernel| kernel.modules.values()).map(ToString::to_string).collect();
-    let vrf = node.routing.as_ref().is_some_and(|routing| {
-        routing.backend.value != Backend::Native
-            && routing.workload.as_ref().is_some_and(|workload| workload.isolation.value == Isolation::Vrf)
-    });
-    if vrf && !modules.iter().any(|module| module == "vrf") {
-        modules.push("vrf".to_owned());
-    }
+    let modules = node.kernel.modules.iter().map(|module| &module.value);
     if draft.has(Trait::KernelModuleDocument) {
         for module in modules {
             draft.document("KernelModuleConfig", json!({"name": module}));
         }
-    } else if !modules.is_empty() {
-        let modules: Vec<_> = modules.into_iter().map(|name| json!({"name": name})).collect();
+    } else if !node.kernel.modules.is_empty() {
+        let modules: Vec<_> = modules.map(|name| json!({"name": name})).collect();
         draft.set("machine.kernel.modules", Value::Array(modules));
     }
 }
 
 fn sysctls(draft: &mut Draft, node: &NodePlan) {
-    let mut sysctls: BTreeMap<String, String> = BTreeMap::new();
-    if node.routing.is_some() {
-        sysctls.extend(ROUTING.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    }
-    let written = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.sysctls.entries());
-    sysctls.extend(written.map(|(key, value)| (key.to_string(), value.value.to_string())));
+    let sysctls: BTreeMap<_, _> =
+        node.kernel.sysctls.iter().map(|(key, value)| (key, &value.value)).collect();
     if sysctls.is_empty() {
         return;
     }

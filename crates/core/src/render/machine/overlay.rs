@@ -7,27 +7,30 @@ use crate::plan::NodePlan;
 
 /// Adds its configuration. A key that mints others stays here: the minted one is given out with the machine.
 pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan, errors: &mut Vec<RenderError>) {
-    let Some(tailscale) = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get()) else {
-        return;
-    };
+    let Some(tailscale) = &node.tailscale else { return };
     let mut environment = vec![format!("TS_HOSTNAME={}", node.name), "TS_AUTH_ONCE=true".to_owned()];
-    let mints = tailscale.mint.value().unwrap_or(false);
-    if let Some(key) = tailscale.key.get().filter(|_| !mints) {
-        match (ground.secret)(key) {
+    if let Some(key) = tailscale.key.as_ref().filter(|_| !tailscale.mint.value) {
+        match (ground.secret)(&key.value) {
             Ok(key) => environment.push(format!("TS_AUTHKEY={key}")),
             Err(reason) => errors.push(RenderError::new(node.path("overlay.tailscale.key"), reason)),
         }
     }
     let mut arguments: Vec<String> =
-        tailscale.server.get().map(|url| format!("--login-server={url}")).into_iter().collect();
-    let tags: Vec<&str> = tailscale.tags.values().map(|tag| tag.as_str()).collect();
+        tailscale.server.as_ref().map(|url| format!("--login-server={}", url.value)).into_iter().collect();
+    let tags: Vec<&str> =
+        tailscale.tags.iter().flat_map(|tags| tags.value.values()).map(|tag| tag.as_str()).collect();
     if !tags.is_empty() {
         arguments.push(format!("--advertise-tags={}", tags.join(",")));
     }
     if !arguments.is_empty() {
         environment.push(format!("TS_EXTRA_ARGS={}", arguments.join(" ")));
     }
-    let routes: Vec<_> = tailscale.routes.values().map(|route| route.0.to_string()).collect();
+    let routes: Vec<_> = tailscale
+        .routes
+        .iter()
+        .flat_map(|routes| routes.value.values())
+        .map(|route| route.0.to_string())
+        .collect();
     if !routes.is_empty() {
         environment.push(format!("TS_ROUTES={}", routes.join(",")));
     }

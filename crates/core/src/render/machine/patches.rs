@@ -78,7 +78,7 @@ impl Patches {
 
     /// The patches of a node, in the order of the ladder.
     pub fn of<'p>(&'p self, node: &'p NodePlan) -> impl Iterator<Item = &'p Patch> {
-        node.settings.patches.items().filter_map(|at| self.by_place.get(&at.place))
+        node.patches.iter().filter_map(|patch| self.by_place.get(&patch.place()?))
     }
 }
 

@@ -4,8 +4,6 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, duty};
-use crate::cluster::section::Routing;
-use crate::model::Cluster;
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::native;
@@ -31,7 +29,7 @@ pub fn of(
     protected: &Protected,
     node: &NodePlan,
 ) -> Result<NodeRouting, Vec<RenderError>> {
-    let Some(model) = model(ground.cluster, protected, node)? else {
+    let Some(model) = model(protected, node)? else {
         return Ok(NodeRouting { model: None, service: Ok(None) });
     };
     let service = service(ground, &model, node);
@@ -39,35 +37,28 @@ pub fn of(
 }
 
 fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<Service>, Vec<RenderError>> {
-    let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
-        return Ok(None);
-    };
+    let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
-    let template = template(ground.attachments, routing, backend)
+    let template = template(ground.attachments, plan)
         .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
-    let (version, options) = (routing.version.get(), crate::routing::options(routing));
+    let (version, options) = (plan.version.as_ref().map(|version| &version.value), plan.options());
     let (carrier, routers) = (carrier(plan), &Routers::new());
     let order = Order { backend, carrier, model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
 }
 
-pub(super) fn model(
-    cluster: &Cluster,
-    protected: &Protected,
-    node: &NodePlan,
-) -> Result<Option<Model>, Vec<RenderError>> {
-    crate::routing::model(cluster, node, protected).map_err(|error| {
+pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Model>, Vec<RenderError>> {
+    crate::routing::model(node, protected).map_err(|error| {
         vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
 
-/// The template for a backend among the files of a cluster, if it has one.
+/// The template of a node among the files of a cluster, if it has one.
 pub fn template<'a>(
     attachments: &'a Attachments,
-    routing: &'a Routing,
-    backend: Backend,
+    plan: &'a RoutingPlan,
 ) -> Result<Option<Template<'a>>, String> {
-    let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { return Ok(None) };
+    let Some(path) = &plan.template else { return Ok(None) };
     let path = path.value.as_str();
     match attachments.texts.get(path) {
         Some(Ok(text)) => Ok(Some(Template { path, text })),
@@ -117,7 +108,7 @@ pub fn add(
         Ok(None) => return,
         Err(found) => return errors.extend_from_slice(found),
     };
-    let named = node.settings.routing.get().and_then(|routing| routing.service.get());
+    let named = node.routing.as_deref().and_then(|plan| plan.service.as_ref());
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
     let files: Vec<_> = match duty::of(ground, model, node, stage) {
@@ -125,6 +116,6 @@ pub fn add(
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),
     };
-    let name = named.map_or(service.name, |name| name.as_str());
+    let name = named.map_or(service.name, |name| name.value.as_str());
     draft.document("ExtensionServiceConfig", json!({"name": name, "configFiles": files}));
 }

@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::section::Role;
-use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::render::machine::RenderError;
 
@@ -17,13 +15,10 @@ const NAME: &str = "kube-vip";
 const NAMESPACE: &str = "kube-system";
 
 /// The objects; none where the file does not ask for it.
-pub fn objects(cluster: &Cluster, plan: &Plan) -> Result<Vec<Value>, RenderError> {
-    let Some(written) = cluster.section().kube_vip.get() else { return Ok(Vec::new()) };
-    let Some(address) = written.address.value() else { return Ok(Vec::new()) };
-    let link = match written.interface.get() {
-        Some(link) => link.to_string(),
-        None => common_link(plan)?,
-    };
+pub fn objects(plan: &Plan) -> Result<Vec<Value>, RenderError> {
+    let Some(decided) = &plan.cluster.kube_vip else { return Ok(Vec::new()) };
+    let address = decided.address.value;
+    let link = decided.interface.as_ref().ok_or_else(different_links)?.value.to_string();
     let length = if address.is_ipv4() { "32" } else { "128" };
     let env = [
         ("vip_arp", "true".to_owned()),
@@ -41,7 +36,7 @@ pub fn objects(cluster: &Cluster, plan: &Plan) -> Result<Vec<Value>, RenderError
         ("address", address.to_string()),
     ];
     // Before there is a CNI only the balancer on the node itself leads to an API server.
-    let balancer = cluster.section().kubeprism.value().unwrap_or(7445).to_string();
+    let balancer = plan.cluster.kubeprism.value.to_string();
     let env = env
         .into_iter()
         .chain([("KUBERNETES_SERVICE_HOST", "localhost".to_owned()), ("KUBERNETES_SERVICE_PORT", balancer)]);
@@ -51,23 +46,13 @@ pub fn objects(cluster: &Cluster, plan: &Plan) -> Result<Vec<Value>, RenderError
     Ok(objects)
 }
 
-/// The link that carries the addresses of every control plane.
-fn common_link(plan: &Plan) -> Result<String, RenderError> {
-    let mut links: Vec<_> = plan
-        .nodes
-        .iter()
-        .filter(|node| node.role == Role::Controlplane)
-        .map(|node| node.link.value.as_str())
-        .collect();
-    links.dedup();
-    match links[..] {
-        [link] => Ok(link.to_owned()),
-        _ => Err(RenderError {
-            at: "cluster.kube_vip.interface".to_owned(),
-            reason: "control planes have their addresses on different links, and kube-vip is told one for all; write \
-                     `interface`, and name the links alike"
+fn different_links() -> RenderError {
+    RenderError {
+        at: "cluster.kube_vip.interface".to_owned(),
+        reason:
+            "control planes have their addresses on different links, and kube-vip is told one for all; write \
+                 `interface`, and name the links alike"
                 .to_owned(),
-        }),
     }
 }
 

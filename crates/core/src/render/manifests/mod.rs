@@ -100,13 +100,13 @@ fn alike<'n>(model: &'n Model, node: &'n NodePlan) -> Option<(Alike<'n>, &'n Wor
     let workload = model.workload.as_ref()?;
     let alike = Alike {
         speaker: workload.speaker,
-        mode: plan.mode,
+        mode: plan.mode.value,
         ours: &workload.ours,
         theirs: &workload.theirs,
         families: &workload.families,
         bfd: workload.bfd,
         timers: workload.timers,
-        allow: &plan.allow,
+        allow: &plan.allow.value,
     };
     Some((alike, workload))
 }

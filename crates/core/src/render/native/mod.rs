@@ -13,10 +13,9 @@ pub mod selectors;
 use serde_json::{Map, Value, json};
 
 use crate::plan::{LinkPlan, NodePlan, Stage};
-use ichor_bgp::model::fabric::Found;
 use ichor_bgp::model::{Domain, Model};
 use ichor_bgp::render::Refusal;
-use ichor_values::{LinkName, Mtu};
+use ichor_values::LinkName;
 
 /// So many prefixes are a list that a person can still read; more come of a gate that refuses nodes one by one.
 const MOST_SELECTORS: usize = 512;
@@ -43,7 +42,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
         );
         return Err(vec![Refusal::new("routing.workload.allow", reason)]);
     }
-    let mut documents = link::documents(workload, mtu(model, node, &links));
+    let mut documents = link::documents(workload, node.speaker_mtu(&links));
     documents.push(instance::workload(model, workload, name));
     documents.push(instance::fabric(model, &announced, &imports));
     Ok(documents)
@@ -52,7 +51,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
 /// The link to the speaker of a node whose daemon has no agent beside it.
 pub fn speaker_link(model: &Model, node: &NodePlan, stage: Stage) -> Vec<Value> {
     let Some(workload) = &model.workload else { return Vec::new() };
-    link::documents(workload, mtu(model, node, &node.links(stage)))
+    link::documents(workload, node.speaker_mtu(&node.links(stage)))
 }
 
 fn document(kind: &str, name: &str, body: Map<String, Value>) -> Value {
@@ -74,16 +73,4 @@ fn announced<'m>(model: &'m Model, links: &[LinkPlan]) -> Vec<&'m LinkName> {
         }
     }
     names
-}
-
-/// The MTU of the link to the speaker: what is written, else that of the first port toward the fabric.
-fn mtu(model: &Model, node: &NodePlan, links: &[LinkPlan]) -> Option<Mtu> {
-    let workload = node.settings.routing.get().and_then(|routing| routing.workload.get());
-    let written = workload.and_then(|workload| workload.link.get()?.mtu.value());
-    let port = model.fabric.neighbors.iter().find_map(|neighbor| match &neighbor.found {
-        Found::Port { name, .. } => Some(name),
-        Found::Address { .. } => None,
-    });
-    let port = port.unwrap_or(&node.link.value);
-    written.or_else(|| links.iter().find(|link| link.name == *port)?.mtu)
 }

@@ -58,7 +58,7 @@ fn links(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
     let again = |name: &LinkName, address: IpAddr| {
         *name == node.link.value && node.address.iter().any(|(net, _)| net.addr() == address)
     };
-    node.settings.links.items().filter_map(|link| Some((link.value.name.get()?, &link.value))).flat_map(
+    node.written().links.items().filter_map(|link| Some((link.value.name.get()?, &link.value))).flat_map(
         move |(name, link)| {
             let addresses = link.addresses.items().filter(move |at| !again(name, at.value.0.addr()));
             addresses.map(move |at| Held {

@@ -187,7 +187,7 @@ fn workloads<'c>(plan: &Plan, claims: &mut Vec<Claim<'c>>) {
             continue;
         };
         let Some((ours, _)) = &workload.link else { continue };
-        let Ok(net) = IpNet::new(ours.value, workload.prefix) else { continue };
+        let Ok(net) = IpNet::new(ours.value, workload.prefix.value) else { continue };
         if known.insert(net.trunc()) {
             let key = "routing.workload.link".to_owned();
             let place = Some(ours.place().unwrap_or(workload.place));

@@ -87,7 +87,7 @@ macro_rules! drawn {
 }
 
 fn node_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
-    let network = node.settings.network.get().and_then(|network| network.node.get());
+    let network = node.written().network.get().and_then(|network| network.node.get());
     let ground = &plan.cluster.node;
     [
         drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
@@ -96,7 +96,7 @@ fn node_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
 }
 
 fn loopback_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
-    let network = node.settings.network.get().and_then(|network| network.loopback.get());
+    let network = node.written().network.get().and_then(|network| network.loopback.get());
     let ground = &plan.cluster.loopback;
     [
         drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
@@ -318,7 +318,7 @@ fn gateway(context: &Context<'_>, found: &mut Found) {
 
 /// Whether a link of the node leads to an address without a next hop of its own.
 fn is_beside(node: &NodePlan, address: IpAddr) -> bool {
-    node.settings.links.values().any(|link| {
+    node.written().links.values().any(|link| {
         let mut routes = link.routes.values().filter(|route| !route.via.is_set());
         link.addresses.values().any(|own| own.0.contains(&address))
             || routes.any(|route| route.to.get().is_some_and(|to| to.0.contains(&address)))

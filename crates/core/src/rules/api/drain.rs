@@ -19,7 +19,7 @@ const DRAIN_ALL: Rule = Rule {
 fn drain_all(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.role == Role::Controlplane) {
-        let Some(drain) = node.settings.drain.at().filter(|at| *at.value) else { return };
+        let Some(drain) = node.written().drain.at().filter(|at| *at.value) else { return };
         rolls.say("drain", Some(drain.place), "not one control plane is left", &kind.nodes);
     }
     rolls.report(context, found);

@@ -119,7 +119,7 @@ fn port(context: &Context<'_>, found: &mut Found) {
 
 /// The addresses a node has at other stages than the final one.
 fn stages(node: &NodePlan) -> impl Iterator<Item = IpAddr> {
-    let stages = node.settings.address.get();
+    let stages = node.written().address.get();
     let stages = stages.map(|stages| [stages.dhcp.value(), stages.external.value(), stages.overlay.value()]);
     stages.into_iter().flatten().flatten()
 }
@@ -149,7 +149,7 @@ fn firewall(context: &Context<'_>, found: &mut Found) {
     let mut first = None;
     for node in &context.plan.nodes {
         let own = holder::own(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
-        let external = node.settings.address.get().and_then(|stages| stages.external.at());
+        let external = node.written().address.get().and_then(|stages| stages.external.at());
         let external = external.map(|at| (*at.value, at.place));
         if let Some((address, place)) = own.chain(external).find(|(address, _)| holder::is_public(*address)) {
             first.get_or_insert(address);

@@ -231,7 +231,7 @@ fn is_dummy(context: &Context<'_>, link: &LinkName) -> bool {
     let mut planes = context.plan.control_planes();
     let given = |node: &NodePlan| node.dummies.iter().any(|dummy| dummy.name == *link);
     let real = |node: &NodePlan| {
-        let mut links = node.settings.links.items().filter_map(|at| at.value.name.get());
+        let mut links = node.written().links.items().filter_map(|at| at.value.name.get());
         node.ports.iter().any(|port| port.name == *link) || links.any(|name| name == link)
     };
     planes.any(|node| given(node) || (link.as_str().starts_with("dummy") && !real(node)))

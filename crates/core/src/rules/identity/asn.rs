@@ -49,7 +49,7 @@ fn look(context: &Context<'_>, found: &mut Found) {
 /// The AS number of a node that speaks to other systems only: within one AS, sharing the number is the point.
 fn speaker(node: &NodePlan) -> Option<&crate::plan::Decided<Asn>> {
     let asn = node.asn.as_ref()?;
-    let inside = node.routing.as_ref()?.neighbors.iter().any(|neighbor| neighbor.asn == Some(asn.value));
+    let inside = node.routing.as_ref()?.neighbors.iter().any(|neighbor| neighbor.asn() == Some(asn.value));
     (!inside).then_some(asn)
 }
 
@@ -69,7 +69,7 @@ fn all_meet(nodes: &[&NodePlan], asn: Asn) -> bool {
 
 fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = Neighbor<'_>> {
     let all = node.routing.iter().flat_map(|routing| &routing.neighbors);
-    all.filter(move |neighbor| neighbor.asn != Some(asn)).flat_map(|neighbor| {
+    all.filter(move |neighbor| neighbor.asn() != Some(asn)).flat_map(|neighbor| {
         let router = neighbor.router.as_ref().map(|name| Neighbor::Router(name.as_str()));
         let address = match neighbor.peer {
             Peer::Address(address) => Some(Neighbor::Address(address)),

@@ -91,7 +91,7 @@ fn unpassed(node: &NodePlan) -> Option<&'static str> {
         {
             Some("nobody but the image gives a machine of this platform its command line")
         }
-        BootFrom::Early | BootFrom::Inline if node.has_secure_boot() => {
+        BootFrom::Early | BootFrom::Inline if node.boot.secure_boot.value => {
             Some("with secure boot the command line is part of the signed image")
         }
         BootFrom::Early | BootFrom::Inline if boots_cd_alone(node) => {
@@ -103,7 +103,7 @@ fn unpassed(node: &NodePlan) -> Option<&'static str> {
 
 /// Whether a virtual machine boots from nothing but a CD, before its disk has something, and nobody tells QEMU otherwise.
 fn boots_cd_alone(node: &NodePlan) -> bool {
-    let told = node.settings.vm.get().is_some_and(|vm| vm.args.is_set());
+    let told = node.written().vm.get().is_some_and(|vm| vm.args.is_set());
     let on_cd = |boot: &[BootDevice]| boot.contains(&BootDevice::Cdrom) && !boot.contains(&BootDevice::Net);
     !told && node.vm.as_ref().is_some_and(|vm| on_cd(&vm.boot.value))
 }
@@ -127,7 +127,7 @@ fn unfitting(node: &NodePlan) -> Option<&'static str> {
 
 /// What else is written that does not go with it.
 fn contradicted(node: &NodePlan) -> Option<&'static str> {
-    let server = node.settings.boot.get().and_then(|boot| boot.server.get());
+    let server = node.written().boot.get().and_then(|boot| boot.server.get());
     match (node.boot.from.value, server) {
         (BootFrom::Netboot | BootFrom::NocloudNet, None) => Some("there is no `boot.server`; write it"),
         (BootFrom::NocloudNet, Some(server)) if server.as_str().contains(';') => {
@@ -146,11 +146,12 @@ fn looks_elsewhere(arg: &str) -> bool {
 
 /// The kernel arguments that are written, in both places.
 fn kernel_args(node: &NodePlan) -> impl Iterator<Item = String> {
-    let schematic = node.settings.image.get().and_then(|image| image.schematic.get()).map(document::from_any);
+    let schematic =
+        node.written().image.get().and_then(|image| image.schematic.get()).map(document::from_any);
     let texts =
         |schematic| document::texts(schematic, "/customization/extraKernelArgs").map(str::to_owned).collect();
     let of_schematic: Vec<String> = schematic.as_ref().map(texts).unwrap_or_default();
-    let kernel = node.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
+    let kernel = node.written().kernel.get().into_iter().flat_map(|kernel| kernel.args.values());
     of_schematic.into_iter().chain(kernel.map(|arg| arg.as_str().to_owned()))
 }
 
@@ -176,14 +177,14 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
             );
             rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         }
-        let schematic = node.settings.image.get().and_then(|image| image.schematic.at());
+        let schematic = node.written().image.get().and_then(|image| image.schematic.at());
         if let Some(schematic) = schematic {
             for key in secret_value::in_schematic(&document::from_any(schematic.value)) {
                 let message = format!("a secret in {key}");
                 rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
             }
         }
-        let args = node.settings.kernel.get().map(|kernel| &kernel.args);
+        let args = node.written().kernel.get().map(|kernel| &kernel.args);
         for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
             if let Some(name) = secret_value::in_kernel_arg(arg.value.as_str()) {
                 let message =
@@ -220,6 +221,6 @@ fn command_line_long(context: &Context<'_>, found: &mut Found) {
 
 fn args_place(node: &NodePlan) -> Option<Place> {
     let kernel =
-        node.settings.kernel.get().and_then(|kernel| kernel.args.items().next().map(|arg| arg.place));
-    kernel.or_else(|| Some(node.settings.image.get()?.schematic.at()?.place))
+        node.written().kernel.get().and_then(|kernel| kernel.args.items().next().map(|arg| arg.place));
+    kernel.or_else(|| Some(node.written().image.get()?.schematic.at()?.place))
 }

@@ -34,8 +34,8 @@ const DHCP_SWITCHED_OFF: Rule = Rule {
 
 fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
-        for link in node.settings.links.values() {
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+        for link in node.written().links.values() {
             let (Some(name), Some(dhcp)) = (link.name.get(), link.dhcp.at()) else { continue };
             let own = link.addresses.items().next().is_some();
             let nodes = *name == node.link.value && node.addressing.value != Addressing::Dhcp;
@@ -115,7 +115,7 @@ fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
 /// Whether a node has its address from DHCP, and no patch that asks for it.
 fn loses_dhcp(context: &Context<'_>, node: &NodePlan) -> bool {
     let link = Some(node.link.value.as_str());
-    let mut documents = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+    let mut documents = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
     node.addressing.value == Addressing::Dhcp
         && release::at_least(&node.talos.value, 12)
         && !documents.any(|document| {

@@ -74,7 +74,7 @@ fn libvirt<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
 fn args_need_root(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let Some(args) = node.settings.vm.get().and_then(|vm| vm.args.at()) else { continue };
+        let Some(args) = node.written().vm.get().and_then(|vm| vm.args.at()) else { continue };
         let Some(proxmox) = proxmox(context, node).filter(|_| !args.value.0.is_empty()) else { continue };
         let login = match proxmox.user.get() {
             _ if proxmox.token.is_set() => "an API token",
@@ -103,7 +103,7 @@ fn refused(context: &Context<'_>, found: &mut Found) {
         if let Some(fault) = firmware_fault(node, vm) {
             say("vm.firmware", vm.firmware.place(), fault.to_owned());
         }
-        let Some(written) = node.settings.vm.get().filter(|_| proxmox(context, node).is_some()) else {
+        let Some(written) = node.written().vm.get().filter(|_| proxmox(context, node).is_some()) else {
             continue;
         };
         if let Some(storage) = written.storage.at().filter(|at| !is_storage(at.value.as_str())) {
@@ -135,7 +135,7 @@ fn no_storage(name: &str) -> String {
 }
 
 fn firmware_fault(node: &NodePlan, vm: &VmPlan) -> Option<&'static str> {
-    let secure = node.settings.image.get().and_then(|image| image.secure_boot.value()) == Some(true);
+    let secure = node.written().image.get().and_then(|image| image.secure_boot.value()) == Some(true);
     match vm.firmware.value {
         Firmware::Seabios if node.arch.value == Arch::Arm64 => {
             Some("arm64 machines have UEFI, which is ovmf")
@@ -219,7 +219,7 @@ fn vlan(context: &Context<'_>, found: &mut Found) {
 fn together(context: &Context<'_>, found: &mut Found) {
     let mut hosts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (node, vm) in machines(context) {
-        let apart = node.settings.vm.get().and_then(|vm| vm.anti_affinity.value()) == Some(true);
+        let apart = node.written().vm.get().and_then(|vm| vm.anti_affinity.value()) == Some(true);
         let (Some(hypervisor), Some(host)) = (&vm.hypervisor, &vm.host) else { continue };
         if apart {
             let key = (hypervisor.value.as_str(), host.value.as_str(), node.role.word());
@@ -229,7 +229,7 @@ fn together(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for ((_, host, role), nodes) in hosts.into_iter().filter(|(_, nodes)| nodes.len() > 1) {
         let first = &context.plan.nodes[nodes[0]];
-        let place = first.settings.vm.get().and_then(|vm| vm.anti_affinity.place());
+        let place = first.written().vm.get().and_then(|vm| vm.anti_affinity.place());
         let message = format!("{} nodes of the role {role} are on {host}", nodes.len());
         rolls.say("vm.anti_affinity", place, message, &nodes);
     }

@@ -71,7 +71,7 @@ const ARCH_MISMATCH: Rule = Rule {
 
 /// The images somebody gave for a node.
 fn given(node: &NodePlan) -> Option<&GivenImages> {
-    match node.settings.image.get()?.source.get()? {
+    match node.written().image.get()?.source.get()? {
         Either::Record(given) => Some(given),
         Either::Word(_) => None,
     }
@@ -106,17 +106,17 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
 }
 
 fn needs_extension(node: &NodePlan) -> bool {
-    node.joins_overlay() || carrier(node).is_some() || node.settings.extensions.items().next().is_some()
+    node.joins_overlay() || carrier(node).is_some() || node.written().extensions.items().next().is_some()
 }
 
 fn installer_nowhere(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let image = node.settings.image.get();
+        let image = node.written().image.get();
         let made = node.boot.image.value == ImagePlan::Made(ImageSource::Ichor);
         if made && node.boot.disk.is_some() && !image.is_some_and(|image| image.registry.is_set()) {
             let message = "Talos would be installed by its own installer, without the extension".to_owned();
-            rolls.say("image.registry".to_owned(), node.settings.image.place(), message, &kind.nodes);
+            rolls.say("image.registry".to_owned(), node.written().image.place(), message, &kind.nodes);
         }
     }
     rolls.report(context, found);
@@ -126,7 +126,7 @@ fn extension_not_official(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     let by_factory = |node: &NodePlan| node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| by_factory(node)) {
-        for extension in node.settings.extensions.items() {
+        for extension in node.written().extensions.items() {
             let name = extension.value.as_str();
             let official = name.strip_prefix("siderolabs/").is_some_and(|name| !name.contains(['/', ':']));
             if !official {
@@ -141,7 +141,7 @@ fn extension_not_official(context: &Context<'_>, found: &mut Found) {
 fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let Some(secure) = node.settings.image.get().and_then(|image| image.secure_boot.at()) else {
+        let Some(secure) = node.written().image.get().and_then(|image| image.secure_boot.at()) else {
             continue;
         };
         if !secure.value {
@@ -196,7 +196,7 @@ fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Place>, String)> {
             ));
         }
     }
-    if let Some(sbc) = node.settings.sbc.at() {
+    if let Some(sbc) = node.written().sbc.at() {
         if arch == Arch::Amd64 {
             faults.push((
                 "sbc",

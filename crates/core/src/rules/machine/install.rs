@@ -42,7 +42,7 @@ const ISO_FIRST: Rule = Rule {
 
 /// Whether only a disk image is given, on which Talos is installed already.
 fn is_disk_image(node: &NodePlan) -> bool {
-    let source = node.settings.image.get().and_then(|image| image.source.get());
+    let source = node.written().image.get().and_then(|image| image.source.get());
     match source {
         Some(Either::Record(given)) => given.disk.is_set() && !given.iso.is_set() && !given.kernel.is_set(),
         _ => false,
@@ -58,7 +58,7 @@ fn no_install_disk(context: &Context<'_>, found: &mut Found) {
             Platform::Nocloud => before_14 && !is_disk_image(node),
             _ => false,
         };
-        let patched = || context.attachments.patches.of(&node.settings).any(|patch| patch.names_a_disk());
+        let patched = || context.attachments.patches.of(&node.written()).any(|patch| patch.names_a_disk());
         if needed && !patched() {
             let message = format!("no disk to install to, on {}", node.platform.value);
             rolls.say("install", None, message, &kind.nodes);
@@ -70,7 +70,7 @@ fn no_install_disk(context: &Context<'_>, found: &mut Found) {
 fn install_disk_twice(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let Some(install) = node.settings.install.get() else { continue };
+        let Some(install) = node.written().install.get() else { continue };
         if let (Some(disk), Some(select)) = (install.disk.at(), install.select.at()) {
             let message = format!("{} and a description of a disk", disk.value);
             rolls.say("install", Some(disk.place.max(select.place)), message, &kind.nodes);

@@ -85,15 +85,15 @@ fn name_of(link: &Link) -> &str {
 
 /// Every link the node will have, as far as the file shows it.
 pub(in crate::rules) fn known<'n>(context: &Context<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
-    let patches = context.attachments.patches.of(&node.settings);
+    let patches = context.attachments.patches.of(&node.written());
     let workload = node.routing.as_ref().and_then(|routing| routing.workload.as_ref());
     let ends = workload.into_iter().flat_map(|workload| [&workload.names.0, &workload.names.1]);
     node.ports
         .iter()
         .map(|port| port.name.as_str())
-        .chain(node.settings.links.values().map(name_of))
+        .chain(node.written().links.values().map(name_of))
         .chain(node.dummies.iter().map(|dummy| dummy.name.as_str()))
-        .chain(ends.map(String::as_str))
+        .chain(ends.map(|name| name.value.as_str()))
         .chain(patches.flat_map(|patch| patch.documents()).flat_map(made))
         .collect()
 }
@@ -106,8 +106,8 @@ fn is_kernel_name(name: &str) -> bool {
 fn member_missing(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let own = node.settings.network.get().and_then(|network| network.node.get()?.link.at());
-        if own.is_none() && !node.settings.links.is_set() {
+        let own = node.written().network.get().and_then(|network| network.node.get()?.link.at());
+        if own.is_none() && !node.written().links.is_set() {
             continue;
         }
         let known = known(context, node);
@@ -118,7 +118,7 @@ fn member_missing(context: &Context<'_>, found: &mut Found) {
             let message = format!("the node's address stands on {}, which is not there", own.value);
             rolls.say("network.node.link", Some(own.place), message, &kind.nodes);
         }
-        for link in node.settings.links.values() {
+        for link in node.written().links.values() {
             for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
                 let message = format!("{} stands on {name}, which is not there", name_of(link));
                 rolls.say(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
@@ -130,9 +130,9 @@ fn member_missing(context: &Context<'_>, found: &mut Found) {
 
 fn member_twice(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         let mut masters: BTreeMap<&str, &str> = BTreeMap::new();
-        for link in node.settings.links.values() {
+        for link in node.written().links.values() {
             for (key, member) in members(link) {
                 let (name, master) = (member.value.as_str(), name_of(link));
                 let path = format!("links.{master}.{key}");
@@ -153,7 +153,7 @@ fn member_twice(context: &Context<'_>, found: &mut Found) {
 
 /// What a member must not have.
 fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
-    let link = node.settings.links.values().find(|link| name_of(link) == name)?;
+    let link = node.written().links.values().find(|link| name_of(link) == name)?;
     if link.addresses.items().next().is_some() {
         Some("addresses")
     } else {
@@ -163,9 +163,9 @@ fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
 
 fn vlan_twice(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         let mut first: BTreeMap<(&str, u16), &str> = BTreeMap::new();
-        for link in node.settings.links.values() {
+        for link in node.written().links.values() {
             let Some(vlan) = link.vlan.get() else { continue };
             let (Some(id), Some(below)) = (vlan.id.at(), vlan.link.get()) else { continue };
             if let Some(other) = first.insert((below.as_str(), id.value.0), name_of(link)) {
@@ -180,13 +180,13 @@ fn vlan_twice(context: &Context<'_>, found: &mut Found) {
 fn port_count(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let (ports, macs) = (node.settings.ports.items().count(), node.settings.macs.items().count());
+        let (ports, macs) = (node.written().ports.items().count(), node.written().macs.items().count());
         if macs == 0 || ports == 0 || ports == macs {
             continue;
         }
         if ports > macs {
             let message = format!("`ports` has {ports} and `macs` has {macs}");
-            rolls.say("ports", node.settings.ports.place(), message, &kind.nodes);
+            rolls.say("ports", node.written().ports.place(), message, &kind.nodes);
         } else if let Some((name, place)) = unknown_neighbor_link(context, node) {
             let message = format!("`ports` has {ports}, `macs` has {macs}, and nothing is called {name}");
             rolls.say("routing.neighbors", Some(place), message, &kind.nodes);
@@ -197,7 +197,7 @@ fn port_count(context: &Context<'_>, found: &mut Found) {
 
 /// A link that a neighbour is expected on and the node does not have.
 fn unknown_neighbor_link<'n>(context: &Context<'n>, node: &'n NodePlan) -> Option<(&'n LinkName, Place)> {
-    let neighbors = &node.settings.routing.get()?.neighbors;
+    let neighbors = &node.written().routing.get()?.neighbors;
     let known = known(context, node);
     neighbors.items().find_map(|neighbor| {
         let link = neighbor.value.link.at()?;

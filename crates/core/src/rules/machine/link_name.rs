@@ -39,7 +39,7 @@ fn meta_names(context: &Context<'_>, found: &mut Found) {
         }
         for port in node.ports.iter().filter(|port| !node.is_kernels_port_name(port.name.as_str())) {
             let message = format!("META speaks of {}, and the kernel of another name", port.name);
-            rolls.say("ports".to_owned(), node.settings.ports.place(), message, &kind.nodes);
+            rolls.say("ports".to_owned(), node.written().ports.place(), message, &kind.nodes);
         }
     }
     rolls.report(context, found);
@@ -71,7 +71,7 @@ fn predictable_names(context: &Context<'_>, found: &mut Found) {
 /// Every name of a port that the node's settings expect, with its key.
 fn named(node: &NodePlan) -> Vec<(String, &LinkName, Place)> {
     let mut names: Vec<(String, &LinkName, Place)> = Vec::new();
-    let settings = &node.settings;
+    let settings = &node.written();
     let ports = settings.ports.items().enumerate();
     names.extend(ports.map(|(nth, at)| (format!("ports[{nth}]"), &at.value, at.place)));
     for link in settings.links.values() {

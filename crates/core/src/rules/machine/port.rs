@@ -41,7 +41,7 @@ fn port_unknown(context: &Context<'_>, found: &mut Found) {
             if is_lost(context, node, name) {
                 let message =
                     format!("metal machines call no port {name}, and no MAC address says which it is");
-                rolls.say("macs", node.settings.ports.place(), message, &kind.nodes);
+                rolls.say("macs", node.written().ports.place(), message, &kind.nodes);
             }
         }
     }
@@ -81,7 +81,7 @@ fn loses_lease(node: &NodePlan) -> bool {
 
 /// What a link stands on; itself where it is a port.
 fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
-    let link = node.settings.links.values().find(|link| link.name.get() == Some(name));
+    let link = node.written().links.values().find(|link| link.name.get() == Some(name));
     let below: Vec<_> = link.into_iter().flat_map(stands_on).map(|(_, below, _)| below).collect();
     if below.is_empty() { vec![name] } else { below }
 }
@@ -89,7 +89,7 @@ fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
 /// Whether a port has no address to be found by, and a name that is not the kernel's nor one that a patch gives.
 fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
     let port = node.ports.iter().find(|port| port.name == *name);
-    let mut patches = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+    let mut patches = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
     port.is_some_and(|port| port.mac.is_none())
         && !name.as_str().starts_with("en")
         && !patches.any(|document| made(document).contains(&name.as_str()))
@@ -98,9 +98,9 @@ fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
 fn default_route_missing(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in context.plan.nodes.iter().filter(|node| is_alone(node)) {
-        let mut patches = context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents());
+        let mut patches = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
         if !patches.any(has_routes) {
-            let place = node.settings.network.get().and_then(|network| network.node.place());
+            let place = node.written().network.get().and_then(|network| network.node.place());
             let message = "there is no gateway: nothing leaves the nodes' network";
             rolls.say("network.node.gateway", place, message, &[node.nth]);
         }
@@ -111,7 +111,7 @@ fn default_route_missing(context: &Context<'_>, found: &mut Found) {
 /// Whether a node has a static address and, as far as the cluster file says, no way out.
 fn is_alone(node: &NodePlan) -> bool {
     let machine = matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
-    let leads_out = node.settings.links.values().any(|link| {
+    let leads_out = node.written().links.values().any(|link| {
         let mut routes = link.routes.values();
         link.dhcp.value() == Some(true)
             || routes.any(|route| route.to.get().is_none_or(|to| to.0.prefix_len() == 0))

@@ -39,7 +39,7 @@ const WORDS: [(&str, &[&str]); 2] = [
 fn schematic_invalid(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let Some(schematic) = node.settings.image.get().and_then(|image| image.schematic.at()) else {
+        let Some(schematic) = node.written().image.get().and_then(|image| image.schematic.at()) else {
             continue;
         };
         for fault in faults(&document::from_any(schematic.value)) {

@@ -63,7 +63,7 @@ fn hypervisor(context: &Context<'_>, found: &mut Found) {
                 [] => "there is no hypervisor in the file".to_owned(),
                 _ => format!("it may be on {}", roll::listed(&names, names.len())),
             };
-            rolls.say("vm.hypervisor", node.settings.vm.place(), message, &kind.nodes);
+            rolls.say("vm.hypervisor", node.written().vm.place(), message, &kind.nodes);
         }
     }
     rolls.report(context, found);
@@ -136,6 +136,6 @@ fn boots_nothing(context: &Context<'_>, found: &mut Found) {
 
 /// Whether the file names an image for the disk itself.
 fn is_disk_given(node: &NodePlan) -> bool {
-    let source = node.settings.image.get().and_then(|image| image.source.get());
+    let source = node.written().image.get().and_then(|image| image.source.get());
     matches!(source, Some(Either::Record(given)) if given.disk.is_set())
 }

@@ -116,7 +116,7 @@ fn hostname_fault(context: &Context<'_>, document: &Value, nodes: &[usize]) -> O
 fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let Some(kernel) = node.settings.kernel.get() else { continue };
+        let Some(kernel) = node.written().kernel.get() else { continue };
         for arg in kernel.args.items() {
             let Some(name) = arg.value.as_str().strip_prefix("talos.hostname=") else { continue };
             let others: Vec<_> = kind

@@ -22,7 +22,7 @@ pub(super) fn used<'c>(context: &Context<'c>) -> Vec<(&'c Patch, Vec<&'c Kind>)>
     let patches = &context.attachments.patches;
     let mut used: Vec<_> = patches.list.iter().map(|patch| (patch, Vec::new())).collect();
     for kind in &context.plan.kinds {
-        for patch in context.plan.nodes[kind.first()].settings.patches.items() {
+        for patch in context.plan.nodes[kind.first()].written().patches.items() {
             if let Some(&nth) = patches.by_place.get(&patch.place) {
                 used[nth].1.push(kind);
             }

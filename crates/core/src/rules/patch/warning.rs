@@ -48,13 +48,13 @@ fn warned(context: &Context<'_>, found: &mut Found) {
     let Ok(renderer) = Renderer::new(inputs) else { return };
     let mut warnings: BTreeMap<(usize, String), (&Patch, Vec<usize>)> = BTreeMap::new();
     for (node, kind) in context.plan.by_kind() {
-        if patches.of(&node.settings).next().is_none() {
+        if patches.of(node.written()).next().is_none() {
             continue;
         }
         let Ok(rendered) = renderer.machine(node) else { continue };
         for mut warning in rendered.warnings {
             let Some(name) = warning.patch.take() else { continue };
-            let own = patches.of(&node.settings).find(|patch| is_named(patch, &name));
+            let own = patches.of(node.written()).find(|patch| is_named(patch, &name));
             let Some((nth, patch)) =
                 own.and_then(|own| patches.iter().enumerate().find(|(_, it)| it.place == own.place))
             else {

@@ -66,7 +66,9 @@ fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: 
     let overlaps = |net: &IpNet| net.contains(&aggregate) || aggregate.contains(net);
     let pools = || plan.pools.iter().flat_map(|(_, prefixes)| prefixes).any(|pool| overlaps(&pool.value));
     match &routing.workload {
-        Some(workload) if workload.allow.is_empty() || workload.allow.iter().any(overlaps) || pools() => {
+        Some(workload)
+            if workload.allow.value.is_empty() || workload.allow.value.iter().any(overlaps) || pools() =>
+        {
             Parts::Services
         }
         _ => Parts::Nothing,
@@ -105,7 +107,7 @@ fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(Ip
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, routing) in alike(context) {
         for aggregate in
-            node.settings.routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
+            node.written().routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
         {
             let wrong = those(context, nodes, |node| {
                 parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong

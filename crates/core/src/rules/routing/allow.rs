@@ -87,11 +87,10 @@ fn leaks<'c>(context: &Context<'c>) -> Rolls<'c, Leak> {
     if speaking.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
         return rolls;
     }
-    let (protected, forbidden) =
-        (crate::routing::protected(context.plan), forbidden(context.cluster, context.plan));
+    let (protected, forbidden) = (crate::routing::protected(context.plan), forbidden(context.plan));
     for speaking in speaking {
         let node = &context.plan.nodes[speaking.nodes[0]];
-        let Ok(Some(model)) = crate::routing::model(context.cluster, node, &protected) else { continue };
+        let Ok(Some(model)) = crate::routing::model(node, &protected) else { continue };
         let Some(workload) = model.workload else { continue };
         for allowed in speaking.written.allow.items() {
             let through = |net: &&IpNet| allowed.value.0.contains(*net) && workload.filter.admits(**net);
@@ -173,7 +172,7 @@ fn overlap(context: &Context<'_>, found: &mut Found) {
     for speaking in
         speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
     {
-        if let Some((outer, inner)) = overlapping(&speaking.workload.allow) {
+        if let Some((outer, inner)) = overlapping(&speaking.workload.allow.value) {
             let place = imports_place(context, &speaking);
             rolls.add((place, outer, inner), speaking.nodes, place);
         }

@@ -65,7 +65,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
     }
     let mut neighbors = Rolls::new(context.plan);
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
-        if let Some(asn) = session.neighbor.asn.filter(|asn| asn.is_reserved()) {
+        if let Some(asn) = session.neighbor.asn().filter(|asn| asn.is_reserved()) {
             neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
         }
     }
@@ -216,7 +216,7 @@ fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Fa
         let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
         for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
             let far = Far::of(neighbor);
-            if neighbor.asn != Some(asn) && !matches!(far, Far::Link(_)) {
+            if neighbor.asn() != Some(asn) && !matches!(far, Far::Link(_)) {
                 rolls.add(far, &[node.nth], place);
             }
         }

@@ -87,9 +87,9 @@ pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind
 /// The key that asks for it, on the rung it is asked on.
 fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) {
     let node = roll.first();
-    let whole = node.settings.routing.place().unwrap_or(node.place);
+    let whole = node.written().routing.place().unwrap_or(node.place);
     if lack.kind == LackKind::Health {
-        let place = node.settings.network.get().and_then(|network| network.api.get()?.health.place());
+        let place = node.written().network.get().and_then(|network| network.api.get()?.health.place());
         let place = place.unwrap_or(whole);
         let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
         return (rung::path(context.cluster, node, lack.key, place, at), place);
@@ -97,7 +97,7 @@ fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) 
     if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
         return (session::path(context, node, place), place);
     }
-    match node.settings.routing.get().and_then(|routing| place_of(routing, lack.key)) {
+    match node.written().routing.get().and_then(|routing| place_of(routing, lack.key)) {
         Some(place) => {
             let (key, at) =
                 (format!("routing.{}", lack.key), |rung: &Rung| place_of(rung.routing.get()?, lack.key));
@@ -113,7 +113,9 @@ fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
         LackKind::Password => neighbor.password.is_some(),
         LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
         LackKind::NextHop => matches!(neighbor.peer, Peer::Address(address) if address.is_ipv6()),
-        LackKind::Timers => neighbor.timers.0 == 0 || neighbor.timers.0 != neighbor.timers.1 / 3,
+        LackKind::Timers => {
+            matches!(neighbor.timers.value, (keepalive, hold) if keepalive == 0 || keepalive != hold / 3)
+        }
         _ => true,
     };
     node.routing.as_ref()?.neighbors.iter().find(asks).map(|neighbor| neighbor.place)

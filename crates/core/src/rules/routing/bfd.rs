@@ -95,7 +95,7 @@ enum End {
 fn is_stuck(session: &Session<'_>, end: End) -> bool {
     match end {
         End::Node => {
-            let routing = session.node.settings.routing.get();
+            let routing = session.node.written().routing.get();
             let version = routing.and_then(|routing| routing.version.get());
             session.routing.backend.value == Backend::Frr
                 && version.is_some_and(fault::waits_for_bfd)

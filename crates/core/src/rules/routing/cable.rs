@@ -88,7 +88,7 @@ fn port_unknown(context: &Context<'_>, found: &mut Found) {
 
 /// Whether a node has a port or link of this name, or a bond or bridge that takes it in.
 fn has_port(context: &Context<'_>, node: &NodePlan, name: &str) -> bool {
-    let taken = || node.settings.links.values().flat_map(link::members);
+    let taken = || node.written().links.values().flat_map(link::members);
     node.ports.iter().any(|port| port.name.as_str() == name)
         || taken().any(|(_, member)| member.value.as_str() == name)
         || link::known(context, node).contains(name)

@@ -79,7 +79,7 @@ fn report<'c>(
     for (nodes, node, routing) in
         alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
     {
-        let Some(daemons) = node.settings.routing.get().and_then(|routing| routing.daemons.get()) else {
+        let Some(daemons) = node.written().routing.get().and_then(|routing| routing.daemons.get()) else {
             continue;
         };
         for (name, options) in daemons.iter() {

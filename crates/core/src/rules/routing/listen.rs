@@ -95,7 +95,7 @@ fn misses_nodes(context: &Context<'_>, found: &mut Found) {
 /// Whether the node has an address in the range; one that a DHCP server gives it is taken to be.
 fn is_within(node: &NodePlan, listen: IpNet, peer: IpAddr) -> bool {
     let mut own = node.address.iter().filter(|(net, _)| net.addr().is_ipv4() == peer.is_ipv4());
-    let mut links = node.settings.links.values().flat_map(|link| link.addresses.values());
+    let mut links = node.written().links.values().flat_map(|link| link.addresses.values());
     node.addressing.value == Addressing::Dhcp
         || own.any(|(net, _)| listen.contains(&net.addr()))
         || links.any(|address| listen.contains(&address.0.addr()))

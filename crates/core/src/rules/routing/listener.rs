@@ -107,7 +107,7 @@ fn message(other: &str, roll: &Roll<'_>) -> String {
 }
 
 fn status_port(node: &NodePlan) -> Option<Place> {
-    let listen = node.settings.routing.get()?.agent.get()?.status.get()?.listen.at()?;
+    let listen = node.written().routing.get()?.agent.get()?.status.get()?.listen.at()?;
     (listen.value.as_str().rsplit_once(':')?.1 == "179").then_some(listen.place)
 }
 
@@ -115,7 +115,7 @@ fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Place> {
     if routing.is_bird2() {
         return None;
     }
-    node.settings
+    node.written()
         .extensions
         .items()
         .find(|extension| is_bird2(extension.value.as_str()))
@@ -140,7 +140,7 @@ fn path(context: &Context<'_>, node: &NodePlan, other: Other, place: Place) -> S
 fn sysctl(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (node, routing) in routed(context) {
-        let Some(sysctls) = node.settings.kernel.get().and_then(|kernel| kernel.sysctls.get()) else {
+        let Some(sysctls) = node.written().kernel.get().and_then(|kernel| kernel.sysctls.get()) else {
             continue;
         };
         for (key, value, why) in BREAKING {

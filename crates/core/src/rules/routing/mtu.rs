@@ -47,7 +47,7 @@ fn message(mtu: Mtu) -> String {
 fn network(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in &context.plan.nodes {
-        let mtu = node.settings.network.get().and_then(|network| network.mtu.at());
+        let mtu = node.written().network.get().and_then(|network| network.mtu.at());
         if let Some(mtu) = mtu.filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
             && (node.address.v6.is_some() || is_unnumbered(node))
         {
@@ -63,7 +63,7 @@ fn network(context: &Context<'_>, found: &mut Found) {
 fn links(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in &context.plan.nodes {
-        for link in node.settings.links.values() {
+        for link in node.written().links.values() {
             if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
                 && let Some(name) = link.name.get()
                 && carries_v6(node, link, name)

@@ -118,13 +118,13 @@ fn link_unknown(context: &Context<'_>, found: &mut Found) {
 }
 
 fn has_link(node: &NodePlan, name: &LinkName) -> bool {
-    node.settings.links.values().any(|link| link.name.get() == Some(name))
+    node.written().links.values().any(|link| link.name.get() == Some(name))
 }
 
 fn without_address(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, routing) in alike(context) {
-        let Some(written) = node.settings.routing.get().and_then(|routing| routing.neighbors.get()) else {
+        let Some(written) = node.written().routing.get().and_then(|routing| routing.neighbors.get()) else {
             continue;
         };
         // The plan has no session for these.
@@ -167,7 +167,11 @@ fn is_own(node: &NodePlan, address: IpAddr) -> bool {
     has(&node.address)
         || has(&node.loopback)
         || node.dummies.iter().any(|dummy| has(&dummy.address))
-        || node.settings.links.values().any(|link| link.addresses.values().any(|own| own.0.addr() == address))
+        || node
+            .written()
+            .links
+            .values()
+            .any(|link| link.addresses.values().any(|own| own.0.addr() == address))
 }
 
 fn twice(context: &Context<'_>, found: &mut Found) {
@@ -191,9 +195,9 @@ fn twice(context: &Context<'_>, found: &mut Found) {
 fn timers(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for session in sessions(context) {
-        let (keepalive, hold) = session.neighbor.timers;
+        let (keepalive, hold) = session.neighbor.timers.value;
         if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
-            rolls.add((session.neighbor.timers, session.far()), session.nodes, session.neighbor.place);
+            rolls.add(((keepalive, hold), session.far()), session.nodes, session.neighbor.place);
         }
     }
     for (((keepalive, hold), _), roll) in rolls {
@@ -249,7 +253,7 @@ fn unreachable(context: &Context<'_>, found: &mut Found) {
 /// Whether it is a link-local address with its link.
 fn is_beside(session: &Session<'_>, address: IpAddr) -> bool {
     let mut written =
-        session.node.settings.routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
+        session.node.written().routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
         && written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
 }
@@ -258,9 +262,9 @@ fn no_neighbors(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
         // Those that cannot be found are told of as such.
-        let written = node.settings.routing.get().and_then(|routing| routing.neighbors.get());
+        let written = node.written().routing.get().and_then(|routing| routing.neighbors.get());
         if written.is_none_or(|written| written.0.is_empty()) {
-            let place = node.settings.routing.place().unwrap_or(node.place);
+            let place = node.written().routing.place().unwrap_or(node.place);
             rolls.add(place, nodes, place);
         }
     }

@@ -71,7 +71,7 @@ fn announces_v4(node: &NodePlan, routing: &RoutingPlan, speaks: bool) -> bool {
         |anycast| node.dummies.iter().any(|dummy| dummy.anycast == anycast && dummy.address.v4.is_some());
     let everything = |workload: &crate::plan::WorkloadPlan| {
         speaks
-            || workload.allow.iter().any(|prefix| prefix.addr().is_ipv4())
+            || workload.allow.value.iter().any(|prefix| prefix.addr().is_ipv4())
             || workload.speaker == Speaker::Cilium
     };
     (kinds.contains(&Advertise::Loopback) && node.loopback.v4.is_some())

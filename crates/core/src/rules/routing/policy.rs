@@ -24,7 +24,7 @@ const MOST: u8 = 252;
 fn prepend_too_often(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, _) in alike(context).filter(|(_, _, plan)| plan.backend.value == Backend::Frr) {
-        let written = node.settings.routing.get().and_then(|routing| routing.policy.get()?.out.get());
+        let written = node.written().routing.get().and_then(|routing| routing.policy.get()?.out.get());
         if let Some(prepend) =
             written.and_then(|out| out.prepend.at()).filter(|prepend| *prepend.value > MOST)
         {

@@ -101,7 +101,7 @@ pub(super) struct Speaking<'c> {
 pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaking<'c>> {
     alike(context).filter_map(|(nodes, node, routing)| {
         let workload = routing.workload.as_ref()?;
-        let written = node.settings.routing.get()?.workload.get()?;
+        let written = node.written().routing.get()?.workload.get()?;
         Some(Speaking { nodes, routing, workload, written })
     })
 }
@@ -177,7 +177,7 @@ fn native_ipv6(context: &Context<'_>, found: &mut Found) {
 }
 
 fn is_metallb(speaking: &Speaking<'_>, mode: MetallbMode) -> bool {
-    speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode == mode
+    speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode.value == mode
 }
 
 /// BIRD's routes have a protocol number of their own, which zebra leaves alone.
@@ -200,7 +200,7 @@ fn link_broken(context: &Context<'_>, found: &mut Found) {
         |workload| workload.link.place(),
         |speaking| {
             let (ours, theirs) = speaking.workload.link.as_ref()?;
-            mismatch(ours.value, theirs.value, speaking.workload.prefix)
+            mismatch(ours.value, theirs.value, speaking.workload.prefix.value)
         },
     );
 }
@@ -240,7 +240,7 @@ fn asn_of_router(context: &Context<'_>, found: &mut Found) {
         let named = listed.next().and_then(|router| router.value.name.get()).map(ToString::to_string);
         let mut neighbors = speaking.routing.neighbors.iter();
         let beside =
-            || neighbors.find(|it| it.asn == Some(theirs)).map(|neighbor| Far::of(neighbor).to_string());
+            || neighbors.find(|it| it.asn() == Some(theirs)).map(|neighbor| Far::of(neighbor).to_string());
         let router = named.or_else(beside)?;
         Some(format!(
             "{theirs} is the AS number of {router} too, which drops every service address as a loop"

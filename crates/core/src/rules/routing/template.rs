@@ -3,7 +3,6 @@
 use super::session::alike;
 use crate::cluster::section::Rung;
 use crate::model::rung;
-use crate::routing::options;
 use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use ichor_bgp::render::{Order, Routers, TEMPLATE, Template, render};
@@ -27,17 +26,17 @@ fn broken(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for (nodes, node, plan) in alike(context) {
         let backend = plan.backend.value;
-        let Some(routing) = node.settings.routing.get() else { continue };
+        let Some(routing) = node.written().routing.get() else { continue };
         let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { continue };
         let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
         let protected = protected.get_or_insert_with(|| crate::routing::protected(context.plan));
-        let Ok(Some(model)) = crate::routing::model(context.cluster, node, protected) else { continue };
+        let Ok(Some(model)) = crate::routing::model(node, protected) else { continue };
         let order = Order {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
             model: &model,
             version: routing.version.get(),
-            options: &options(routing),
+            options: &plan.options(),
             template: Some(Template { path: path.value.as_str(), text }),
             routers: &Routers::new(),
         };

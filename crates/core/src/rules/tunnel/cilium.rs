@@ -19,7 +19,7 @@ const VALUES: Rule = Rule {
     look: |context, found| {
         let Some((place, path, own)) = own(context) else { return };
         let Ok(own) = own else { return };
-        for conflict in values::conflicts(context.cluster, context.plan, &own) {
+        for conflict in values::conflicts(context.plan, &own) {
             found.at("cluster.cilium.values", place, format!("{path}: {}", conflict.message));
         }
     },

@@ -45,7 +45,7 @@ fn files(context: &Context<'_>) -> Vec<NamedFile> {
 
 fn twice(context: &Context<'_>, found: &mut Found) {
     let mut taken: BTreeMap<String, String> = BTreeMap::new();
-    if Order::of(context.cluster, context.plan, context.attachments).is_some() {
+    if Order::of(context.plan, context.attachments).is_some() {
         taken.insert(CILIUM.to_owned(), "Cilium, as helm renders it,".to_owned());
     }
     if context.plan.cluster.cni.value == CniPlan::Cilium && context.plan.has_speaker(Speaker::Cilium) {

@@ -45,12 +45,12 @@ const USUAL: u32 = 1500;
 const KUBESPAN: u32 = 1420;
 
 fn find<'n>(node: &'n NodePlan, name: &str) -> Option<&'n Link> {
-    node.settings.links.values().find(|link| link.name.get().is_some_and(|own| own.as_str() == name))
+    node.written().links.values().find(|link| link.name.get().is_some_and(|own| own.as_str() == name))
 }
 
 /// The MTU of the network, unless a link says otherwise.
 fn network_mtu(node: &NodePlan) -> u32 {
-    node.settings.network.get().and_then(|network| network.mtu.value()).map_or(USUAL, |mtu| mtu.0)
+    node.written().network.get().and_then(|network| network.mtu.value()).map_or(USUAL, |mtu| mtu.0)
 }
 
 /// The MTU of the link of this name.
@@ -86,7 +86,7 @@ fn underlay(node: &NodePlan) -> Underlay {
     let name = node.link.value.as_str();
     let v4 = node.address.v4.is_some();
     let own = find(node, name).and_then(|link| link.mtu.place());
-    let network = node.settings.network.get().and_then(|network| network.mtu.place());
+    let network = node.written().network.get().and_then(|network| network.mtu.place());
     Underlay {
         mtu: mtu_of(node, name),
         key: if own.is_some() { format!("links.{name}.mtu") } else { "network.mtu".to_owned() },
@@ -100,7 +100,7 @@ fn kubespan(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Opti
     let discovery = context.cluster.section().discovery.get();
     let mut on = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
     let mut mtu = KUBESPAN;
-    for document in context.attachments.patches.of(&node.settings).flat_map(|patch| patch.documents()) {
+    for document in context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents()) {
         let of_kind = (document::kind(document) == Some("KubeSpanConfig")).then_some(document);
         let settings = of_kind.or_else(|| document::at(document, "/machine/network/kubespan"));
         let Some(settings) = settings else { continue };
@@ -114,7 +114,7 @@ fn kubespan(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Opti
 }
 
 fn tailscale_mtu(node: &NodePlan) -> u32 {
-    let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+    let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
     tailscale.and_then(|tailscale| tailscale.mtu.value()).map_or(IPV6_LEAST, |mtu| mtu.0)
 }
 
@@ -144,8 +144,8 @@ fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<S
 
 fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.settings.links.is_set()) {
-        for link in node.settings.links.values() {
+    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+        for link in node.written().links.values() {
             let (Some(name), Some(mtu)) = (link.name.get(), link.mtu.at()) else { continue };
             let stands_on = parent(link).map(|at| (at.value, mtu_of(node, at.value.as_str())));
             // A bond or bridge brings its ports up to its own MTU, unless they were given one.

@@ -96,7 +96,7 @@ pub(super) fn admits_overlay(subnets: &[IpNet]) -> bool {
 
 /// The subnets that are written for a kind of nodes, and where.
 fn written(node: &NodePlan, subnets: &Subnets) -> Option<(Vec<IpNet>, Place)> {
-    let key = (subnets.pick)(node.settings.network.get()?);
+    let key = (subnets.pick)(node.written().network.get()?);
     Some((key.values().map(|prefix| prefix.0).collect(), key.at()?.place))
 }
 
@@ -141,7 +141,7 @@ fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
 }
 
 fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
-    node.settings.address.get()?.overlay.value()
+    node.written().address.get()?.overlay.value()
 }
 
 fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
@@ -165,7 +165,7 @@ fn outside(context: &Context<'_>, kind: &Kind, prefixes: &[IpNet]) -> Vec<usize>
     let is_outside = |&nth: &usize| {
         let node = &context.plan.nodes[nth];
         let unknown = node.addressing.value == Addressing::Dhcp
-            && node.settings.address.get().is_none_or(|address| !address.dhcp.is_set());
+            && node.written().address.get().is_none_or(|address| !address.dhcp.is_set());
         let addresses = addresses(node);
         !unknown && !addresses.is_empty() && !addresses.into_iter().any(inside)
     };
@@ -177,8 +177,8 @@ fn addresses(node: &NodePlan) -> Vec<IpAddr> {
     let own = node.address.iter().chain(node.loopback.iter()).map(|(net, _)| net.addr());
     let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
     let dummies = dummies.flat_map(|dummy| dummy.address.iter()).map(|(net, _)| net.addr());
-    let links = node.settings.links.values().flat_map(|link| link.addresses.values());
-    let stage = node.settings.address.get();
+    let links = node.written().links.values().flat_map(|link| link.addresses.values());
+    let stage = node.written().address.get();
     own.chain(dummies)
         .chain(links.map(|address| address.0.addr()))
         .chain(stage.and_then(|stage| stage.dhcp.value()))
@@ -190,9 +190,9 @@ fn overlay_key_life(context: &Context<'_>, found: &mut Found) {
     const HOUR: Duration = Duration(3_600);
     let mut rolls = Rolls::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
-        let tailscale = node.settings.overlay.get().and_then(|overlay| overlay.tailscale.get());
+        let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
         let Some(life) = tailscale.and_then(|tailscale| tailscale.key_life.at()) else { continue };
-        let within = node.settings.boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
+        let within = node.written().boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
         if *life.value < within {
             let message = format!("keys live for {}, and a machine may boot for {within}", life.value);
             rolls.say("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);

@@ -84,8 +84,8 @@ pub fn told(bird: Bird) -> Vec<Told> {
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
         for (node, service) in services(&case) {
             let node = plan.node(&node).unwrap();
-            let version = node.settings.routing.get().unwrap().version.get();
-            let release = version.map_or((2, 17), |version| version.minor());
+            let version = node.routing.as_deref().unwrap().version.as_ref();
+            let release = version.map_or((2, 17), |version| version.value.minor());
             if node.routing.as_deref().unwrap().backend.value == Backend::Bird && bird.reads(release) {
                 let name = format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name);
                 let conf = service.files[0].text.clone();

@@ -52,7 +52,7 @@ fn lease(guest: &Guest<'_>) -> Option<Lease> {
 
 /// The address that DHCP gives a node, and the one that it gives itself.
 fn addresses(node: &NodePlan) -> impl Iterator<Item = Ipv4Addr> {
-    let leased = node.settings.address.get().and_then(|stages| stages.dhcp.value()).and_then(v4);
+    let leased = node.stages.dhcp().and_then(v4);
     leased.into_iter().chain(node.address.v4.as_ref().map(|v4| v4.value.addr()))
 }
 

@@ -7,15 +7,14 @@ mod script;
 pub mod storage;
 
 use super::guest::Guest;
-use crate::cluster::section::Libvirt;
-use crate::plan::Plan;
+use crate::plan::{LibvirtPlan, Plan};
 use crate::render::artifact::Artifact;
 use domain::Processor;
 use network::Network;
 use storage::Storage;
 
 /// The files of one host's machines, below `folder`.
-pub fn files(folder: &str, host: &Libvirt, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Artifact> {
+pub fn files(folder: &str, host: &LibvirtPlan, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Artifact> {
     let networks = network::of(host, plan, guests);
     let mut files =
         vec![Artifact::public(format!("{folder}/create.sh"), script::text(host, &networks, guests))];

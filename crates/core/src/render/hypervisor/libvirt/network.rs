@@ -6,8 +6,7 @@ use std::net::Ipv6Addr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::lease::{Lease, Leases};
-use crate::cluster::section::Libvirt;
-use crate::plan::{DEFAULT_BRIDGE, Plan};
+use crate::plan::{DEFAULT_BRIDGE, LibvirtPlan, Plan};
 use crate::render::hypervisor::guest::Guest;
 use crate::render::xml::Element;
 use ichor_values::Prefix;
@@ -34,19 +33,17 @@ enum Form {
 }
 
 /// The networks of a host's machines, one for each bridge.
-pub fn of<'h>(host: &'h Libvirt, plan: &Plan, guests: &[&'h Guest<'_>]) -> Vec<Network<'h>> {
-    let settings = host.network.get();
-    let own = settings.and_then(|network| network.bridge.get()).map_or(DEFAULT_BRIDGE, |name| name.as_str());
+pub fn of<'h>(host: &'h LibvirtPlan, plan: &Plan, guests: &[&'h Guest<'_>]) -> Vec<Network<'h>> {
     let mut bridges: BTreeMap<&str, Vec<&Guest<'_>>> = BTreeMap::new();
     for guest in guests {
         bridges.entry(&guest.vm.bridge.value).or_default().push(guest);
     }
     let network = |(bridge, guests): (&'h str, Vec<&Guest<'_>>)| {
-        let nat = settings.and_then(|network| network.nat.get()).filter(|_| bridge == own);
+        let nat = host.nat.as_ref().map(|nat| nat.value).filter(|_| bridge == host.bridge.value);
         let form = match nat {
-            Some(Prefix(IpNet::V4(prefix))) => Form::Nat4(*prefix, Leases::of(*prefix, plan, &guests)),
-            Some(Prefix(IpNet::V6(prefix))) => Form::Nat6(*prefix, host6(*prefix, &guests)),
-            None if settings.and_then(|network| network.ovs.value()) == Some(true) => Form::OpenVswitch,
+            Some(Prefix(IpNet::V4(prefix))) => Form::Nat4(prefix, Leases::of(prefix, plan, &guests)),
+            Some(Prefix(IpNet::V6(prefix))) => Form::Nat6(prefix, host6(prefix, &guests)),
+            None if host.ovs.value => Form::OpenVswitch,
             None if bridge == DEFAULT_BRIDGE => Form::Default,
             None => Form::Bridge,
         };

@@ -3,14 +3,14 @@
 use super::domain;
 use super::network::Network;
 use super::storage::{self, Storage};
-use crate::cluster::section::Libvirt;
+use crate::plan::LibvirtPlan;
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
 
 /// The script, to be run in its folder.
-pub fn text(host: &Libvirt, networks: &[Network<'_>], guests: &[&Guest<'_>]) -> String {
-    let uri = host.uri.get().map_or("qemu:///system", |uri| uri.as_str());
+pub fn text(host: &LibvirtPlan, networks: &[Network<'_>], guests: &[&Guest<'_>]) -> String {
+    let uri = &host.uri.value;
     let mut script = format!(
         "#!/bin/sh\n# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.\n\
          set -eu\ncd \"$(dirname \"$0\")\"\n\

@@ -230,7 +230,7 @@ fn external(nodes: &[&NodePlan]) -> Value {
 /// Warnings for addresses that are others than the file says.
 fn checks(nodes: &[&NodePlan]) -> Map<String, Value> {
     let check = |node: &&NodePlan| {
-        let written = node.settings.address.get()?.external.value()?;
+        let written = node.stages.external()?;
         let own = label(node.name.as_str());
         let assert = json!({
             "condition": format!("${{google_compute_address.{own}.address == \"{written}\"}}"),

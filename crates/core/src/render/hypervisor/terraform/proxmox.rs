@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{built, label, literal, text};
-use crate::cluster::section::Proxmox;
+use crate::plan::ProxmoxPlan;
 use crate::render::hypervisor::guest::Guest;
 use crate::render::hypervisor::medium::{Medium, Source};
 use crate::render::hypervisor::proxmox::{DRIVES, args, devices, machine, volume};
@@ -22,7 +22,7 @@ const DOWNLOAD: &str = "proxmox_virtual_environment_download_file";
 const HOST: &str = "${var.host}";
 
 /// The module of one cluster's machines.
-pub fn module(proxmox: &Proxmox, guests: &[&Guest<'_>]) -> String {
+pub fn module(proxmox: &ProxmoxPlan, guests: &[&Guest<'_>]) -> String {
     let mut resources = Resources::default();
     for guest in guests {
         resources.add(guest);
@@ -34,7 +34,7 @@ pub fn module(proxmox: &Proxmox, guests: &[&Guest<'_>]) -> String {
             "required_providers": {"proxmox": {"source": "bpg/proxmox", "version": ">= 0.111"}},
         },
         "provider": {
-            "proxmox": {"endpoint": proxmox.url.get().map(|url| literal(url.as_str()))},
+            "proxmox": {"endpoint": proxmox.url.as_ref().map(|url| literal(url.value.as_str()))},
         },
         "resource": resources.0,
     });

@@ -15,17 +15,14 @@ pub use documents::documents;
 pub use machine::machine;
 pub use network_config::network_config;
 
-use crate::cluster::section::Network;
 use crate::plan::NodePlan;
 
 /// The name servers of a node.
-fn name_servers(node: &NodePlan) -> Vec<String> {
-    let network: Option<&Network> = node.settings.network.get();
-    network.into_iter().flat_map(|network| network.dns.values()).map(IpAddr::to_string).collect()
+pub(in crate::render) fn name_servers(node: &NodePlan) -> Vec<String> {
+    node.name_servers.iter().flat_map(|list| list.value.values()).map(IpAddr::to_string).collect()
 }
 
 /// The time servers of a node.
-fn time_servers(node: &NodePlan) -> Vec<String> {
-    let network: Option<&Network> = node.settings.network.get();
-    network.into_iter().flat_map(|network| network.ntp.values()).map(ToString::to_string).collect()
+pub(in crate::render) fn time_servers(node: &NodePlan) -> Vec<String> {
+    node.time_servers.iter().flat_map(|list| list.value.values()).map(ToString::to_string).collect()
 }

@@ -1,7 +1,6 @@
 //! What the box of one node says.
 
 use super::crowd::Detail;
-use super::links::tailscale;
 use super::speaker::speaker;
 use super::wires::wires;
 use super::{Sources, title};
@@ -14,7 +13,7 @@ use ichor_values::Arch;
 pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
     let node = &sources.plan.nodes[nth];
     let all = facts(sources, node);
-    let drain = node.settings.drain.value() == Some(true);
+    let drain = node.drain.value;
     let caption = match (drain, detail, node.role) {
         (true, ..) => "drained",
         (_, Detail::Full, role) => title::role(role),
@@ -69,7 +68,7 @@ fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
         );
     }
     facts.push(Fact::new("runs on", machine(node)));
-    if node.talos.value != sources.cluster.talos {
+    if node.talos.value != sources.plan.cluster.talos {
         facts.push(Fact::accent("Talos", node.talos.value.to_string()));
     }
     facts
@@ -78,19 +77,18 @@ fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
 /// The addresses of every stage the node is known to have.
 fn address_facts(node: &NodePlan) -> Vec<Fact> {
     let mut facts: Vec<_> = prefixes(node.link.value.as_str(), &node.address, true).collect();
-    let stage = node.settings.address.get();
     if facts.is_empty() && node.addressing.value != Addressing::Static {
-        let given = stage.and_then(|stage| stage.dhcp.get()).map(ToString::to_string);
+        let given = node.stages.dhcp().map(|address| address.to_string());
         facts.push(Fact::new(
             node.link.value.as_str(),
             given.map_or_else(|| "by DHCP".to_owned(), |given| given + " by DHCP"),
         ));
     }
-    if let Some(external) = stage.and_then(|stage| stage.external.get()) {
+    if let Some(external) = node.stages.external() {
         facts.push(Fact::new("external", external.to_string()));
     }
-    if tailscale(node).is_some() {
-        let given = stage.and_then(|stage| stage.overlay.get()).map(ToString::to_string);
+    if node.joins_overlay() {
+        let given = node.stages.overlay().map(|address| address.to_string());
         facts.push(Fact::new("overlay", given.unwrap_or_else(|| "after joining".to_owned())));
     }
     facts

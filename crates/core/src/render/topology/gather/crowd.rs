@@ -71,7 +71,7 @@ fn by<'a>(sources: &Sources<'a>, traits: &[Trait]) -> Vec<Group<'a>> {
 fn common<'a>(sources: &Sources<'a>, traits: &[Trait], nth: usize) -> Common<'a> {
     let has = |one| traits.contains(&one);
     let Group { role, site, .. } = alike(sources, nth);
-    let groups = sources.cluster.nodes()[nth].value.groups.values().map(|group| group.as_str());
+    let groups = sources.plan.nodes[nth].groups.iter().map(|group| group.as_str());
     let links = sources.links[nth].iter().map(|link| (link.hub, link.kind, link.port));
     (
         role,

@@ -1,7 +1,7 @@
 //! What the boxes of hubs say.
 
 use super::hubs::{Network, kind};
-use crate::cluster::section::{Router, Tailscale};
+use crate::plan::{RouterPlan, TailscalePlan};
 use crate::render::topology::scene::{Fact, Hub, HubKind};
 
 /// `values` with commas between them.
@@ -10,24 +10,22 @@ pub fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
 }
 
 /// A router of the file.
-pub fn router_hub(router: &Router) -> Hub {
+pub fn router_hub(router: &RouterPlan) -> Hub {
     let mut facts = Vec::new();
     let mut fact = |label: &str, value: String| {
         if !value.is_empty() {
             facts.push(Fact::new(label, value));
         }
     };
-    fact("AS", list(router.asn.value()));
-    fact("address", list(router.addresses.values()));
-    fact("VRF", list(router.vrf.get()));
-    fact("listens", list(router.listen.get()));
-    let software = router.software.get().map(ToString::to_string);
-    fact("runs", software.into_iter().chain(list_of(router.version.get())).collect::<Vec<_>>().join(" "));
-    Hub { kind: kind(router.role.value()), name: list(router.name.get()), facts, count: 1 }
-}
-
-fn list_of<T: ToString>(value: Option<&T>) -> Option<String> {
-    value.map(ToString::to_string)
+    fact("AS", list(router.asn.iter().map(|asn| asn.value)));
+    fact("address", list(router.addresses.iter().map(|address| address.value)));
+    fact("VRF", list(router.vrf.iter().map(|vrf| &vrf.value)));
+    fact("listens", list(router.listen.iter().map(|listen| &listen.value)));
+    let software = Some(&router.software).filter(|software| software.is_written());
+    let software = software.map(|software| software.value.to_string());
+    let version = router.version.as_ref().map(|version| version.value.to_string());
+    fact("runs", software.into_iter().chain(version).collect::<Vec<_>>().join(" "));
+    Hub { kind: kind(Some(router.role.value)), name: list(&router.name), facts, count: 1 }
 }
 
 /// A network that nodes share.
@@ -54,14 +52,14 @@ pub fn network_hub(network: &Network) -> Hub {
 }
 
 /// A network over the network.
-pub fn overlay_hub(tailscale: &Tailscale, prefix: Option<String>) -> Hub {
+pub fn overlay_hub(tailscale: &TailscalePlan, prefix: Option<String>) -> Hub {
     let mut facts = Vec::new();
     facts.extend(prefix.map(|prefix| Fact::new("prefix", prefix)));
-    facts.extend(tailscale.server.get().map(|server| Fact::new("server", server.to_string())));
-    let tags = list(tailscale.tags.values());
+    facts.extend(tailscale.server.iter().map(|server| Fact::new("server", server.value.to_string())));
+    let tags = list(tailscale.tags.iter().flat_map(|tags| tags.value.values()));
     if !tags.is_empty() {
         facts.push(Fact::new("tags", tags));
     }
-    let name = if tailscale.server.is_set() { "Headscale overlay" } else { "Tailscale overlay" };
+    let name = if tailscale.server.is_some() { "Headscale overlay" } else { "Tailscale overlay" };
     Hub { kind: HubKind::Overlay, name: name.to_owned(), facts, count: 1 }
 }

@@ -33,9 +33,8 @@ pub fn frames(sources: &Sources<'_>, hubs: &[Hub]) -> Vec<Frame> {
 
 fn site(sources: &Sources<'_>, name: Option<&str>, cards: Vec<Card>) -> Frame {
     let label = name.map_or_else(|| "without a site".to_owned(), |name| format!("site {name}"));
-    let site = name.and_then(|name| sources.cluster.file.sites.get()?.get(name));
-    let relay = site.and_then(|site| site.value.relay.get());
-    let note = relay.map_or_else(String::new, |relay| format!("relay {relay}"));
+    let relay = name.and_then(|name| sources.plan.cluster.relays.get(name));
+    let note = relay.map_or_else(String::new, |relay| format!("relay {}", relay.value));
     Frame { label, shared: shared(sources, &cards), note, cards }
 }
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::facts::{network_hub, overlay_hub, router_hub};
-use crate::cluster::section::Tailscale;
-use crate::model::Cluster;
-use crate::plan::{NeighborPlan, Peer};
+use crate::plan::{NeighborPlan, Peer, Plan, TailscalePlan};
 use crate::render::topology::scene::{Fact, Hub, HubKind};
 use ichor_bgp::setting::RouterRole;
 use ichor_values::Asn;
@@ -41,13 +39,13 @@ pub struct Hubs<'a> {
 
 impl<'a> Hubs<'a> {
     /// The routers of the file.
-    pub fn of(cluster: &'a Cluster) -> Self {
+    pub fn of(plan: &'a Plan) -> Self {
         let mut hubs = Self { known: BTreeMap::new(), addresses: BTreeMap::new(), found: Vec::new() };
-        for router in cluster.routers().map(|router| &router.value) {
-            let name = router.name.get().map_or("", |name| name.as_str());
-            let asn = router.asn.value().map(|asn| asn.0);
+        for router in &plan.routers {
+            let name = router.name.as_ref().map_or("", |name| name.as_str());
+            let asn = router.asn.as_ref().map(|asn| asn.value.0);
             let hub = hubs.insert(Key::Router(name), || (router_hub(router), asn));
-            hubs.addresses.extend(router.addresses.values().map(|address| (*address, hub)));
+            hubs.addresses.extend(router.addresses.iter().map(|address| (address.value, hub)));
         }
         hubs
     }
@@ -69,7 +67,7 @@ impl<'a> Hubs<'a> {
         if let Some(known) = neighbor.router.as_ref().and_then(|name| self.router(name.as_str())) {
             return known;
         }
-        let asn = neighbor.asn.map(|Asn(asn)| asn);
+        let asn = neighbor.asn().map(|Asn(asn)| asn);
         let facts =
             vec![Fact::new("AS", asn.map_or_else(|| "any external".to_owned(), |asn| asn.to_string()))];
         let make = |name: String| (Hub { kind: HubKind::Neighbor, name, facts, count: 1 }, asn);
@@ -88,8 +86,8 @@ impl<'a> Hubs<'a> {
         self.insert(Key::Network(network), || (network_hub(&network), None))
     }
 
-    pub fn overlay(&mut self, tailscale: &'a Tailscale, prefix: Option<String>) -> usize {
-        let server = tailscale.server.get().map(|server| server.as_str());
+    pub fn overlay(&mut self, tailscale: &'a TailscalePlan, prefix: Option<String>) -> usize {
+        let server = tailscale.server.as_ref().map(|server| server.value.as_str());
         self.insert(Key::Overlay(server), || (overlay_hub(tailscale, prefix), None))
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::hubs::{Hubs, Network};
-use crate::cluster::section::{Addressing, Tailscale};
+use crate::cluster::section::Addressing;
 use crate::plan::cable::Cables;
 use crate::plan::derive::Rule;
 use crate::plan::{NeighborPlan, NodePlan, Origin, Peer, Plan};
@@ -36,7 +36,7 @@ impl<'a> Hubs<'a> {
                 links.push(Link { hub, kind: WireKind::Cable, port, neighbor: None });
             }
         }
-        if let Some(tailscale) = tailscale(node) {
+        if let Some(tailscale) = &node.tailscale {
             let hub = self.overlay(tailscale, overlay_prefix(plan));
             links.push(Link { hub, kind: WireKind::Tunnel, port: "tailscale0", neighbor: None });
         }
@@ -63,11 +63,6 @@ impl<'a> Hubs<'a> {
         };
         Link { hub, kind, port, neighbor: Some(neighbor) }
     }
-}
-
-/// The node's overlay, if it joins one.
-pub fn tailscale(node: &NodePlan) -> Option<&Tailscale> {
-    node.settings.overlay.get()?.tailscale.get()
 }
 
 fn is_near(node: &NodePlan, address: IpAddr) -> bool {

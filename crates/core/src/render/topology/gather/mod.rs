@@ -25,7 +25,6 @@ use links::Link;
 
 /// What the boxes are made from.
 struct Sources<'a> {
-    cluster: &'a Cluster,
     plan: &'a Plan,
     cables: &'a Cables<'a>,
     /// The links of every node.
@@ -35,7 +34,7 @@ struct Sources<'a> {
 /// Everything in the picture of `cluster`.
 pub fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
     let cables = Cables::of(cluster);
-    let mut hubs = Hubs::of(cluster);
+    let mut hubs = Hubs::of(plan);
     let nodes = plan.nodes.iter().enumerate();
     let mut links: Vec<_> = nodes.map(|(nth, node)| hubs.links(plan, nth, node, &cables)).collect();
     let (hubs, moved, between) = hubs.settle(&cables);
@@ -45,7 +44,7 @@ pub fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
     for links in &mut links {
         links.sort_by_key(|link| (link.hub, link.kind));
     }
-    let sources = Sources { cluster, plan, cables: &cables, links };
+    let sources = Sources { plan, cables: &cables, links };
     let frames = frames::frames(&sources, &hubs);
-    Scene { title: title::title(cluster, plan), hubs, cables: between, frames }
+    Scene { title: title::title(plan), hubs, cables: between, frames }
 }

@@ -19,14 +19,17 @@ pub fn speaker(workload: &WorkloadPlan) -> SpeakerBox {
     };
     let (ours, theirs) = (&workload.asn.0.value, &workload.asn.1.value);
     let mut lines = vec![place, format!("AS {theirs} – node AS {ours}")];
-    lines.extend(workload.link.iter().map(|(_, theirs)| format!("{}/{}", theirs.value, workload.prefix)));
+    lines.extend(
+        workload.link.iter().map(|(_, theirs)| format!("{}/{}", theirs.value, workload.prefix.value)),
+    );
     SpeakerBox { name: name.to_owned(), lines }
 }
 
 /// Whether the picture says the same of both.
 pub fn same(one: &WorkloadPlan, other: &WorkloadPlan) -> bool {
     let theirs = |plan: &WorkloadPlan| plan.link.as_ref().map(|(_, theirs)| theirs.value);
-    (one.speaker, one.isolation.value, one.prefix) == (other.speaker, other.isolation.value, other.prefix)
+    (one.speaker, one.isolation.value, one.prefix.value)
+        == (other.speaker, other.isolation.value, other.prefix.value)
         && (one.asn.0.value, one.asn.1.value) == (other.asn.0.value, other.asn.1.value)
         && theirs(one) == theirs(other)
         && domain(one) == domain(other)

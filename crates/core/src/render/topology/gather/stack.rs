@@ -43,7 +43,7 @@ fn facts(sources: &Sources<'_>, nodes: &[&NodePlan]) -> Vec<Fact> {
         fact("sites", Some(format!("{}: {}", sites.len(), ends(sites.first(), sites.last()))));
     }
     let releases: BTreeSet<_> = nodes.iter().map(|node| &node.talos.value).collect();
-    if releases.iter().any(|release| **release != sources.cluster.talos) {
+    if releases.iter().any(|release| **release != sources.plan.cluster.talos) {
         facts.push(Fact::accent("Talos", ends(releases.first(), releases.last())));
     }
     facts

@@ -2,12 +2,11 @@
 
 use super::facts::list;
 use crate::cluster::section::Role;
-use crate::model::Cluster;
 use crate::plan::{CniPlan, Plan, Prefixes};
 use crate::render::topology::scene::{Fact, Title};
 
 /// The cluster's name and what holds for all of it.
-pub fn title(cluster: &Cluster, plan: &Plan) -> Title {
+pub fn title(plan: &Plan) -> Title {
     let whole = &plan.cluster;
     let mut facts = Vec::new();
     let mut fact = |label: &str, value: String| {
@@ -16,7 +15,7 @@ pub fn title(cluster: &Cluster, plan: &Plan) -> Title {
         }
     };
     fact("cluster id", list(whole.id));
-    fact("Talos", cluster.talos.to_string());
+    fact("Talos", whole.talos.to_string());
     fact("Kubernetes", list(whole.kubernetes.iter().map(|version| &version.value)));
     fact("API endpoint", list(whole.endpoint.iter().map(|endpoint| &endpoint.value)));
     fact("CNI", cni(&whole.cni.value));

@@ -51,12 +51,14 @@ fn session(node: &NodePlan, link: &Link<'_>) -> String {
         format!(
             "AS {} – AS {}",
             asn(node.asn.as_ref().map(|asn| asn.value.to_string())),
-            asn(neighbor.asn.map(|asn| asn.to_string()))
+            asn(neighbor.asn().map(|asn| asn.to_string()))
         ),
-        format!("timers {} s and {} s", neighbor.timers.0, neighbor.timers.1),
+        format!("timers {} s and {} s", neighbor.timers.value.0, neighbor.timers.value.1),
     ];
-    words.extend(neighbor.bfd.map(|(interval, times)| format!("BFD {interval} ms × {times}")));
-    words.extend(neighbor.passive.then(|| "passive".to_owned()));
+    words.extend(
+        neighbor.bfd.iter().map(|bfd| format!("BFD {} ms × {}", bfd.interval.value, bfd.multiplier.value)),
+    );
+    words.extend(neighbor.passive.value.then(|| "passive".to_owned()));
     words.extend(neighbor.password.is_some().then(|| "with password".to_owned()));
     list(words)
 }

@@ -1,0 +1,85 @@
+//! Where virtual machines are made.
+
+use super::{DEFAULT_BRIDGE, Decided};
+use crate::cluster::File;
+use crate::cluster::section::{Libvirt, LibvirtNetwork, Proxmox};
+use ichor_values::{FilePath, Fingerprint, Prefix, Secret, Text, Url, Word};
+
+/// A place where virtual machines are made.
+#[derive(Debug)]
+pub struct HypervisorPlan {
+    /// Its name.
+    pub name: Word,
+    /// A Proxmox VE cluster.
+    pub proxmox: Option<ProxmoxPlan>,
+    /// A libvirt host.
+    pub libvirt: Option<LibvirtPlan>,
+}
+
+/// How a Proxmox VE cluster is reached; where its machines are is part of each machine.
+#[derive(Debug)]
+pub struct ProxmoxPlan {
+    /// Its API.
+    pub url: Option<Decided<Url>>,
+    /// Reference to its API token.
+    pub token: Option<Decided<Secret>>,
+    /// User, with a password in place of a token.
+    pub user: Option<Decided<Text>>,
+    /// Reference to the password of the user.
+    pub password: Option<Decided<Secret>>,
+    /// Fingerprint of its certificate.
+    pub fingerprint: Option<Decided<Fingerprint>>,
+    /// File with certificates, one of which signed that of its API; the system's roots where none is written.
+    pub ca: Option<Decided<FilePath>>,
+}
+
+/// A libvirt host and the network of its machines.
+#[derive(Debug)]
+pub struct LibvirtPlan {
+    /// Its connection URI.
+    pub uri: Decided<String>,
+    /// The bridge of its own network.
+    pub bridge: Decided<String>,
+    /// Whether bridges are Open vSwitch's.
+    pub ovs: Decided<bool>,
+    /// Prefix of a network that libvirt makes behind NAT; none where the bridge exists.
+    pub nat: Option<Decided<Prefix>>,
+}
+
+/// The hypervisors, in the order of their names.
+pub fn plan(file: &File) -> Vec<HypervisorPlan> {
+    let hypervisors = file.hypervisors.entries();
+    hypervisors
+        .map(|(name, at)| HypervisorPlan {
+            name: name.clone(),
+            proxmox: at.value.proxmox.get().map(proxmox),
+            libvirt: at.value.libvirt.get().map(libvirt),
+        })
+        .collect()
+}
+
+fn proxmox(section: &Proxmox) -> ProxmoxPlan {
+    // Hosts and storages are decided for each machine.
+    let Proxmox { url, token, user, password, fingerprint, ca, hosts: _, iso: _, disks: _ } = section;
+    ProxmoxPlan {
+        url: Decided::of(url),
+        token: Decided::of(token),
+        user: Decided::of(user),
+        password: Decided::of(password),
+        fingerprint: Decided::of(fingerprint),
+        ca: Decided::of(ca),
+    }
+}
+
+fn libvirt(section: &Libvirt) -> LibvirtPlan {
+    let none = LibvirtNetwork::default();
+    // Storages are decided for each machine.
+    let Libvirt { uri, network, pool: _, iso: _ } = section;
+    let LibvirtNetwork { bridge, ovs, nat } = network.get().unwrap_or(&none);
+    LibvirtPlan {
+        uri: Decided::text(uri, "qemu:///system", "the host on which ichor runs"),
+        bridge: Decided::text(bridge, DEFAULT_BRIDGE, "libvirt's first bridge"),
+        ovs: Decided::or(ovs, false, "bridges are the kernel's"),
+        nat: Decided::of(nat),
+    }
+}

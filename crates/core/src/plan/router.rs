@@ -1,0 +1,96 @@
+//! The routers around the nodes, as far as the file knows them.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::derive::Rule;
+use super::{BfdPlan, Decided};
+use crate::cluster::section::{Reach, Router};
+use crate::model::Cluster;
+use ichor_bgp::setting::{RouterRole, Software};
+use ichor_values::{Asn, Prefix, Secret, SoftwareVersion, Text, Toggle, Word};
+
+/// One router of the fabric.
+#[derive(Debug)]
+pub struct RouterPlan {
+    /// Its name.
+    pub name: Option<Word>,
+    /// What it is in the fabric.
+    pub role: Decided<RouterRole>,
+    /// Its AS number.
+    pub asn: Option<Decided<Asn>>,
+    /// Its router id.
+    pub router_id: Decided<Ipv4Addr>,
+    /// Its addresses toward the nodes.
+    pub addresses: Vec<Decided<IpAddr>>,
+    /// What it runs.
+    pub software: Decided<Software>,
+    /// The release of it; unknown where none is written.
+    pub version: Option<Decided<SoftwareVersion>>,
+    /// VRF its side of the sessions is in.
+    pub vrf: Option<Decided<Text>>,
+    /// Prefix from which it accepts nodes that are not listed one by one.
+    pub listen: Option<Decided<Prefix>>,
+    /// BFD on its side; as on the nodes where nothing is written.
+    pub bfd: Option<Option<BfdPlan>>,
+    /// Reference to the password of its sessions.
+    pub password: Option<Decided<Secret>>,
+    /// User and host by which it is reached.
+    pub ssh: Option<Decided<Text>>,
+}
+
+/// The routers of the file, in its order.
+pub fn plan(cluster: &Cluster) -> Vec<RouterPlan> {
+    cluster.routers().enumerate().map(|(nth, router)| decide(nth, &router.value)).collect()
+}
+
+fn decide(nth: usize, router: &Router) -> RouterPlan {
+    let Router {
+        name,
+        role,
+        asn,
+        router_id,
+        addresses,
+        software,
+        version,
+        vrf,
+        listen,
+        // Part of each session: see `NeighborPlan`.
+        extended_nexthop: _,
+        bfd,
+        password,
+        reach,
+    } = router;
+    let addresses: Vec<_> =
+        addresses.items().map(|address| Decided::written(address.value, address.place)).collect();
+    RouterPlan {
+        name: name.get().cloned(),
+        role: Decided::or(role, RouterRole::Leaf, "nodes are connected to leafs"),
+        asn: Decided::of(asn),
+        router_id: Decided::of(router_id).unwrap_or_else(|| derived_id(nth, &addresses)),
+        addresses,
+        software: Decided::or(software, Software::Frr, "what ichor writes for"),
+        version: Decided::of(version),
+        vrf: Decided::of(vrf),
+        listen: Decided::of(listen),
+        bfd: bfd.get().map(|bfd| match bfd {
+            Toggle::Off => None,
+            Toggle::On(bfd) => Some(BfdPlan::of(bfd)),
+        }),
+        password: Decided::of(password),
+        ssh: reach.get().and_then(|Reach { ssh }| Decided::of(ssh)),
+    }
+}
+
+fn derived_id(nth: usize, addresses: &[Decided<IpAddr>]) -> Decided<Ipv4Addr> {
+    let v4 = addresses.iter().find_map(|address| match address.value {
+        IpAddr::V4(v4) => Some(Decided::derived(v4, Rule::FabricRouterId, address.place())),
+        IpAddr::V6(_) => None,
+    });
+    v4.unwrap_or_else(|| Decided::derived(numbered(nth), Rule::FabricRouterId, None))
+}
+
+/// The router id of the `nth` router when it has neither one nor an IPv4 address.
+pub fn numbered(nth: usize) -> Ipv4Addr {
+    let [.., high, low] = u32::try_from(nth + 1).unwrap_or(u32::MAX).to_be_bytes();
+    Ipv4Addr::new(10, 255, 255_u8.wrapping_sub(high), low)
+}

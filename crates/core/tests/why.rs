@@ -1,0 +1,85 @@
+//! `ichor show --why` explains every value of a plan, and its default is the one that the reference names.
+
+use ichor_core::cluster::section::{File, Node};
+use ichor_core::plan::why::{
+    Cause, Row, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows, why,
+};
+use ichor_core::plan::{Origin, Plan};
+use ichor_testbed as common;
+use ichor_values::read::Read;
+use ichor_values::schema::Shape;
+
+/// Keys whose documentation says how the default is found, and not what it is.
+const BY_RULE: [&str; 4] = ["network.node.link", "routing.workload.link.theirs", "vm.bridge", "vm.storage"];
+
+/// Every value of a plan with its key path: from the root of the file, and from where its documentation begins.
+fn rows(plan: &Plan) -> Vec<(String, Row, fn() -> Shape)> {
+    let details = cluster_detail_rows(&plan.cluster).into_iter().chain(surrounding_rows(plan));
+    let of_file = cluster_rows(&plan.cluster).into_iter().chain(details);
+    let mut all: Vec<_> = of_file.map(|row| (row.0.clone(), row, File::shape as fn() -> Shape)).collect();
+    for (node, _) in plan.by_kind() {
+        let of_node = node_rows(plan, node).into_iter();
+        all.extend(of_node.map(|row| (node.path(&row.0), row, Node::shape as fn() -> Shape)));
+    }
+    all
+}
+
+/// The clusters to look at: every example and every case.
+fn clusters() -> Vec<std::path::PathBuf> {
+    ["../../../examples", "cases"].into_iter().flat_map(common::cases).collect()
+}
+
+#[test]
+fn every_value_of_a_plan_is_explained_with_its_origin() {
+    for case in clusters() {
+        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        for (path, (_, value, origin), _) in rows(&plan) {
+            let why = why(&cluster, &plan, &path).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
+
+            assert_eq!(why.value, Some(value), "{path} of {}", case.display());
+            let same = match (why.cause, origin) {
+                (Cause::Line(line), Origin::Written(place)) => line == place,
+                (Cause::Rule { rule, .. }, Origin::Derived(by, _)) => rule == by.words(),
+                (Cause::Default(why), Origin::Default(reason)) => why == reason,
+                _ => false,
+            };
+            assert!(same, "{path} of {} is explained by something else", case.display());
+        }
+    }
+}
+
+/// What the reference says of a key that is not written, and of the keys around it.
+fn documented(shape: &Shape, key: &str) -> Vec<&'static str> {
+    let steps: Vec<_> = key
+        .split(['.', '['])
+        .map(|step| step.trim_end_matches(']'))
+        .filter(|step| !step.is_empty())
+        .collect();
+    (1..=steps.len()).rev().filter_map(|length| shape.default_at(&steps[..length]).ok()).collect()
+}
+
+/// Whether a text names a value: `10.244.0.0/16` is one, `true, false with Cilium` names two.
+fn names(text: &str, value: &str) -> bool {
+    let literal = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let value = value.split(" on ").next().unwrap_or(value);
+    let is_prose = literal.contains([';', ']']) || (literal == text && text.contains(' '));
+    if is_prose { text.contains(value) } else { literal == value.trim_matches(['[', ']']) }
+}
+
+#[test]
+fn every_default_of_a_plan_is_the_one_that_the_reference_names() {
+    let mut seen = 0;
+    for case in clusters() {
+        let (_, plan) = common::planned_case(&case, "ichor.yaml");
+        for (path, (key, value, origin), shape) in rows(&plan) {
+            if !matches!(origin, Origin::Default(_)) || BY_RULE.contains(&key.as_str()) {
+                continue;
+            }
+            let texts = documented(&shape(), &key);
+            let named = texts.iter().any(|text| names(text, &value));
+            assert!(named, "{path} of {} is {value}, and the reference says {texts:?}", case.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen} defaults are too few to tell");
+}
