@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ichor_agent::kernel::{Kernel, rival};
-use ichor_agent::run::folder::{Folder, SWITCHES};
+use ichor_agent::run::state_dir::{SWITCHES, StateDir};
 use ichor_agent::told::Teller;
 use ichor_core::agent::route::{Difference, MAIN, left};
 use ichor_core::agent::scene::{Conditions, Scene};
@@ -30,8 +30,8 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let duty = Teller::new(args.duty.config.clone()).ask()?.duty;
-    let folder = args.run.exists().then(|| Folder::take(&args.run)).transpose()?;
-    let before: Switches = folder.as_ref().map(|folder| folder.recall(SWITCHES)).unwrap_or_default();
+    let folder = args.run.exists().then(|| StateDir::open(&args.run)).transpose()?;
+    let before: Switches = folder.as_ref().map(|folder| folder.load(SWITCHES)).unwrap_or_default();
     let kernel = Kernel::open().context("cannot talk to the kernel")?;
     let links = kernel.links().await.context("cannot list the links")?;
     let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
