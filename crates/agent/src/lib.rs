@@ -5,6 +5,7 @@
 //! a duty comes from, and `run` puts all of it together.
 
 pub mod daemon;
+pub mod grpc;
 pub mod health;
 pub mod kernel;
 pub mod machined;

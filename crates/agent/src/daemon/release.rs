@@ -4,10 +4,12 @@ use std::path::Path;
 use std::{fs, io};
 
 use ichor_core::agent::frr::version;
-use ichor_core::extension::RELEASE;
 use tokio::process::Command;
 
 use crate::daemon::process::ask;
+
+/// The extension's file of releases, one daemon a line: `frr 10.3`.
+pub const RELEASE: &str = "/etc/ichor/release";
 
 /// Nobody says which release it is.
 #[derive(Debug, thiserror::Error)]
@@ -33,4 +35,12 @@ pub async fn of(name: &str, program: &Path) -> Result<(u16, u16), ReleaseError> 
     let output = ask(command).await.map_err(ReleaseError::Run)?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
     version(&said).ok_or(ReleaseError::Unknown(said))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn releases_are_where_the_extension_has_them() {
+        assert_eq!(super::RELEASE, ichor_core::extension::RELEASE);
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use ichor_core::talos::api::common::Any;
-use ichor_core::talos::api::machine::{MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 use prost::Message;
+
+use super::message::{Any, MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 
 /// Why a node leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +96,12 @@ mod tests {
     use super::*;
 
     fn stage(stage: i32) -> Any {
-        let value = MachineStatusEvent { stage, status: None }.encode_to_vec();
+        let value = MachineStatusEvent { stage }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
     }
 
     fn sequence(sequence: &str, action: SequenceAction) -> Any {
-        let value =
-            SequenceEvent { sequence: sequence.into(), action: action.into(), error: None }.encode_to_vec();
+        let value = SequenceEvent { sequence: sequence.into(), action: action.into() }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
     }
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ichor_core::agent::duty;
-use ichor_core::talos::secrets::Pem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -141,11 +140,6 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
 fn key(key: &duty::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let (label, der) = Pem::from_bytes(key.0.as_bytes()).block().ok_or(TlsError::Key)?;
-    match label.as_str() {
-        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
-        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
-        _ => Err(TlsError::Key),
-    }
+    let text = key.0.replace("ED25519 PRIVATE KEY", "PRIVATE KEY");
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::Key)
 }
