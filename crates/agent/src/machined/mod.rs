@@ -13,8 +13,8 @@ use tokio::sync::watch::Sender;
 use tokio::time;
 
 use crate::grpc::{Client, GrpcError, Messages};
+use crate::log;
 use crate::run::chain;
-use crate::say;
 pub use machine::Leaving;
 use machine::Machine;
 use message::{Event, EventsRequest};
@@ -62,7 +62,7 @@ pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
         // Once for each reason: it may be so for hours.
         let words = chain(&deaf);
         if said.as_ref() != Some(&words) {
-            say::warn(&words);
+            log::warn(&words);
             said = Some(words);
         }
         tokio::select! {
@@ -90,7 +90,7 @@ async fn listen(
         match next {
             Ok(Ok(Some(event))) => {
                 if said.take().is_some() {
-                    say::info("machined tells its events again");
+                    log::info("machined tells its events again");
                 }
                 *pause = PAUSES.0;
                 if let Some(data) = event.data {

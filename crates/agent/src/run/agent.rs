@@ -23,7 +23,7 @@ use super::{RunError, Settings, chain};
 use crate::daemon::Stop;
 use crate::kernel::Change;
 use crate::machined::{self, Leaving};
-use crate::{say, serve};
+use crate::{log, serve};
 
 /// Ticks after which what failed is tried again.
 const RETRY: u64 = 5;
@@ -66,7 +66,7 @@ impl<H: Host> Agent<H> {
         let gate = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
         let known = KnownRouters::new(config.backend, state_dir.load(ROUTERS));
         Self {
-            config_changed: settings.teller.stamp(),
+            config_changed: settings.loader.stamp(),
             host,
             daemon: DaemonState::default(),
             routers: Routers { heard: BTreeMap::new(), known },
@@ -92,7 +92,7 @@ impl<H: Host> Agent<H> {
             tokio::spawn(async move {
                 match serve::local::bind(port).await {
                     Ok(listener) => serve::local::serve(listener, source).await,
-                    Err(error) => say::warn(chain(&error)),
+                    Err(error) => log::warn(chain(&error)),
                 }
             });
         }
@@ -128,7 +128,7 @@ impl<H: Host> Agent<H> {
             HostEvent::Kernel(changes) => self.handle_changes(&changes).await,
             HostEvent::Router(router) => self.handle_router(router).await,
             HostEvent::Repaired { what, rejection } => {
-                say::warn(format_args!("put right: {what}"));
+                log::warn(format_args!("put right: {what}"));
                 self.daemon.record_rejection(rejection);
                 self.refresh_status().await;
             }
@@ -150,7 +150,7 @@ impl<H: Host> Agent<H> {
         let before = self.routers.heard.insert(router.port.clone(), (router.clone(), Instant::now()));
         let is_new = before.is_none_or(|(before, _)| before.router != router.router);
         if is_new {
-            say::debug(format_args!("{}: the router {} is there", router.port, router.router));
+            log::debug(format_args!("{}: the router {} is there", router.port, router.router));
             self.add_neighbour(&router).await;
         }
         if is_new || is_renamed {
@@ -164,7 +164,7 @@ impl<H: Host> Agent<H> {
         if let (Backend::Gobgp, Some(link), Some(mac)) = (self.config.backend, link, router.mac)
             && let Err(error) = self.host.set_only_neighbour(link.index, router.router, mac).await
         {
-            say::warn(format_args!("{}: cannot note the router {}: {error}", router.port, router.router));
+            log::warn(format_args!("{}: cannot note the router {}: {error}", router.port, router.router));
         }
     }
 
@@ -178,13 +178,13 @@ impl<H: Host> Agent<H> {
         if let Err(error) = stored
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            say::debug(format_args!("cannot remember where the gate is: {error}"));
+            log::debug(format_args!("cannot remember where the gate is: {error}"));
         }
     }
 
     async fn tick(&mut self) {
         self.ticks += 1;
-        if self.settings.teller.stamp() != self.config_changed {
+        if self.settings.loader.stamp() != self.config_changed {
             self.reload_config().await;
         }
         let is_incomplete = !self.daemon.is_started || !self.failures.is_empty() || !self.has_vrfs;
@@ -202,15 +202,15 @@ impl<H: Host> Agent<H> {
 
     /// Loads the configuration again. One that cannot be used is reported and leaves everything as it is.
     async fn reload_config(&mut self) {
-        self.config_changed = self.settings.teller.stamp();
-        match self.settings.teller.ask() {
-            Ok(told) if told.duty.backend != self.config.backend => {
+        self.config_changed = self.settings.loader.stamp();
+        match self.settings.loader.load() {
+            Ok(loaded) if loaded.duty.backend != self.config.backend => {
                 self.daemon.keep_old("the daemon is another one now; start the service anew to change it");
             }
-            Ok(told) => {
-                say::set_level(told.duty.log);
-                told.remarks.iter().for_each(say::warn);
-                self.config = told.duty;
+            Ok(loaded) => {
+                log::set_level(loaded.duty.log);
+                loaded.remarks.iter().for_each(log::warn);
+                self.config = loaded.duty;
                 self.daemon.forget_rejection();
                 self.reporting.set_health_check(self.config.health.as_ref());
                 return self.reconcile().await;
@@ -245,7 +245,7 @@ impl<H: Host> Agent<H> {
             return;
         }
         if !self.reporting.status.borrow().waiting.contains(&reason) {
-            say::error(&reason);
+            log::error(&reason);
         }
         self.failures.push(reason);
     }
@@ -253,7 +253,7 @@ impl<H: Host> Agent<H> {
     /// Stops the daemon: for a restart, or for good when the node leaves. Links stay: `down` removes them.
     async fn stop(mut self) {
         let why = if self.leaving.borrow().is_some() { Stop::Leaving } else { Stop::Planned };
-        say::info(match why {
+        log::info(match why {
             Stop::Planned => "stopping; neighbours keep the routes for a while",
             Stop::Leaving => "stopping; the node leaves",
         });

@@ -19,7 +19,7 @@ use super::host::Host;
 use super::state_dir::SWITCHES;
 use crate::daemon::replace;
 use crate::kernel::Outcome;
-use crate::say;
+use crate::log;
 
 impl<H: Host> Agent<H> {
     /// What can be done now; none while ports cannot be told apart.
@@ -93,7 +93,7 @@ impl<H: Host> Agent<H> {
     async fn apply_steps(&mut self, steps: &[Step], observed: &Observed) -> bool {
         self.remember_switches(steps, observed);
         for step in steps {
-            say::debug(step);
+            log::debug(step);
         }
         match self.host.apply_steps(steps).await {
             Ok(Outcome::Done) => true,

@@ -21,10 +21,10 @@ use super::host::{DaemonReport, DaemonRoutes, Host, HostEvent, Rejection};
 use super::ra::{RaListeners, RouterAdvertisement};
 use crate::daemon::gobgp::api::Changes;
 use crate::daemon::process::orphan::Reaper;
-use crate::daemon::{Any, DaemonError, Home, Stop};
+use crate::daemon::{DaemonError, Installation, RoutingDaemon, Stop};
 use crate::kernel::routes::RouteError;
 use crate::kernel::{ApplyError, Change, Kernel, ObserveError, Outcome, Watch, number, rival};
-use crate::say;
+use crate::log;
 
 /// The node that the agent runs on.
 pub(super) struct LinuxHost {
@@ -37,7 +37,7 @@ pub(super) struct LinuxHost {
     advertisements: mpsc::Receiver<RouterAdvertisement>,
     /// The agent's folder, where the daemon has its own files.
     run: PathBuf,
-    daemon: Option<Any>,
+    daemon: Option<RoutingDaemon>,
     /// Changes of GoBGP's table.
     table: Option<Changes>,
     reaper: Reaper,
@@ -92,7 +92,7 @@ impl LinuxHost {
         if let (Some(name), Some(number)) = (&self.namespace, number) {
             match Watch::links_in(name) {
                 Ok(watch) => self.inside = Some(NamespaceWatch { number, watch }),
-                Err(error) => say::debug(format_args!("cannot listen in namespace {name}: {error}")),
+                Err(error) => log::debug(format_args!("cannot listen in namespace {name}: {error}")),
             }
         }
     }
@@ -100,10 +100,10 @@ impl LinuxHost {
     /// What the kernel reports; after an error anything may have changed.
     fn changes(&mut self, changes: io::Result<BTreeSet<Change>>) -> BTreeSet<Change> {
         changes.unwrap_or_else(|error| {
-            say::error(format_args!("{error}; everything is looked at again"));
+            log::error(format_args!("{error}; everything is looked at again"));
             match Watch::open() {
                 Ok(watch) => self.watch = watch,
-                Err(error) => say::error(format_args!("cannot listen to the kernel: {error}")),
+                Err(error) => log::error(format_args!("cannot listen to the kernel: {error}")),
             }
             BTreeSet::from(Change::ALL)
         })
@@ -114,7 +114,7 @@ impl LinuxHost {
         let Self { daemon, advertisements, watch, inside, table, reap, .. } = self;
         let supervised = async {
             match daemon {
-                Some(daemon) => daemon.tend().await,
+                Some(daemon) => daemon.supervise().await,
                 None => std::future::pending().await,
             }
         };
@@ -160,12 +160,12 @@ impl LinuxHost {
 
     async fn sessions(&self) -> Option<Vec<Session>> {
         let polled = self.daemon.as_ref()?.sessions().await;
-        polled.inspect_err(|error| say::debug(chain(error))).ok()
+        polled.inspect_err(|error| log::debug(chain(error))).ok()
     }
 }
 
 impl Host for LinuxHost {
-    type Installation = Home;
+    type Installation = Installation;
 
     async fn next_event(&mut self) -> HostEvent {
         self.open_watches().await;
@@ -212,19 +212,23 @@ impl Host for LinuxHost {
     async fn find_daemon(
         &mut self,
         backend: Backend,
-    ) -> Result<(Home, Option<SoftwareVersion>), DaemonError> {
-        let installation = Home::find(backend, &self.run).await?;
+    ) -> Result<(Installation, Option<SoftwareVersion>), DaemonError> {
+        let installation = Installation::find(backend, &self.run).await?;
         let version = installation.version().await;
         Ok((installation, version))
     }
 
-    async fn check_config(&mut self, installation: &Home, service: &Service) -> Result<(), DaemonError> {
+    async fn check_config(
+        &mut self,
+        installation: &Installation,
+        service: &Service,
+    ) -> Result<(), DaemonError> {
         installation.check(service).await
     }
 
     async fn start_daemon(
         &mut self,
-        installation: Home,
+        installation: Installation,
         service: &Service,
         own: BTreeSet<IpNet>,
     ) -> Result<Option<Rejection>, DaemonError> {
@@ -248,29 +252,31 @@ impl Host for LinuxHost {
     }
 
     async fn poll_daemon(&mut self, backend: Backend) -> DaemonReport {
-        let writer = self.daemon.as_ref().and_then(Any::writer);
+        let writer = self.daemon.as_ref().and_then(RoutingDaemon::writer);
         DaemonReport {
             sessions: self.sessions().await,
-            processes: self.daemon.as_ref().map(Any::daemons).unwrap_or_default(),
+            processes: self.daemon.as_ref().map(RoutingDaemon::processes).unwrap_or_default(),
             conflicting: rival(backend, writer.as_deref()),
         }
     }
 
     async fn daemon_routes(&mut self) -> DaemonRoutes {
         match &self.daemon {
-            Some(Any::Frr(suite)) => suite.routes().await.map_or(DaemonRoutes::None, DaemonRoutes::Installed),
-            Some(Any::Gobgp(gobgp)) => {
-                let paths = gobgp.paths().await.inspect_err(|error| say::debug(chain(error)));
+            Some(RoutingDaemon::Frr(suite)) => {
+                suite.routes().await.map_or(DaemonRoutes::None, DaemonRoutes::Installed)
+            }
+            Some(RoutingDaemon::Gobgp(gobgp)) => {
+                let paths = gobgp.paths().await.inspect_err(|error| log::debug(chain(error)));
                 paths.map_or(DaemonRoutes::None, DaemonRoutes::Table)
             }
-            Some(Any::Bird(_)) | None => DaemonRoutes::None,
+            Some(RoutingDaemon::Bird(_)) | None => DaemonRoutes::None,
         }
     }
 
     async fn readvertise(&mut self) -> Result<(), DaemonError> {
         match &self.daemon {
-            Some(Any::Gobgp(gobgp)) => Ok(gobgp.repeat().await?),
-            Some(Any::Frr(_) | Any::Bird(_)) | None => Ok(()),
+            Some(RoutingDaemon::Gobgp(gobgp)) => Ok(gobgp.repeat().await?),
+            Some(RoutingDaemon::Frr(_) | RoutingDaemon::Bird(_)) | None => Ok(()),
         }
     }
 
@@ -282,8 +288,8 @@ impl Host for LinuxHost {
 }
 
 /// What a daemon did not take when it was started.
-fn rejection(daemon: &Any) -> Option<Rejection> {
-    daemon.refused().map(|(reason, is_transient)| Rejection { reason, is_transient })
+fn rejection(daemon: &RoutingDaemon) -> Option<Rejection> {
+    daemon.rejected().map(|(reason, is_transient)| Rejection { reason, is_transient })
 }
 
 impl From<DaemonError> for Rejection {

@@ -31,9 +31,9 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 
-use crate::say;
+use crate::config::{ConfigLoader, LoadError};
+use crate::log;
 use crate::serve;
-use crate::told::{TellError, Teller};
 use agent::Agent;
 use linux::LinuxHost;
 use state_dir::StateDir;
@@ -41,8 +41,8 @@ use state_dir::StateDir;
 /// Where the agent finds things and keeps its own.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who tells it what to do.
-    pub teller: Teller,
+    /// Loads its configuration.
+    pub loader: ConfigLoader,
     /// The folder of what is gone after a reboot.
     pub run: PathBuf,
     /// The port of this node on which the state is served; none when it is not.
@@ -54,9 +54,9 @@ pub struct Settings {
 /// The agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Nobody tells it what to do, or not so that it can be understood.
+    /// It has no configuration that it understands.
     #[error(transparent)]
-    Told(#[from] TellError),
+    Config(#[from] LoadError),
     /// The kernel cannot be talked to.
     #[error("cannot talk to the kernel")]
     Kernel(#[source] io::Error),
@@ -81,13 +81,13 @@ pub enum RunError {
 
 /// Keeps the node's routing in the desired state until a signal asks it to stop.
 pub async fn run(settings: Settings) -> Result<(), RunError> {
-    let told = settings.teller.ask()?;
-    say::set_level(told.duty.log);
-    told.remarks.iter().for_each(say::warn);
+    let loaded = settings.loader.load()?;
+    log::set_level(loaded.duty.log);
+    loaded.remarks.iter().for_each(log::warn);
     let state_dir = StateDir::open(&settings.run)?;
-    let host = LinuxHost::open(settings.run.clone(), told.duty.backend).map_err(RunError::Kernel)?;
+    let host = LinuxHost::open(settings.run.clone(), loaded.duty.backend).map_err(RunError::Kernel)?;
     let requests = event::signals()?;
-    let mut agent = Agent::new(settings, told.duty, state_dir, host);
+    let mut agent = Agent::new(settings, loaded.duty, state_dir, host);
     agent.serve()?;
     agent.run(requests).await;
     Ok(())

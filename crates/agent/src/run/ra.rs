@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::kernel::advertisement::Port;
-use crate::say;
+use crate::log;
 
 /// Between two solicitations while no router has answered.
 const SOON: Duration = Duration::from_millis(500);
@@ -95,7 +95,7 @@ impl RaListener {
                 }
                 Err(error) => error,
             };
-            say::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
+            log::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
             sleep(LATER / 10).await;
         }
     }

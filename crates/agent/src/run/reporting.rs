@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::clock::now;
 use super::diagnosis::Processes;
 use crate::health;
-use crate::serve::tls::{Door, Invitation, TlsError};
+use crate::serve::tls::{TlsConfig, TlsError, TlsListener};
 
 /// The status, and the tasks that serve it and that check health.
 pub(super) struct Reporting {
@@ -59,14 +59,14 @@ impl Reporting {
         if self.endpoint.as_ref().map(|(status, _)| status) == wanted {
             return Ok(());
         }
-        let config = wanted.map(Invitation::read).transpose()?;
+        let config = wanted.map(TlsConfig::read).transpose()?;
         if let Some((_, serving)) = self.endpoint.take() {
             // The port is free when the task has ended.
             serving.abort();
             let _ = serving.await;
         }
         if let (Some(wanted), Some(config)) = (wanted, config) {
-            let serving = tokio::spawn(Door::open(config)?.serve(self.status.subscribe()));
+            let serving = tokio::spawn(TlsListener::open(config)?.serve(self.status.subscribe()));
             self.endpoint = Some((wanted.clone(), serving));
         }
         Ok(())

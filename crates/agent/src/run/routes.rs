@@ -14,7 +14,7 @@ use super::agent::Agent;
 use super::chain;
 use super::host::{DaemonRoutes, Host};
 use crate::kernel::routes::RouteError;
-use crate::say;
+use crate::log;
 
 /// How long the daemon has to repair its routes itself.
 const REPAIR: Duration = Duration::from_millis(300);
@@ -81,7 +81,7 @@ impl<H: Host> Agent<H> {
         if gobgp::owes(&self.daemon.exported, &exported, paths)
             && let Err(error) = self.host.readvertise().await
         {
-            say::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
+            log::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
         }
         self.daemon.exported = exported;
         let Ok(kernel) = self.host.routes(&[MAIN]).await else { return };
@@ -121,6 +121,6 @@ impl<H: Host> Agent<H> {
 
 fn warn(errors: &[RouteError]) {
     for error in errors {
-        say::warn(chain(error));
+        log::warn(chain(error));
     }
 }

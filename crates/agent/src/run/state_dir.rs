@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::RunError;
 use crate::daemon::place::{open_way, replace};
-use crate::{say, serve};
+use crate::{log, serve};
 
 /// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
 const LOCK: &str = "agent.lock";
@@ -74,7 +74,7 @@ impl StateDir {
     pub(super) fn store<T: Serialize>(&self, name: &str, what: &T) {
         let text = serde_json::to_string(what).unwrap_or_default();
         if let Err(error) = replace(&self.path.join(name), &text) {
-            say::debug(format_args!("cannot remember {name}: {error}"));
+            log::debug(format_args!("cannot remember {name}: {error}"));
         }
     }
 

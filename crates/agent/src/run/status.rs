@@ -13,7 +13,7 @@ use super::diagnosis::DiagnosisContext;
 use super::host::Host;
 use super::reporting::initial_status;
 use super::state_dir::ROUTERS;
-use crate::say;
+use crate::log;
 
 impl<H: Host> Agent<H> {
     /// Polls the daemon, publishes the status, and logs what changed in it.
@@ -28,10 +28,10 @@ impl<H: Host> Agent<H> {
         let changes = changes(&before, &after);
         for change in &changes {
             match change.level {
-                LogLevel::Error => say::error(change),
-                LogLevel::Warn => say::warn(change),
-                LogLevel::Info => say::info(change),
-                LogLevel::Debug => say::debug(change),
+                LogLevel::Error => log::error(change),
+                LogLevel::Warn => log::warn(change),
+                LogLevel::Info => log::info(change),
+                LogLevel::Debug => log::debug(change),
             }
         }
         if changes.iter().any(|change| change.level != LogLevel::Debug) {

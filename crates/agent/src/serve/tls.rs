@@ -15,9 +15,9 @@ use tokio::net::TcpListener;
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use super::guests::Guests;
+use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, Source, page};
-use crate::say;
+use crate::log;
 
 /// Why the state cannot be served over mutual TLS.
 #[derive(Debug, thiserror::Error)]
@@ -44,19 +44,19 @@ pub enum TlsError {
     },
 }
 
-/// A port that is listened on, and who may come.
-pub struct Door {
+/// A listening port, and the authority of its clients.
+pub struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
 }
 
-/// Where one may come, who may, and by which certificate the agent is known.
-pub struct Invitation {
+/// The address to listen on, the authority of clients, and the agent's certificate.
+pub struct TlsConfig {
     address: SocketAddr,
     configuration: ServerConfig,
 }
 
-impl Invitation {
+impl TlsConfig {
     /// Reads certificates, and touches nothing.
     pub fn read(status: &duty::Status) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
@@ -64,10 +64,10 @@ impl Invitation {
     }
 }
 
-impl Door {
+impl TlsListener {
     /// Listens. The address need not be there yet: it may come with the routing.
-    pub fn open(invitation: Invitation) -> Result<Self, TlsError> {
-        let Invitation { address, configuration } = invitation;
+    pub fn open(invitation: TlsConfig) -> Result<Self, TlsError> {
+        let TlsConfig { address, configuration } = invitation;
         let listener = listen(address).map_err(|source| TlsError::Bind { address, source })?;
         Ok(Self { listener, acceptor: TlsAcceptor::from(Arc::new(configuration)) })
     }
@@ -79,20 +79,20 @@ impl Door {
 
     /// Serves pages for ever.
     pub async fn serve(self, source: Source) {
-        let mut guests = Guests::default();
+        let mut connections = ConnectionLimit::default();
         loop {
             match self.listener.accept().await {
                 Ok((stream, from)) => {
                     let (acceptor, source) = (self.acceptor.clone(), source.clone());
-                    guests.admit(async move {
+                    connections.admit(async move {
                         match acceptor.accept(stream).await {
                             Ok(stream) => page::serve(stream, source).await,
-                            Err(error) => say::debug(format_args!("{from} was not let in: {error}")),
+                            Err(error) => log::debug(format_args!("{from} was not let in: {error}")),
                         }
                     });
                 }
                 Err(error) => {
-                    say::warn(format_args!("cannot take a connection for the state: {error}"));
+                    log::warn(format_args!("cannot take a connection for the state: {error}"));
                     time::sleep(PAUSE).await;
                 }
             }

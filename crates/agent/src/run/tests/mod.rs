@@ -29,9 +29,9 @@ use super::agent::Agent;
 use super::event::Request;
 use super::host::HostEvent;
 use super::state_dir::StateDir;
+use crate::config::ConfigLoader;
 use crate::kernel::Change;
 use crate::machined::Leaving;
-use crate::told::Teller;
 use fake::{Control, FakeHost, Node};
 
 /// No change of a status takes longer, on the clock of a test.
@@ -58,7 +58,7 @@ impl Running {
         let (file, run) = (folder.path().join("agent.json"), folder.path().join("run"));
         fs::write(&file, config.text()).unwrap();
         let settings = Settings {
-            teller: Teller::new(Some(file.clone())),
+            loader: ConfigLoader::new(Some(file.clone())),
             run: run.clone(),
             port: None,
             machined: folder.path().join("machine.sock"),
