@@ -494,8 +494,8 @@ impl Suite {
 }
 
 fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError> {
-    let text = |nth: usize| service.files.get(nth).map_or("", |file| file.text.as_str());
-    Ok((frr::daemons(text(1), place.install().version())?, Intent::of(text(0), place.install().version())))
+    let version = place.install().version();
+    Ok((frr::daemons(service.daemons(), version)?, Intent::of(service.text(), version)))
 }
 
 /// Ends the daemons of an agent that was killed.
