@@ -1,14 +1,15 @@
-//! The node side of ichor: does what [`ichor_bgp::agent`] decides.
+//! The node side of ichor: applies what [`ichor_bgp::agent`] decides.
 //!
-//! `kernel` is links, addresses and routes by netlink; `daemon` is the routing daemon and how it is asked; `machined` is what
-//! Talos tells; `health` is the check behind anycast addresses; `serve` is the state for others; `say` is the log. `told` is where
-//! a duty comes from, and `run` puts all of it together.
+//! `config` loads the configuration and `run` is the loop. It reaches the node through `kernel` (links, addresses and routes by
+//! netlink) and `daemon` (the routing daemon). `machined` follows Talos' events and `grpc` is how; `health` is the check behind
+//! anycast addresses, `serve` publishes the status, `log` writes to standard error.
 
+pub mod config;
 pub mod daemon;
+pub mod grpc;
 pub mod health;
 pub mod kernel;
+pub mod log;
 pub mod machined;
 pub mod run;
-pub mod say;
 pub mod serve;
-pub mod told;

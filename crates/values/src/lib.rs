@@ -42,7 +42,7 @@ pub use backend::{Backend, DAEMON_RELEASE};
 pub use explanation::{Explanation, Severity};
 pub use form::{Any, Either, Pair, Toggle};
 pub use measure::{Duration, Size};
-pub use moment::Moment;
+pub use moment::{Moment, duration};
 pub use name::{
     AgeRecipient, Community, DiskPath, DnsName, Endpoint, EnvName, FilePath, Fingerprint, HostPort,
     ImageReference, LabelKey, LabelValue, LinkName, NodeName, PortRef, SizeRange, Taint, Text, Url, Word,

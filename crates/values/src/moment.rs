@@ -54,6 +54,17 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
+/// A time in its two largest units.
+pub fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, _, _) => format!("{hours}h {}m", minutes % 60),
+        _ => format!("{days}d {}h", hours % 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Tables people can read: no wider than 100 columns, plain when nobody looks.
 
+pub use crate::moment::duration;
 use comfy_table::{Cell, ContentArrangement, LineStyle, Table, TableStyle};
 
 /// No table is wider than this.
@@ -23,15 +24,4 @@ pub fn text(heading: &[&str], rows: &[Vec<String>]) -> String {
         column.set_padding((0, 1));
     }
     table.trim_fmt()
-}
-
-/// A time in its two largest units.
-pub fn duration(seconds: u64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
-        (0, _, _) => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{days}d {}h", hours % 24),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ichor_agent::daemon::Home;
+use ichor_agent::daemon::Installation;
 use ichor_agent::daemon::place::open_way;
 
 use super::render::{self, draft};
@@ -20,7 +20,7 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let draft = draft(&args.render).await?;
     let folder = tempfile::tempdir()?;
     open_way(folder.path())?;
-    let home = Home::find(draft.duty.backend, folder.path()).await?;
+    let home = Installation::find(draft.duty.backend, folder.path()).await?;
     draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
     if let Err(error) = home.check(&draft.service).await {
         eprintln!("error: {:#}", anyhow::Error::from(error));

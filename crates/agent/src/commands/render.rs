@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use anyhow::{Context, bail};
-use ichor_agent::daemon::Home;
+use ichor_agent::config::ConfigLoader;
+use ichor_agent::daemon::Installation;
 use ichor_agent::kernel::Kernel;
-use ichor_agent::told::Teller;
 use ichor_bgp::agent::duty;
 use ichor_bgp::agent::scene::{Conditions, Scene};
 use ichor_bgp::agent::{Link, link};
@@ -64,9 +64,9 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Reads what to do, looks at links, and renders.
 pub(super) async fn draft(args: &Args) -> anyhow::Result<Draft> {
-    let told = Teller::new(args.duty.config.clone()).ask()?;
-    told.remarks.iter().for_each(|remark| eprintln!("warning: {remark}"));
-    let duty = told.duty;
+    let loaded = ConfigLoader::new(args.duty.config.clone()).load()?;
+    loaded.remarks.iter().for_each(|remark| eprintln!("warning: {remark}"));
+    let duty = loaded.duty;
     let links = links(args).await?;
     // Whoever renders at the desk has heard no router: all ports count.
     let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
@@ -107,5 +107,5 @@ async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
 
 /// The release that is installed, where it is the daemon that is meant.
 async fn installed(duty: &duty::Duty) -> Option<SoftwareVersion> {
-    Home::find(duty.backend, Path::new(RUN)).await.ok()?.version().await
+    Installation::find(duty.backend, Path::new(RUN)).await.ok()?.version().await
 }

@@ -1,10 +1,10 @@
-//! `run`: route until told to end.
+//! `run`: keep the routing in the desired state until a signal.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ichor_agent::config::ConfigLoader;
 use ichor_agent::run::{Settings, run as keep_running};
-use ichor_agent::told::Teller;
 use ichor_agent::{machined, serve};
 
 use super::{Duty, RUN};
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let teller = Teller::new(args.duty.config);
+    let loader = ConfigLoader::new(args.duty.config);
     let port = Some(args.port).filter(|port| *port != 0);
-    keep_running(Settings { teller, run: args.run, port, machined: args.machined }).await?;
+    keep_running(Settings { loader, run: args.run, port, machined: args.machined }).await?;
     Ok(ExitCode::SUCCESS)
 }

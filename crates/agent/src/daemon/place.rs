@@ -116,9 +116,8 @@ impl Place {
 
 /// The options of a daemon in the file `daemons` of its service.
 pub fn options(service: &Service, daemon: &str) -> Vec<String> {
-    let file = service.files.iter().find(|file| file.name == "daemons");
     let start = format!("{daemon}_options=");
-    let line = file.and_then(|file| file.text.lines().find_map(|line| line.strip_prefix(&start)));
+    let line = service.daemons().lines().find_map(|line| line.strip_prefix(&start));
     line.unwrap_or_default().trim_matches('"').split_whitespace().map(str::to_owned).collect()
 }
 

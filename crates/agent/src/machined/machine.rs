@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use ichor_talos::api::common::Any;
-use ichor_talos::api::machine::{MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 use prost::Message;
+
+use super::message::{Any, MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 
 /// Why a node leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn stage(stage: i32) -> Any {
-        let value = MachineStatusEvent { stage, status: None }.encode_to_vec();
+        let value = MachineStatusEvent { stage }.encode_to_vec();
         Any { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
     }
 

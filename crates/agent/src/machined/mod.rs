@@ -4,28 +4,26 @@
 //! and says so in its events before it stops anything. [`follow`] listens to them over machined's socket.
 
 mod machine;
+mod message;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hyper::http::uri::PathAndQuery;
-use ichor_talos::api::machine::{Event, EventsRequest};
-use ichor_talos::api::method;
 use tokio::sync::watch::Sender;
 use tokio::time;
-use tonic::client::Grpc;
-use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Streaming};
-use tonic_prost::ProstCodec;
 
+use crate::grpc::{Client, GrpcError, Messages};
+use crate::log;
 use crate::run::chain;
-use crate::say;
 pub use machine::Leaving;
 use machine::Machine;
+use message::{Event, EventsRequest};
 
 /// Where machined listens, on the node and in an extension that mounts it.
 pub const SOCKET: &str = "/system/run/machined/machine.sock";
+
+/// The method that tells events.
+const EVENTS: &str = "/machine.MachineService/Events";
 
 /// The pause before machined is asked again, and the longest it grows to.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -43,7 +41,7 @@ enum Deaf {
     )]
     Missing(String),
     #[error("cannot connect to machined")]
-    Connect(#[source] tonic::transport::Error),
+    Connect(#[source] GrpcError),
     #[error("machined refuses to tell its events: {0}")]
     Refused(String),
     #[error("machined ended the stream of its events")]
@@ -64,7 +62,7 @@ pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
         // Once for each reason: it may be so for hours.
         let words = chain(&deaf);
         if said.as_ref() != Some(&words) {
-            say::warn(&words);
+            log::warn(&words);
             said = Some(words);
         }
         tokio::select! {
@@ -88,12 +86,11 @@ async fn listen(
     };
     let (mut machine, mut past, start) = (Machine::default(), true, Instant::now());
     loop {
-        let next =
-            if past { time::timeout(SILENCE, events.message()).await } else { Ok(events.message().await) };
+        let next = if past { time::timeout(SILENCE, events.next()).await } else { Ok(events.next().await) };
         match next {
             Ok(Ok(Some(event))) => {
                 if said.take().is_some() {
-                    say::info("machined tells its events again");
+                    log::info("machined tells its events again");
                 }
                 *pause = PAUSES.0;
                 if let Some(data) = event.data {
@@ -102,7 +99,7 @@ async fn listen(
                 past &= start.elapsed() < PAST;
             }
             Ok(Ok(None)) => return Deaf::Ended,
-            Ok(Err(status)) => return Deaf::Refused(status.message().to_owned()),
+            Ok(Err(error)) => return Deaf::Refused(chain(&error)),
             Err(_) => past = false,
         }
         // Of what is past only the end counts: a reboot that failed this morning is not one that begins now.
@@ -114,18 +111,13 @@ async fn listen(
 }
 
 /// The machine's events since it booted, and from then on each as it happens.
-async fn open(socket: &Path) -> Result<Streaming<Event>, Deaf> {
+async fn open(socket: &Path) -> Result<Messages<Event>, Deaf> {
     let path = socket.display().to_string();
     if !socket.exists() {
         return Err(Deaf::Missing(path));
     }
-    let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(Deaf::Connect)?;
-    let channel: Channel = endpoint.connect().await.map_err(Deaf::Connect)?;
-    let mut client = Grpc::new(channel);
-    client.ready().await.map_err(Deaf::Connect)?;
-    let mut request = Request::new(EventsRequest { tail_events: -1 });
-    request.metadata_mut().insert("talos-role", MetadataValue::from_static("os:reader"));
-    let path = PathAndQuery::from_static(method::EVENTS);
-    let answer = client.server_streaming(request, path, ProstCodec::default()).await;
-    answer.map(tonic::Response::into_inner).map_err(|status| Deaf::Refused(status.message().to_owned()))
+    let client = Client::connect(socket).await.map_err(Deaf::Connect)?;
+    let mut client = client.with_metadata("talos-role", "os:reader");
+    let request = EventsRequest { tail_events: -1 };
+    client.stream(EVENTS, &request).await.map_err(|error| Deaf::Refused(chain(&error)))
 }

@@ -1,394 +1,267 @@
-//! The agent: what it knows, and what it does about it.
+//! The agent: what it knows, and how it reacts to events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::duty;
-use ichor_bgp::agent::duty::{Duty, Health, Speech};
+use ichor_bgp::agent::duty::Duty;
 use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::scene::Scene;
-use ichor_bgp::agent::status::{Anycast, Reload, Stage, Status};
-use ichor_bgp::agent::stood::Stood;
 use ichor_bgp::agent::wiring::Switches;
-use ichor_bgp::render::Service;
 use ichor_values::Backend;
-use ichor_values::Moment;
-use ichor_values::SoftwareVersion;
-use ipnet::IpNet;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::ears::{Ears, Heard};
-use super::event::Event;
-use super::folder::{Folder, OPEN, ROUTERS, SWITCHES};
-use super::named::Named;
-use super::picture::Processes;
-use super::refused::Refused;
-use super::{RunError, Settings};
-use crate::daemon::process::orphan::Reaper;
-use crate::daemon::{Any, Stop};
-use crate::kernel::{Change, Kernel};
+use super::daemon_state::DaemonState;
+use super::event::{Event, Events, Request};
+use super::host::{Host, HostEvent};
+use super::known_routers::KnownRouters;
+use super::ra::RouterAdvertisement;
+use super::reporting::Reporting;
+use super::state_dir::{OPEN, ROUTERS, SWITCHES, StateDir};
+use super::{RunError, Settings, chain};
+use crate::daemon::Stop;
+use crate::kernel::Change;
 use crate::machined::{self, Leaving};
-use crate::serve::tls::{Door, Invitation};
-use crate::{health, say, serve};
+use crate::{log, serve};
 
-/// Ticks after which what could not be done is tried again.
-const AGAIN: u64 = 5;
+/// Ticks after which what failed is tried again.
+const RETRY: u64 = 5;
 /// Ticks between two status lines when nothing changes.
 const LINE: u64 = 60;
+
 /// The agent of a node.
-pub(super) struct Agent {
+pub(super) struct Agent<H> {
     pub(super) settings: Settings,
-    pub(super) duty: Duty,
-    /// When what it was told last changed.
-    pub(super) stamp: Option<SystemTime>,
-    pub(super) kernel: Kernel,
-    pub(super) version: Option<SoftwareVersion>,
-    pub(super) daemon: Option<Any>,
-    /// What the daemon runs.
-    pub(super) service: Option<Service>,
-    /// What it refused last.
-    pub(super) refused: Option<Refused>,
-    pub(super) scene: Option<Scene>,
+    pub(super) config: Duty,
+    /// When the configuration's file last changed.
+    config_changed: Option<SystemTime>,
+    pub(super) host: H,
+    pub(super) daemon: DaemonState,
+    pub(super) routers: Routers,
+    pub(super) reporting: Reporting,
     pub(super) links: Vec<Link>,
     /// Why something could not be done.
-    pub(super) hindered: Vec<String>,
-    pub(super) vrf: bool,
-    /// The routers of ports, and when they were last heard.
-    pub(super) routers: BTreeMap<String, (Heard, Instant)>,
-    pub(super) ears: Ears,
+    pub(super) failures: Vec<String>,
+    /// Whether the kernel can make VRFs, as far as it is known.
+    pub(super) has_vrfs: bool,
     pub(super) leaving: watch::Sender<Option<Leaving>>,
-    pub(super) anycast: watch::Sender<Anycast>,
-    pub(super) asking: Option<(Health, JoinHandle<()>)>,
-    pub(super) status: watch::Sender<Status>,
-    /// Where the state is served over mutual TLS.
-    pub(super) door: Option<(duty::Status, JoinHandle<()>)>,
-    pub(super) processes: Processes,
-    pub(super) stood: Stood,
-    pub(super) reload: Option<Reload>,
-    pub(super) restored: u64,
-    /// What GoBGP's neighbours were told last.
-    pub(super) given: BTreeSet<IpNet>,
-    /// Until when routes of before the daemon's start are kept.
-    pub(super) recovery: Option<Instant>,
-    pub(super) ticks: u64,
-    pub(super) reaper: Reaper,
-    pub(super) folder: Folder,
-    /// What switches of the kernel said before.
-    pub(super) before: Switches,
-    /// Routers that the daemon is told by their addresses.
-    pub(super) named: Named,
+    ticks: u64,
+    pub(super) state_dir: StateDir,
+    /// The values of kernel switches before the agent changed them.
+    pub(super) switches_before: Switches,
 }
 
-impl Agent {
-    /// An agent that has done nothing so far, and what it hears on ports.
-    pub(super) fn new(settings: Settings, duty: Duty) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
-        let folder = Folder::take(&settings.run)?;
-        let (ears, heard) = Ears::new(duty.backend == Backend::Gobgp);
-        let begin = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
-        let agent = Self {
-            stamp: settings.teller.stamp(),
-            kernel: Kernel::open().map_err(RunError::Kernel)?,
-            status: watch::Sender::new(nothing(&duty)),
-            version: None,
-            daemon: None,
-            service: None,
-            refused: None,
-            scene: None,
+/// The routers at the other end of the ports.
+pub(super) struct Routers {
+    /// By port, the last advertisement and when it came.
+    pub heard: BTreeMap<String, (RouterAdvertisement, Instant)>,
+    /// Those that the daemon is told by their addresses.
+    pub known: KnownRouters,
+}
+
+impl<H: Host> Agent<H> {
+    /// An agent that has done nothing yet.
+    pub(super) fn new(settings: Settings, config: Duty, state_dir: StateDir, host: H) -> Self {
+        let gate = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
+        let known = KnownRouters::new(config.backend, state_dir.load(ROUTERS));
+        Self {
+            config_changed: settings.loader.stamp(),
+            host,
+            daemon: DaemonState::default(),
+            routers: Routers { heard: BTreeMap::new(), known },
+            reporting: Reporting::new(&config, gate),
             links: Vec::new(),
-            hindered: Vec::new(),
-            vrf: true,
-            routers: BTreeMap::new(),
-            ears,
+            failures: Vec::new(),
+            has_vrfs: true,
             leaving: watch::Sender::new(None),
-            anycast: watch::Sender::new(Anycast { gate: begin, reason: None }),
-            asking: None,
-            door: None,
-            processes: Processes::default(),
-            stood: Stood::default(),
-            reload: None,
-            restored: 0,
-            given: BTreeSet::new(),
-            recovery: None,
             ticks: 0,
-            reaper: Reaper::new(),
-            before: folder.recall(SWITCHES),
-            named: Named::recall(duty.backend, folder.recall(ROUTERS)),
-            folder,
+            switches_before: state_dir.load(SWITCHES),
+            state_dir,
             settings,
-            duty,
-        };
-        Ok((agent, heard))
+            config,
+        }
     }
 
-    /// The daemon, while it runs.
-    pub(super) fn daemon(&mut self) -> Option<&mut Any> {
-        self.daemon.as_mut()
-    }
-
-    /// The namespace of the link to the speaker.
-    pub(super) fn namespace(&self) -> Option<&str> {
-        self.scene.as_ref()?.wiring.namespace()
-    }
-
-    /// What Talos and the health check tell.
-    pub(super) fn told(&self) -> (watch::Receiver<Option<Leaving>>, watch::Receiver<Anycast>) {
-        (self.leaving.subscribe(), self.anycast.subscribe())
-    }
-
-    /// Begins to tell others, to listen to Talos, and to ask about health.
+    /// Begins to serve the status, to follow Talos' events and to check health.
     pub(super) fn serve(&mut self) -> Result<(), RunError> {
         let listener = serve::socket::bind(&self.settings.run.join(serve::socket::NAME))?;
-        tokio::spawn(serve::socket::serve(listener, self.status.subscribe()));
+        tokio::spawn(serve::socket::serve(listener, self.reporting.status.subscribe()));
         if let Some(port) = self.settings.port {
-            let source = self.status.subscribe();
+            let source = self.reporting.status.subscribe();
             tokio::spawn(async move {
                 match serve::local::bind(port).await {
                     Ok(listener) => serve::local::serve(listener, source).await,
-                    Err(error) => say::warn(chain(&error)),
+                    Err(error) => log::warn(chain(&error)),
                 }
             });
         }
         let (socket, leaving) = (self.settings.machined.clone(), self.leaving.clone());
         tokio::spawn(async move { machined::follow(&socket, &leaving).await });
-        self.ask_health();
+        self.reporting.set_health_check(self.config.health.as_ref());
         Ok(())
     }
 
-    /// Asks about health as the duty says.
-    fn ask_health(&mut self) {
-        if self.asking.as_ref().map(|(health, _)| health) == self.duty.health.as_ref() {
-            return;
+    /// Reacts to events until it is asked to stop.
+    pub(super) async fn run(mut self, requests: mpsc::Receiver<Request>) {
+        let (leaving, anycast) = (self.leaving.subscribe(), self.reporting.anycast.subscribe());
+        let mut events = Events::new(requests, leaving, anycast);
+        self.reconcile().await;
+        loop {
+            match events.next(&mut self.host).await {
+                Event::Request(Request::Stop) => break,
+                Event::Request(Request::Reload) => self.reload_config().await,
+                Event::Host(event) => self.handle(event).await,
+                Event::Leaving => self.reconcile().await,
+                Event::Anycast(now) => {
+                    self.store_gate(now.gate);
+                    self.reconcile().await;
+                }
+                Event::Tick => self.tick().await,
+            }
         }
-        if let Some((_, asking)) = self.asking.take() {
-            asking.abort();
-        }
-        self.asking = self.duty.health.clone().map(|health| {
-            let begin = self.anycast.borrow().gate;
-            let asking = tokio::spawn(health::watch(health.clone(), begin, self.anycast.clone()));
-            (health, asking)
-        });
+        self.stop().await;
     }
 
-    /// Serves the state over mutual TLS where and to whom the duty says. What cannot be served leaves who was served before.
-    async fn open_door(&mut self) {
-        if self.door.as_ref().map(|(status, _)| status) == self.duty.status.as_ref() {
-            return;
-        }
-        let invitation = match self.duty.status.as_ref().map(Invitation::read).transpose() {
-            Ok(invitation) => invitation,
-            Err(error) => return self.hinder(chain(&error)),
-        };
-        if let Some((_, serving)) = self.door.take() {
-            // The port is free when it has ended.
-            serving.abort();
-            let _ = serving.await;
-        }
-        let (Some(status), Some(invitation)) = (self.duty.status.clone(), invitation) else { return };
-        match Door::open(invitation) {
-            Ok(door) => self.door = Some((status, tokio::spawn(door.serve(self.status.subscribe())))),
-            Err(error) => self.hinder(chain(&error)),
-        }
-    }
-
-    /// Does what something that happened asks for.
-    pub(super) async fn happened(&mut self, event: Event) {
+    async fn handle(&mut self, event: HostEvent) {
         match event {
-            Event::Kernel(changes) => self.changed(&changes).await,
-            Event::Heard(heard) => self.heard(heard).await,
-            Event::Healed(why) => {
-                say::warn(format_args!("put right: {why}"));
-                self.own_up();
-                self.ears.ask();
-                self.look().await;
+            HostEvent::Kernel(changes) => self.handle_changes(&changes).await,
+            HostEvent::Router(router) => self.handle_router(router).await,
+            HostEvent::Repaired { what, rejection } => {
+                log::warn(format_args!("put right: {what}"));
+                self.daemon.record_rejection(rejection);
+                self.refresh_status().await;
             }
-            Event::Paths => self.install().await,
-            Event::Leaving => self.advance().await,
-            Event::Anycast(now) => {
-                self.remember(now.gate);
-                self.advance().await;
-            }
-            Event::Tick => self.tick().await,
-            Event::Reread => self.reread().await,
-            Event::End => {}
+            HostEvent::Table => self.install_routes().await,
         }
     }
 
-    async fn changed(&mut self, changes: &BTreeSet<Change>) {
+    async fn handle_changes(&mut self, changes: &BTreeSet<Change>) {
         if changes.contains(&Change::Links) {
-            self.advance().await;
+            self.reconcile().await;
         }
         if changes.contains(&Change::Routes) {
-            self.mend().await;
+            self.repair_routes().await;
         }
     }
 
-    async fn heard(&mut self, heard: Heard) {
-        let renamed = self.named.hear(&heard, &self.status.borrow().sessions);
-        let port = heard.port.clone();
-        let before = self.routers.insert(port, (heard.clone(), Instant::now()));
-        let is_new = before.is_none_or(|(before, _)| before.router != heard.router);
+    async fn handle_router(&mut self, router: RouterAdvertisement) {
+        let is_renamed = self.routers.known.hear(&router, &self.reporting.status.borrow().sessions);
+        let before = self.routers.heard.insert(router.port.clone(), (router.clone(), Instant::now()));
+        let is_new = before.is_none_or(|(before, _)| before.router != router.router);
         if is_new {
-            say::debug(format_args!("{}: the router {} is there", heard.port, heard.router));
-            self.introduce(&heard).await;
+            log::debug(format_args!("{}: the router {} is there", router.port, router.router));
+            self.add_neighbour(&router).await;
         }
-        if is_new || renamed {
-            self.advance().await;
+        if is_new || is_renamed {
+            self.reconcile().await;
         }
     }
 
     /// gobgpd looks for the router of a port among the kernel's neighbours, and takes it only when it is the only one.
-    async fn introduce(&self, heard: &Heard) {
-        let link = self.links.iter().find(|link| link.name == heard.port);
-        if let (Backend::Gobgp, Some(link), Some(mac)) = (self.duty.backend, link, heard.mac)
-            && let Err(error) = self.kernel.only_neighbour(link.index, heard.router, mac).await
+    async fn add_neighbour(&mut self, router: &RouterAdvertisement) {
+        let link = self.links.iter().find(|link| link.name == router.port);
+        if let (Backend::Gobgp, Some(link), Some(mac)) = (self.config.backend, link, router.mac)
+            && let Err(error) = self.host.set_only_neighbour(link.index, router.router, mac).await
         {
-            say::warn(format_args!("{}: cannot note the router {}: {error}", heard.port, heard.router));
+            log::warn(format_args!("{}: cannot note the router {}: {error}", router.port, router.router));
         }
     }
 
-    /// An agent that is started anew goes on announcing what was announced.
-    fn remember(&self, gate: Position) {
+    /// Stores the gate, so that an agent that restarts goes on announcing anycast addresses.
+    fn store_gate(&self, gate: Position) {
         let path = self.settings.run.join(OPEN);
-        let done = match gate {
+        let stored = match gate {
             Position::Open => fs::write(&path, ""),
             Position::Shut => fs::remove_file(&path),
         };
-        if let Err(error) = done
+        if let Err(error) = stored
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            say::debug(format_args!("cannot remember where the gate is: {error}"));
+            log::debug(format_args!("cannot remember where the gate is: {error}"));
         }
     }
 
     async fn tick(&mut self) {
         self.ticks += 1;
-        self.reaper.reap();
-        let stamp = self.settings.teller.stamp();
-        if stamp != self.stamp {
-            self.reread().await;
+        if self.settings.loader.stamp() != self.config_changed {
+            self.reload_config().await;
         }
-        let waits = self.daemon.is_none() || !self.hindered.is_empty() || !self.vrf;
-        let is_due = self.refused.as_ref().is_some_and(|refused| refused.is_due(Instant::now()));
-        if is_due || (waits && self.ticks.is_multiple_of(AGAIN)) {
-            self.vrf = true;
-            self.advance().await;
+        let is_incomplete = !self.daemon.is_started || !self.failures.is_empty() || !self.has_vrfs;
+        let is_retry_due = self.daemon.is_retry_due(Instant::now());
+        if is_retry_due || (is_incomplete && self.ticks.is_multiple_of(RETRY)) {
+            self.has_vrfs = true;
+            self.reconcile().await;
         }
-        self.look().await;
-        self.settle().await;
+        self.refresh_status().await;
+        self.end_recovery().await;
         if self.ticks.is_multiple_of(LINE) {
-            println!("{}", self.status.borrow().line());
+            println!("{}", self.reporting.status.borrow().line());
         }
     }
 
-    /// Reads again what it is told. What cannot be understood leaves everything as it is, and is told as refused.
-    async fn reread(&mut self) {
-        self.stamp = self.settings.teller.stamp();
-        let refused = match self.settings.teller.ask() {
-            Ok(told) if told.duty.backend != self.duty.backend => {
-                "the daemon is another one now; start the service anew to change it".to_owned()
+    /// Loads the configuration again. One that cannot be used is reported and leaves everything as it is.
+    async fn reload_config(&mut self) {
+        self.config_changed = self.settings.loader.stamp();
+        match self.settings.loader.load() {
+            Ok(loaded) if loaded.duty.backend != self.config.backend => {
+                self.daemon.keep_old("the daemon is another one now; start the service anew to change it");
             }
-            Ok(told) => {
-                say::set_level(told.duty.log);
-                told.remarks.iter().for_each(say::warn);
-                self.duty = told.duty;
-                self.refused = None;
-                if self.reload.as_ref().is_some_and(|reload| reload.refused.is_some()) {
-                    self.reload = Some(Reload { time: now(), refused: None, again: None });
-                }
-                self.ask_health();
-                return self.advance().await;
+            Ok(loaded) => {
+                log::set_level(loaded.duty.log);
+                loaded.remarks.iter().for_each(log::warn);
+                self.config = loaded.duty;
+                self.daemon.forget_rejection();
+                self.reporting.set_health_check(self.config.health.as_ref());
+                return self.reconcile().await;
             }
-            Err(error) => chain(&error),
-        };
-        let refused = Some(format!("{refused}; the old one runs on"));
-        self.reload = Some(Reload { time: now(), refused, again: None });
-        self.look().await;
+            Err(error) => self.daemon.keep_old(&chain(&error)),
+        }
+        self.refresh_status().await;
     }
 
-    /// Looks at what can be done now, and does what differs.
-    pub(super) async fn advance(&mut self) {
-        match self.kernel.links().await {
+    /// Compares what can be done now with what exists, and applies the difference. A start, a change and a repair are the same.
+    pub(super) async fn reconcile(&mut self) {
+        match self.host.links().await {
             Ok(links) => self.links = links,
-            Err(error) => return self.hinder(format!("cannot list the links: {error}")),
+            Err(error) => return self.report_failure(format!("cannot list the links: {error}")),
         }
-        self.hindered.clear();
-        self.open_door().await;
-        if let Some(scene) = self.scene() {
-            self.listen(&scene);
-            let scene = self.wire(scene).await;
-            self.drive(&scene).await;
-            self.scene = Some(scene);
+        self.failures.clear();
+        if let Err(error) = self.reporting.set_endpoint(self.config.status.as_ref()).await {
+            self.report_failure(chain(&error));
         }
-        self.look().await;
+        if let Some(desired) = self.desired_state() {
+            self.listen_for_routers(&desired);
+            let desired = self.apply_links(desired).await;
+            self.apply_daemon(&desired).await;
+            self.daemon.desired = Some(desired);
+        }
+        self.refresh_status().await;
     }
 
-    pub(super) fn hinder(&mut self, why: String) {
-        if self.hindered.contains(&why) {
+    /// Reports why something could not be done. It is tried again with the next event, and every few seconds.
+    pub(super) fn report_failure(&mut self, reason: String) {
+        if self.failures.contains(&reason) {
             return;
         }
-        if !self.status.borrow().waiting.contains(&why) {
-            say::error(&why);
+        if !self.reporting.status.borrow().waiting.contains(&reason) {
+            log::error(&reason);
         }
-        self.hindered.push(why);
+        self.failures.push(reason);
     }
 
-    /// Ends the daemon: for a while, or for good when the node leaves. Links stay: `down` removes them.
-    pub(super) async fn end(mut self) {
+    /// Stops the daemon: for a restart, or for good when the node leaves. Links stay: `down` removes them.
+    async fn stop(mut self) {
         let why = if self.leaving.borrow().is_some() { Stop::Leaving } else { Stop::Planned };
-        say::info(match why {
+        log::info(match why {
             Stop::Planned => "stopping; neighbours keep the routes for a while",
             Stop::Leaving => "stopping; the node leaves",
         });
-        if let Some(daemon) = self.daemon.take() {
-            if why == Stop::Leaving && matches!(daemon, Any::Gobgp(_)) {
-                self.withdraw().await;
-            }
-            daemon.stop(why).await;
+        if why == Stop::Leaving && self.daemon.is_started && self.config.backend == Backend::Gobgp {
+            self.remove_routes().await;
         }
-        // Who asks from now on finds nobody.
+        self.host.stop_daemon(why).await;
+        // From now on `status` finds no agent.
         let _ = fs::remove_file(self.settings.run.join(serve::socket::NAME));
     }
-}
-
-/// The state of an agent that has done nothing.
-pub(super) fn nothing(duty: &Duty) -> Status {
-    let node = match &duty.speech {
-        Speech::Model(meant) => meant.model.name.to_string(),
-        Speech::Ready(_) => String::new(),
-    };
-    Status {
-        time: now(),
-        node,
-        agent: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: duty.backend,
-        version: None,
-        stage: Stage::Starting,
-        reason: None,
-        waiting: Vec::new(),
-        sessions: Vec::new(),
-        anycast: None,
-        daemons: Vec::new(),
-        reload: None,
-        restored: 0,
-    }
-}
-
-pub(super) fn now() -> Moment {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    Moment::from_unix(seconds).unwrap_or_else(|| Moment::from_unix(0).expect("1970"))
-}
-
-/// An error and what caused it, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -1,37 +1,48 @@
-//! `run`: keeps the node's routing as it is meant, until it is told to end.
+//! `run`: keeps the node's routing in the desired state until it is asked to stop.
 //!
-//! The agent waits for something to happen (`event`): a link, a router, a process, Talos, the health check, a signal, the clock.
-//! Whatever it is, the `agent` looks again at what can be done now and does what differs (`act`, `routes`): links, the daemon's
-//! configuration, announced addresses, routes. So a start and a change are the same, and one that was killed goes on where it stopped.
-//! `ears` hear the routers on ports, `refused` is what the daemon did not take, `look` looks at how it is, `picture` is what is
-//! told to others.
+//! The agent waits for an event (`event`): of a link, a router or a process, from Talos, from the health check, a signal, the
+//! clock. With each one the `agent` computes what can be done now and applies the difference (`apply`, `routes`): links, the daemon's
+//! configuration, announced addresses, routes. So a start and a change are the same, and an agent that was killed continues where it
+//! stopped.
+//!
+//! `host` is all that the loop knows of the node, `linux` is the real one, with `ra` for router advertisements on its ports.
+//! `daemon_state` is which configuration is desired, running or rejected (`rejected`), `known_routers` are those that BIRD needs by
+//! address. `status` polls, `diagnosis` says what is wrong with a session, `reporting` is who gets to know it. `state_dir` is what
+//! survives a restart of the agent.
 
-mod act;
 mod agent;
-mod ears;
+mod apply;
+mod clock;
+mod daemon_state;
+mod diagnosis;
 mod event;
-pub mod folder;
-mod look;
-mod named;
-mod picture;
-mod refused;
+mod host;
+mod known_routers;
+mod linux;
+mod ra;
+mod rejected;
+mod reporting;
 mod routes;
+pub mod state_dir;
+mod status;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::say;
+use crate::config::{ConfigLoader, LoadError};
+use crate::log;
 use crate::serve;
-use crate::told::{TellError, Teller};
 use agent::Agent;
-pub(crate) use agent::chain;
-use event::{Event, Events};
+use linux::LinuxHost;
+use state_dir::StateDir;
 
 /// Where the agent finds things and keeps its own.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who tells it what to do.
-    pub teller: Teller,
+    /// Loads its configuration.
+    pub loader: ConfigLoader,
     /// The folder of what is gone after a reboot.
     pub run: PathBuf,
     /// The port of this node on which the state is served; none when it is not.
@@ -43,9 +54,9 @@ pub struct Settings {
 /// The agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Nobody tells it what to do, or not so that it can be understood.
+    /// It has no configuration that it understands.
     #[error(transparent)]
-    Told(#[from] TellError),
+    Config(#[from] LoadError),
     /// The kernel cannot be talked to.
     #[error("cannot talk to the kernel")]
     Kernel(#[source] io::Error),
@@ -68,23 +79,27 @@ pub enum RunError {
     Socket(#[from] serve::socket::BindError),
 }
 
-/// Routes until it is told to end.
+/// Keeps the node's routing in the desired state until a signal asks it to stop.
 pub async fn run(settings: Settings) -> Result<(), RunError> {
-    let told = settings.teller.ask()?;
-    say::set_level(told.duty.log);
-    told.remarks.iter().for_each(say::warn);
-    let (mut agent, heard) = Agent::new(settings, told.duty)?;
-    // From here on no change is missed.
-    let mut events = Events::open(&agent, heard)?;
+    let loaded = settings.loader.load()?;
+    log::set_level(loaded.duty.log);
+    loaded.remarks.iter().for_each(log::warn);
+    let state_dir = StateDir::open(&settings.run)?;
+    let host = LinuxHost::open(settings.run.clone(), loaded.duty.backend).map_err(RunError::Kernel)?;
+    let requests = event::signals()?;
+    let mut agent = Agent::new(settings, loaded.duty, state_dir, host);
     agent.serve()?;
-    agent.advance().await;
-    loop {
-        match events.next(agent.daemon()).await {
-            Event::End => break,
-            event => agent.happened(event).await,
-        }
-        events.follow(&mut agent).await;
-    }
-    agent.end().await;
+    agent.run(requests).await;
     Ok(())
+}
+
+/// An error and its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
 }

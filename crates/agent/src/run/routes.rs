@@ -1,121 +1,127 @@
-//! Routes in the kernel: put back when another program took them, and installed for a daemon that does not do it itself.
+//! Routes in the kernel: restored when another program removed them, and installed for a daemon that does not do it itself.
 
 use std::time::Duration;
 
-use ichor_bgp::agent::gobgp;
 use ichor_bgp::agent::route;
 use ichor_bgp::agent::route::{Difference, MAIN, Route};
 use ichor_bgp::agent::status::With;
+use ichor_bgp::agent::{frr, gobgp};
 use ichor_bgp::model::Domain;
+use ichor_values::Backend;
 use ipnet::IpNet;
 use tokio::time::{Instant, sleep};
 
-use super::agent::{Agent, chain};
-use crate::daemon::Any;
+use super::agent::Agent;
+use super::chain;
+use super::host::{DaemonRoutes, Host};
 use crate::kernel::routes::RouteError;
-use crate::say;
+use crate::log;
 
-/// How long a daemon's own repair of swept routes is waited for.
+/// How long the daemon has to repair its routes itself.
 const REPAIR: Duration = Duration::from_millis(300);
 
-impl Agent {
-    /// Puts back routes that another program took out of the kernel.
-    pub(super) async fn mend(&mut self) {
-        match &self.daemon {
-            Some(Any::Frr(_)) => {}
-            Some(Any::Gobgp(_)) => return self.install().await,
-            Some(Any::Bird(_)) | None => return,
-        }
-        if self.swept().await.is_empty() {
+impl<H: Host> Agent<H> {
+    /// Restores routes that another program removed from the kernel.
+    pub(super) async fn repair_routes(&mut self) {
+        let removed = match self.host.daemon_routes().await {
+            DaemonRoutes::None => return,
+            DaemonRoutes::Table(paths) => return self.install_paths(&paths).await,
+            DaemonRoutes::Installed(routes) => self.missing_routes(routes).await,
+        };
+        if removed.is_empty() {
             return;
         }
         sleep(REPAIR).await;
-        let swept = self.swept().await;
-        if swept.is_empty() {
+        let DaemonRoutes::Installed(routes) = self.host.daemon_routes().await else { return };
+        let install = self.missing_routes(routes).await;
+        if install.is_empty() {
             return;
         }
-        let count = swept.len() as u64;
-        let errors = self.kernel.reconcile(&Difference { install: swept, remove: Vec::new() }).await;
-        tell(&errors);
-        self.restored += count.saturating_sub(errors.len() as u64);
+        let count = install.len() as u64;
+        let errors = self.host.change_routes(&Difference { install, remove: Vec::new() }).await;
+        warn(&errors);
+        self.daemon.restored += count.saturating_sub(errors.len() as u64);
     }
 
-    /// Routes that FRR takes to be in the kernel and that are not.
-    async fn swept(&self) -> Vec<Route> {
-        let Some(Any::Frr(suite)) = &self.daemon else { return Vec::new() };
-        let table = self.table();
+    /// Those routes that FRR believes to be in the kernel and that are not.
+    async fn missing_routes(&mut self, routes: Vec<frr::Route>) -> Vec<Route> {
+        let table = self.speaker_table();
         let tables: Vec<u32> = std::iter::once(MAIN).chain(table.as_ref().map(|(_, table)| *table)).collect();
-        let (Ok(told), Ok(kernel)) = (suite.routes().await, self.kernel.routes(&tables).await) else {
-            return Vec::new();
-        };
-        let told: Vec<Route> = told.into_iter().filter_map(|route| route.in_kernel(table.as_ref())).collect();
-        let names: Vec<(u32, IpNet)> = told.iter().map(|route| (route.table, route.prefix)).collect();
-        let gone = route::swept(&names, &kernel);
-        told.into_iter().filter(|route| gone.contains(&(route.table, route.prefix))).collect()
+        let Ok(kernel) = self.host.routes(&tables).await else { return Vec::new() };
+        let routes = routes.into_iter().filter_map(|route| route.in_kernel(table.as_ref()));
+        let mut routes: Vec<Route> = routes.collect();
+        let names: Vec<(u32, IpNet)> = routes.iter().map(|route| (route.table, route.prefix)).collect();
+        let missing = route::swept(&names, &kernel);
+        routes.retain(|route| missing.contains(&(route.table, route.prefix)));
+        routes
     }
 
     /// The VRF of the speaker, and its table.
-    fn table(&self) -> Option<(String, u32)> {
-        match &self.scene.as_ref()?.wiring.pair.as_ref()?.domain {
+    fn speaker_table(&self) -> Option<(String, u32)> {
+        match &self.daemon.desired.as_ref()?.wiring.pair.as_ref()?.domain {
             Domain::Vrf { name, table } => Some((name.clone(), *table)),
             Domain::Namespace { .. } | Domain::Shared => None,
         }
     }
 
     /// Installs the routes of a daemon that does not do it itself.
-    pub(super) async fn install(&mut self) {
-        let Some(Any::Gobgp(gobgp)) = &self.daemon else { return };
-        let Some(model) = self.scene.as_ref().and_then(|scene| scene.model.as_ref()) else { return };
-        let paths = match gobgp.paths().await {
-            Ok(paths) => paths,
-            Err(error) => return say::debug(chain(&error)),
-        };
-        let given = gobgp::given(model, &paths);
-        if gobgp::owes(&self.given, &given, &paths)
-            && let Err(error) = gobgp.repeat().await
+    pub(super) async fn install_routes(&mut self) {
+        if self.config.backend == Backend::Gobgp
+            && let DaemonRoutes::Table(paths) = self.host.daemon_routes().await
         {
-            say::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
+            self.install_paths(&paths).await;
         }
-        self.given = given;
-        let wanted = gobgp::routes(model, &paths, &self.links);
-        let Ok(kernel) = self.kernel.routes(&[MAIN]).await else { return };
-        let mut difference = route::difference(&wanted, &kernel);
-        if self.recovers() {
-            difference.remove.clear();
-        }
-        let errors = self.kernel.reconcile(&difference).await;
-        tell(&errors);
     }
 
-    /// Whether routes of before the start are kept: until every neighbour told its own, and no longer than neighbours keep ours.
-    pub(super) fn recovers(&self) -> bool {
-        let status = self.status.borrow();
+    async fn install_paths(&mut self, paths: &[gobgp::Path]) {
+        let Some(model) = self.daemon.desired.as_ref().and_then(|desired| desired.model.as_ref()) else {
+            return;
+        };
+        let exported = gobgp::given(model, paths);
+        let wanted = gobgp::routes(model, paths, &self.links);
+        if gobgp::owes(&self.daemon.exported, &exported, paths)
+            && let Err(error) = self.host.readvertise().await
+        {
+            log::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
+        }
+        self.daemon.exported = exported;
+        let Ok(kernel) = self.host.routes(&[MAIN]).await else { return };
+        let mut difference = route::difference(&wanted, &kernel);
+        if self.is_recovering() {
+            difference.remove.clear();
+        }
+        warn(&self.host.change_routes(&difference).await);
+    }
+
+    /// Whether routes from before the start are kept: until every neighbour has sent its own, and no longer than neighbours keep
+    /// ours.
+    fn is_recovering(&self) -> bool {
+        let status = self.reporting.status.borrow();
         let fabric = || status.sessions.iter().filter(|told| told.with == With::Fabric);
-        let all = fabric().count() > 0
+        let is_complete = fabric().count() > 0
             && fabric().all(|told| told.session.received > 0)
             && status.waiting.is_empty();
-        self.recovery.is_some_and(|end| Instant::now() < end) && !all
+        self.daemon.recovery.is_some_and(|end| Instant::now() < end) && !is_complete
     }
 
     /// Ends the recovery when it is over.
-    pub(super) async fn settle(&mut self) {
-        if self.recovery.is_some() && !self.recovers() {
-            self.recovery = None;
-            self.install().await;
+    pub(super) async fn end_recovery(&mut self) {
+        if self.daemon.recovery.is_some() && !self.is_recovering() {
+            self.daemon.recovery = None;
+            self.install_routes().await;
         }
     }
 
-    /// Takes the agent's own routes out of the kernel.
-    pub(super) async fn withdraw(&self) {
-        if let Ok(kernel) = self.kernel.routes(&[MAIN]).await {
-            let errors = self.kernel.reconcile(&route::difference(&[], &kernel)).await;
-            tell(&errors);
+    /// Removes the agent's own routes from the kernel.
+    pub(super) async fn remove_routes(&mut self) {
+        if let Ok(kernel) = self.host.routes(&[MAIN]).await {
+            warn(&self.host.change_routes(&route::difference(&[], &kernel)).await);
         }
     }
 }
 
-fn tell(errors: &[RouteError]) {
+fn warn(errors: &[RouteError]) {
     for error in errors {
-        say::warn(chain(error));
+        log::warn(chain(error));
     }
 }

@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 use tokio::time;
 
-use super::guests::Guests;
+use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, Source, page};
-use crate::say;
+use crate::log;
 
 /// The usual port.
 pub const PORT: u16 = 9180;
@@ -28,12 +28,12 @@ pub async fn bind(port: u16) -> Result<TcpListener, BindError> {
 
 /// Serves pages for ever.
 pub async fn serve(listener: TcpListener, source: Source) {
-    let mut guests = Guests::default();
+    let mut connections = ConnectionLimit::default();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => guests.admit(page::serve(stream, source.clone())),
+            Ok((stream, _)) => connections.admit(page::serve(stream, source.clone())),
             Err(error) => {
-                say::warn(format_args!("cannot take a connection for the state: {error}"));
+                log::warn(format_args!("cannot take a connection for the state: {error}"));
                 time::sleep(PAUSE).await;
             }
         }

@@ -1,12 +1,12 @@
 //! The state for others: on a socket for `ichor-agent status`, over HTTP on this node alone, and over mutual TLS.
 //!
 //! All tell the same [`Status`], which the run loop puts into a channel. [`socket`] gives its line;
-//! [`local`] and [`tls`] give pages. Each lasts until it is dropped, and its guests with it.
+//! [`local`] and [`tls`] give pages. Each lasts until it is dropped, and its connections with it.
 //!
 //! Whoever connects cannot hold the agent up: a connection has its time, there are only so many at once, the oldest goes
 //! first, and little is read from any.
 
-mod guests;
+mod connection_limit;
 pub mod local;
 mod page;
 pub mod socket;
@@ -21,7 +21,7 @@ use tokio::sync::watch::Receiver;
 pub type Source = Receiver<Status>;
 
 /// How long a connection may last, from the first byte to the last.
-const VISIT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pause after a connection could not be taken: for want of file numbers, for instance.
 const PAUSE: Duration = Duration::from_millis(100);

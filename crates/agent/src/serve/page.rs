@@ -12,8 +12,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use ichor_bgp::agent::Status;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Source, VISIT};
-use crate::say;
+use super::{REQUEST_TIMEOUT, Source};
+use crate::log;
 
 /// The longest head of a request.
 const HEAD: usize = 16 * 1024;
@@ -25,9 +25,9 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + '
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(VISIT).max_buf_size(HEAD).keep_alive(false);
+    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).max_buf_size(HEAD).keep_alive(false);
     if let Err(error) = http.serve_connection(TokioIo::new(stream), answer).await {
-        say::debug(format_args!("a request for the state was not one: {error}"));
+        log::debug(format_args!("a request for the state was not one: {error}"));
     }
 }
 

@@ -14,9 +14,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time;
 
-use super::guests::Guests;
+use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, Source};
-use crate::say;
+use crate::log;
 
 /// The name of the socket in the agent's run folder.
 pub const NAME: &str = "status.sock";
@@ -52,19 +52,19 @@ pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
 
 /// Gives the status line for ever.
 pub async fn serve(listener: UnixListener, source: Source) {
-    let mut guests = Guests::default();
+    let mut connections = ConnectionLimit::default();
     loop {
         match listener.accept().await {
             Ok((mut stream, _)) => {
                 let line = source.borrow().line();
-                guests.admit(async move {
+                connections.admit(async move {
                     // Who does not listen any more does not want it.
                     let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
                     let _ = stream.shutdown().await;
                 });
             }
             Err(error) => {
-                say::warn(format_args!("cannot take a connection for the state: {error}"));
+                log::warn(format_args!("cannot take a connection for the state: {error}"));
                 time::sleep(PAUSE).await;
             }
         }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ichor_bgp::agent::duty;
-use ichor_talos::secrets::Pem;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -16,9 +15,9 @@ use tokio::net::TcpListener;
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use super::guests::Guests;
+use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, Source, page};
-use crate::say;
+use crate::log;
 
 /// Why the state cannot be served over mutual TLS.
 #[derive(Debug, thiserror::Error)]
@@ -45,19 +44,19 @@ pub enum TlsError {
     },
 }
 
-/// A port that is listened on, and who may come.
-pub struct Door {
+/// A listening port, and the authority of its clients.
+pub struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
 }
 
-/// Where one may come, who may, and by which certificate the agent is known.
-pub struct Invitation {
+/// The address to listen on, the authority of clients, and the agent's certificate.
+pub struct TlsConfig {
     address: SocketAddr,
     configuration: ServerConfig,
 }
 
-impl Invitation {
+impl TlsConfig {
     /// Reads certificates, and touches nothing.
     pub fn read(status: &duty::Status) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
@@ -65,10 +64,10 @@ impl Invitation {
     }
 }
 
-impl Door {
+impl TlsListener {
     /// Listens. The address need not be there yet: it may come with the routing.
-    pub fn open(invitation: Invitation) -> Result<Self, TlsError> {
-        let Invitation { address, configuration } = invitation;
+    pub fn open(invitation: TlsConfig) -> Result<Self, TlsError> {
+        let TlsConfig { address, configuration } = invitation;
         let listener = listen(address).map_err(|source| TlsError::Bind { address, source })?;
         Ok(Self { listener, acceptor: TlsAcceptor::from(Arc::new(configuration)) })
     }
@@ -80,20 +79,20 @@ impl Door {
 
     /// Serves pages for ever.
     pub async fn serve(self, source: Source) {
-        let mut guests = Guests::default();
+        let mut connections = ConnectionLimit::default();
         loop {
             match self.listener.accept().await {
                 Ok((stream, from)) => {
                     let (acceptor, source) = (self.acceptor.clone(), source.clone());
-                    guests.admit(async move {
+                    connections.admit(async move {
                         match acceptor.accept(stream).await {
                             Ok(stream) => page::serve(stream, source).await,
-                            Err(error) => say::debug(format_args!("{from} was not let in: {error}")),
+                            Err(error) => log::debug(format_args!("{from} was not let in: {error}")),
                         }
                     });
                 }
                 Err(error) => {
-                    say::warn(format_args!("cannot take a connection for the state: {error}"));
+                    log::warn(format_args!("cannot take a connection for the state: {error}"));
                     time::sleep(PAUSE).await;
                 }
             }
@@ -141,11 +140,6 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
 fn key(key: &duty::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let (label, der) = Pem::from_bytes(key.0.as_bytes()).block().ok_or(TlsError::Key)?;
-    match label.as_str() {
-        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
-        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
-        _ => Err(TlsError::Key),
-    }
+    let text = key.0.replace("ED25519 PRIVATE KEY", "PRIVATE KEY");
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::Key)
 }

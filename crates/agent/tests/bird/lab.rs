@@ -189,7 +189,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
                 let before = bird.pid().unwrap();
                 kill(Pid::from_raw(before.cast_signed()), signal).unwrap();
 
-                let why = tended(async || bird.tend().await).await;
+                let why = tended(async || bird.supervise().await).await;
 
                 assert!(why.contains(reason), "{release}: {why}");
                 assert_ne!(bird.pid(), Some(before));

@@ -140,7 +140,7 @@ async fn agent() {
     }
     loop {
         let line = tokio::select! {
-            healed = suite.tend() => {
+            healed = suite.supervise() => {
                 for it in healed {
                     say(format_args!("healed {}: {}", it.daemon, it.why));
                 }

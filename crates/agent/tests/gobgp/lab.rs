@@ -314,7 +314,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
             let before = gobgp.pid().unwrap();
             kill(Pid::from_raw(before.cast_signed()), signal).unwrap();
 
-            let why = tended(async || gobgp.tend().await).await;
+            let why = tended(async || gobgp.supervise().await).await;
 
             assert!(why.contains(reason), "{kind:?}: {why}");
             assert_ne!(gobgp.pid(), Some(before));

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichor_agent::serve::tls::{Door, Invitation, TlsError};
+use ichor_agent::serve::tls::{TlsConfig, TlsError, TlsListener};
 use ichor_agent::serve::{local, socket};
 use ichor_bgp::agent::Status;
 use ichor_bgp::agent::duty;
@@ -156,8 +156,8 @@ fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
     }
 }
 
-fn open(status: &duty::Status) -> Result<Door, TlsError> {
-    Invitation::read(status).and_then(Door::open)
+fn open(status: &duty::Status) -> Result<TlsListener, TlsError> {
+    TlsConfig::read(status).and_then(TlsListener::open)
 }
 
 /// Asks over TLS with the certificate of an authority, or with none. Who answers must have one of `believed`.

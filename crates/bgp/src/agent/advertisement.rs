@@ -166,13 +166,6 @@ impl Routers {
     pub fn forget(&mut self, port: &str) {
         self.0.remove(port);
     }
-
-    /// Forgets routers that were last heard before `moment`.
-    pub fn forget_before(&mut self, moment: Duration) {
-        for routers in self.0.values_mut() {
-            routers.retain(|router| router.when >= moment);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -248,8 +241,6 @@ mod tests {
         let addresses =
             |routers: &Routers| routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>();
         assert_eq!(addresses(&routers), [first, second]);
-        routers.forget_before(at(4));
-        assert_eq!(addresses(&routers), [first]);
         routers.forget("eth0");
         assert_eq!(routers.ports().count(), 0);
     }

@@ -70,6 +70,11 @@ impl Service {
     pub fn text(&self) -> &str {
         self.files.first().map_or("", |file| file.text.as_str())
     }
+
+    /// The text of `daemons`, which says what runs and with which options; empty where the service has no such file.
+    pub fn daemons(&self) -> &str {
+        self.files.iter().find(|file| file.name == "daemons").map_or("", |file| file.text.as_str())
+    }
 }
 
 /// A file that a routing daemon reads.

@@ -13,10 +13,10 @@ use ichor_bgp::render::Service;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::place::{CheckError, Place, WriteError, options};
-use super::process::{Program, StartError, ToldToEnd, leftover};
-use super::solo::Solo;
+use super::process::{OnSigterm, Program, StartError, leftover};
+use super::single_process::SingleProcess;
 use super::{Stop, silence};
-use crate::say;
+use crate::log;
 use control::{Control, ControlError};
 
 /// How long BIRD may take to listen to its control socket.
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Bird {
     place: Place,
-    solo: Solo,
+    process: SingleProcess,
     /// What it reads now.
     service: Service,
 }
@@ -72,7 +72,7 @@ impl Bird {
     pub async fn start(place: Place, service: &Service) -> Result<Self, BirdError> {
         check(&place, service).await?;
         place.write(service)?;
-        let mut bird = Self { place, solo: Solo::default(), service: service.clone() };
+        let mut bird = Self { place, process: SingleProcess::default(), service: service.clone() };
         bird.pause_left().await;
         leftover::end(&["bird"], &[&bird.socket().to_string_lossy()], ENDING).await;
         bird.run().await.map(|()| bird)
@@ -90,11 +90,11 @@ impl Bird {
 
     /// Starts it, unless that was begun, and waits until it answers.
     async fn run(&mut self) -> Result<(), BirdError> {
-        if !self.solo.begun() {
+        if !self.process.begun() {
             // Else it would be taken for the one of the process that is to start.
             Place::clear(&self.socket())?;
             let recovers = self.place.enter()?;
-            self.solo.start(self.program(recovers))?;
+            self.process.start(self.program(recovers))?;
         }
         let start = Instant::now();
         while let Err(error) = self.ask(bird::STATUS).await {
@@ -102,11 +102,11 @@ impl Bird {
                 return Err(error.into());
             }
             tokio::select! {
-                how = self.solo.ended() => return Err(BirdError::Ended(how)),
+                how = self.process.ended() => return Err(BirdError::Ended(how)),
                 () = sleep(LOOK) => {}
             }
         }
-        self.solo.healed();
+        self.process.healed();
         Ok(())
     }
 
@@ -122,21 +122,21 @@ impl Bird {
             name: "bird".to_owned(),
             path: self.place.program.clone(),
             arguments,
-            told_to_end: ToldToEnd::Deaf,
+            on_sigterm: OnSigterm::Blocked,
         }
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
-    pub async fn tend(&mut self) -> String {
+    pub async fn supervise(&mut self) -> String {
         loop {
             let socket = self.socket();
             let alive = async || answers(&socket).await;
-            let why = self.solo.fails(alive).await;
+            let why = self.process.fails(alive).await;
             match self.run().await {
                 Ok(()) => return why,
                 Err(error) => {
-                    say::error(format_args!("bird cannot be started again: {error}"));
-                    self.solo.abandon();
+                    log::error(format_args!("bird cannot be started again: {error}"));
+                    self.process.abandon();
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Bird {
 
     /// The process, while there is one.
     pub fn pid(&self) -> Option<u32> {
-        self.solo.pid()
+        self.process.pid()
     }
 
     async fn ask(&self, command: &str) -> Result<bird::Reply, ControlError> {
@@ -183,7 +183,7 @@ impl Bird {
 
     /// Ends it.
     pub async fn stop(mut self, why: Stop) {
-        let Some(mut kept) = self.solo.take() else { return };
+        let Some(mut kept) = self.process.take() else { return };
         let command = match why {
             Stop::Planned => RESTART,
             Stop::Leaving => DOWN,

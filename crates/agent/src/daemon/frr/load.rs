@@ -11,7 +11,7 @@ use ichor_bgp::reload::{Change, Configuration, Daemon, Line, compare, difference
 use tokio::time::{Instant, sleep};
 
 use super::vty::{Answer, Vty, VtyError};
-use crate::say;
+use crate::log;
 
 /// mgmtd hands on what it was told after it has answered.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -194,7 +194,7 @@ pub(super) async fn load(
     }
     let said = said?;
     if !said.is_empty() {
-        say::debug(format_args!("said on the way: {}", said.join("; ")));
+        log::debug(format_args!("said on the way: {}", said.join("; ")));
     }
     settled(intent, &mut told, said).await
 }

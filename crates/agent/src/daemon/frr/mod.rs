@@ -1,7 +1,7 @@
 //! FRR on a node: a suite of daemons that is started, told its configuration, watched, and stopped.
 //!
 //! [`Install::find`] finds FRR, and [`check`] asks it about a configuration: both touch nothing. [`Place::take`] is a folder for its sockets.
-//! [`Suite::start`] starts the daemons and tells them theirs; [`Suite::tend`] is what the agent waits for from then on: it notices
+//! [`Suite::start`] starts the daemons and tells them theirs; [`Suite::supervise`] is what the agent waits for from then on: it notices
 //! what ended or hangs and puts it right. [`Suite::reload`] changes the configuration, [`Suite::stop`] ends it all.
 //!
 //! Everything goes over the daemons' own sockets (`vty`, `load`): no shell, no vtysh, no file. A daemon's whole
@@ -34,9 +34,9 @@ pub(super) use place::PROGRAMS;
 pub use place::{Install, Place, PlaceError};
 pub use vty::{Answer, Vty, VtyError};
 
-use super::process::{Kept, Program, StartError, ToldToEnd, leftover};
+use super::process::{OnSigterm, Program, StartError, Supervised, leftover};
 use super::{Stop, silence};
-use crate::say;
+use crate::log;
 use load::{Intent, load};
 use watch::{Silence, Watch};
 
@@ -125,7 +125,7 @@ pub struct Suite {
 #[derive(Debug)]
 struct Member {
     run: Run,
-    kept: Kept,
+    kept: Supervised,
     watch: Option<Watch>,
     /// When it has to answer, until it does.
     due: Option<Instant>,
@@ -143,9 +143,9 @@ impl Member {
         // bgpd would take its routes back from a zebra that still runs, and its neighbours from bfdd. bfdd would tell neighbours that
         // the path is down, and they would forget the node's routes before bgpd has closed its sessions.
         let is_told_by_agent = matches!(run.daemon, Daemon::Bgpd | Daemon::Bfdd);
-        let told_to_end = if is_told_by_agent { ToldToEnd::Deaf } else { ToldToEnd::Heeds };
-        let program = Program { name: run.daemon.to_string(), path, arguments, told_to_end };
-        Self { run, kept: Kept::new(program), watch: None, due: None, told: false, why: None }
+        let on_sigterm = if is_told_by_agent { OnSigterm::Blocked } else { OnSigterm::Default };
+        let program = Program { name: run.daemon.to_string(), path, arguments, on_sigterm };
+        Self { run, kept: Supervised::new(program), watch: None, due: None, told: false, why: None }
     }
 
     fn start(&mut self, place: &Place) -> Result<(), StartError> {
@@ -199,7 +199,7 @@ impl Member {
             return self.kept.may_start().await;
         }
         let status = self.kept.ended().await;
-        say::warn(format_args!("{} has ended: {status}", self.run.daemon));
+        log::warn(format_args!("{} has ended: {status}", self.run.daemon));
         self.fell(&status);
     }
 
@@ -258,16 +258,16 @@ impl Suite {
     }
 
     /// Waits until something was wrong with daemons and has been put right. Nothing is lost when it is not waited for any longer.
-    pub async fn tend(&mut self) -> Vec<Healed> {
+    pub async fn supervise(&mut self) -> Vec<Healed> {
         loop {
             if let Err(error) = self.bring_up().await {
-                say::error(error);
+                log::error(error);
             }
             match self.tell_fresh().await {
                 Ok(healed) if !healed.is_empty() => return healed,
                 Ok(_) => self.trouble().await,
                 Err(error) => {
-                    say::error(error);
+                    log::error(error);
                     let _ = timeout(AGAIN, self.trouble()).await;
                 }
             }
@@ -308,7 +308,7 @@ impl Suite {
             }
             Stop::Leaving => {
                 if let Err(error) = self.say_goodbye().await {
-                    say::warn(format_args!(
+                    log::warn(format_args!(
                         "neighbours may not have been told that the node leaves: {error}"
                     ));
                 }
@@ -334,12 +334,6 @@ impl Suite {
         let v4 = self.ask(Daemon::Zebra, v4).await?;
         let v6 = self.ask(Daemon::Zebra, v6).await?;
         Ok(frr::routes([&v4, &v6])?)
-    }
-
-    /// Drops the sessions of BGP, so that all is learnt anew and given to the kernel again.
-    pub async fn reset_sessions(&self) -> Result<(), FrrError> {
-        self.ask(Daemon::Bgpd, "clear bgp *").await?;
-        Ok(())
     }
 
     /// Tells every neighbour that the node leaves: with graceful restart, bgpd ends without a word.
@@ -409,7 +403,7 @@ impl Suite {
         let taken = load(&self.intent, self.sockets(&fresh), true).await?;
         self.refused = self.judge(taken);
         if let Some(refused) = &self.refused {
-            say::error(format_args!("FRR does not run all that is meant: {refused}"));
+            log::error(format_args!("FRR does not run all that is meant: {refused}"));
         }
         let mut healed = Vec::new();
         for member in self.members.iter_mut().filter(|member| fresh.contains(&member.run.daemon)) {
@@ -456,7 +450,7 @@ impl Suite {
         };
         let same = |member: &&mut Member| found.as_ref().is_some_and(|it| member.kept.pid() == Some(it.pid));
         if let Some(member) = self.members.iter_mut().find(same) {
-            say::error(format_args!("{} does not answer and is replaced", member.run.daemon));
+            log::error(format_args!("{} does not answer and is replaced", member.run.daemon));
             member.why = Some("it did not answer".to_owned());
             member.watch = None;
             member.kept.kill();
@@ -501,8 +495,8 @@ impl Suite {
 }
 
 fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError> {
-    let text = |nth: usize| service.files.get(nth).map_or("", |file| file.text.as_str());
-    Ok((frr::daemons(text(1), place.install().version())?, Intent::of(text(0), place.install().version())))
+    let version = place.install().version();
+    Ok((frr::daemons(service.daemons(), version)?, Intent::of(service.text(), version)))
 }
 
 /// Ends the daemons of an agent that was killed.

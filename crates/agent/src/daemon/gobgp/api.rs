@@ -1,6 +1,5 @@
 //! gobgpd's API: calls over its socket, in the dialect of its release.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,11 +11,6 @@ use prost::Message;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Status, Streaming};
-use tonic_prost::ProstCodec;
 
 use super::dialect::{Dialect, family};
 use super::message::{
@@ -25,11 +19,11 @@ use super::message::{
     ResetPeerRequest, StopBgpRequest, WatchEventRequest, WatchFilter, WatchTable,
 };
 use super::peer;
+use crate::grpc::{Client, GrpcError, Messages, UNIMPLEMENTED};
+use crate::run::chain;
 
 /// How long an answer may take.
 const ANSWERING: Duration = Duration::from_secs(3);
-/// The longest message.
-const LONGEST: usize = 64 << 20;
 
 /// gobgpd did not answer, or not as it should.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +34,7 @@ pub enum ApiError {
         /// The socket.
         socket: PathBuf,
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: GrpcError,
     },
     /// A call failed.
     #[error("gobgpd does not answer {call} as it should: {said}")]
@@ -55,7 +49,7 @@ pub enum ApiError {
 /// A connection.
 #[derive(Clone, Debug)]
 pub struct Api {
-    grpc: Grpc<Channel>,
+    client: Client,
     dialect: Dialect,
 }
 
@@ -84,20 +78,12 @@ impl Drop for Changes {
 impl Api {
     /// Connects, and finds out which release it is.
     pub async fn connect(socket: &Path) -> Result<Self, ApiError> {
-        let no_way = |source: Box<dyn std::error::Error + Send + Sync>| ApiError::Connect {
-            socket: socket.to_owned(),
-            source,
-        };
-        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
-        let endpoint = endpoint.map_err(|error| no_way(error.into()))?;
-        let channel = timeout(ANSWERING, endpoint.connect()).await;
-        let channel = channel.map_err(|_| no_way(io::Error::from(io::ErrorKind::TimedOut).into()))?;
-        let channel = channel.map_err(|error| no_way(error.into()))?;
-        let grpc = Grpc::new(channel).max_decoding_message_size(LONGEST);
-        let mut api = Self { grpc, dialect: Dialect::Four };
+        let client = within(Client::connect(socket)).await;
+        let client = client.map_err(|source| ApiError::Connect { socket: socket.to_owned(), source })?;
+        let mut api = Self { client, dialect: Dialect::Four };
         match api.try_call::<_, GetBgpResponse>("GetBgp", Nothing {}).await {
-            Err(status) if status.code() == Code::Unimplemented => api.dialect = Dialect::Three,
-            Err(status) => return Err(failed("GetBgp", &status)),
+            Err(GrpcError::Status { code: UNIMPLEMENTED, .. }) => api.dialect = Dialect::Three,
+            Err(error) => return Err(failed("GetBgp", &error)),
             Ok(_) => {}
         }
         Ok(api)
@@ -182,7 +168,7 @@ impl Api {
         let (count, told) = watch::channel(0);
         let listening = tokio::spawn(async move {
             let Ok(mut stream) = self.stream::<_, Nothing>("WatchEvent", request).await else { return };
-            while let Ok(Some(_)) = stream.message().await {
+            while let Ok(Some(_)) = stream.next().await {
                 count.send_modify(|count| *count += 1);
             }
         });
@@ -219,20 +205,15 @@ impl Api {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        self.try_call(name, request).await.map_err(|status| failed(name, &status))
+        self.try_call(name, request).await.map_err(|error| failed(name, &error))
     }
 
-    async fn try_call<Q, A>(&mut self, name: &'static str, request: Q) -> Result<A, Status>
+    async fn try_call<Q, A>(&mut self, name: &'static str, request: Q) -> Result<A, GrpcError>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        let way = self.way(name);
-        let answer = async {
-            self.grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-            self.grpc.unary(Request::new(request), way, ProstCodec::default()).await
-        };
-        within(answer).await.map(tonic::Response::into_inner)
+        within(self.client.call(&self.dialect.call(name), &request)).await
     }
 
     async fn list<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Vec<A>, ApiError>
@@ -243,35 +224,27 @@ impl Api {
         let all = async {
             let mut stream = self.stream(name, request).await?;
             let mut all = Vec::new();
-            while let Some(one) = stream.message().await? {
+            while let Some(one) = stream.next().await? {
                 all.push(one);
             }
             Ok(all)
         };
-        within(all).await.map_err(|status| failed(name, &status))
+        within(all).await.map_err(|error| failed(name, &error))
     }
 
-    async fn stream<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Streaming<A>, Status>
+    async fn stream<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Messages<A>, GrpcError>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        let way = self.way(name);
-        self.grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-        let answer = self.grpc.server_streaming(Request::new(request), way, ProstCodec::default()).await?;
-        Ok(answer.into_inner())
-    }
-
-    fn way(&self, name: &'static str) -> PathAndQuery {
-        PathAndQuery::try_from(self.dialect.call(name)).expect("letters, points and slashes")
+        self.client.stream(&self.dialect.call(name), &request).await
     }
 }
 
-async fn within<T>(work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    let late = || Status::deadline_exceeded(format!("no answer within {} s", ANSWERING.as_secs()));
-    timeout(ANSWERING, work).await.unwrap_or_else(|_| Err(late()))
+async fn within<T>(work: impl Future<Output = Result<T, GrpcError>>) -> Result<T, GrpcError> {
+    timeout(ANSWERING, work).await.unwrap_or(Err(GrpcError::Late(ANSWERING.as_secs())))
 }
 
-fn failed(call: &'static str, status: &Status) -> ApiError {
-    ApiError::Call { call, said: status.message().to_owned() }
+fn failed(call: &'static str, error: &GrpcError) -> ApiError {
+    ApiError::Call { call, said: chain(error) }
 }

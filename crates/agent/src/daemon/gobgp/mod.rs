@@ -28,10 +28,10 @@ use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
 use super::place::{CheckError, Place, WriteError, options};
-use super::process::{Program, StartError, ToldToEnd, leftover};
-use super::solo::Solo;
+use super::process::{OnSigterm, Program, StartError, leftover};
+use super::single_process::SingleProcess;
 use super::{Stop, silence};
-use crate::say;
+use crate::log;
 use api::{Api, ApiError, Changes};
 
 /// How long gobgpd may take to have what its file means.
@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Gobgp {
     place: Place,
-    solo: Solo,
+    process: SingleProcess,
     /// What it reads now.
     service: Service,
     /// The node's own addresses that it announces.
@@ -89,7 +89,7 @@ impl Gobgp {
     pub async fn start(place: Place, service: &Service, own: BTreeSet<IpNet>) -> Result<Self, GobgpError> {
         check(&place, service).await?;
         place.write(service)?;
-        let mut gobgp = Self { place, solo: Solo::default(), service: service.clone(), own };
+        let mut gobgp = Self { place, process: SingleProcess::default(), service: service.clone(), own };
         if let Ok(mut left) = Api::connect(&gobgp.socket()).await {
             let _ = left.pause().await;
         }
@@ -99,10 +99,10 @@ impl Gobgp {
 
     /// Starts it, unless that was begun, waits until it has what its file means, and gives it the node's own addresses.
     async fn run(&mut self) -> Result<(), GobgpError> {
-        if !self.solo.begun() {
+        if !self.process.begun() {
             Place::clear(&self.socket())?;
             let recovers = self.place.enter()?;
-            self.solo.start(self.program(recovers))?;
+            self.process.start(self.program(recovers))?;
         }
         let start = Instant::now();
         loop {
@@ -113,12 +113,12 @@ impl Gobgp {
                 _ => {}
             }
             tokio::select! {
-                how = self.solo.ended() => return Err(GobgpError::Ended(how)),
+                how = self.process.ended() => return Err(GobgpError::Ended(how)),
                 () = sleep(LOOK) => {}
             }
         }
         self.announce_own().await?;
-        self.solo.healed();
+        self.process.healed();
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Gobgp {
         // The last one counts: the socket is where this agent has its own.
         arguments.extend(["--api-hosts".to_owned(), self.listens()]);
         let (name, path) = ("gobgpd".to_owned(), self.place.program.clone());
-        Program { name, path, arguments, told_to_end: ToldToEnd::Silent }
+        Program { name, path, arguments, on_sigterm: OnSigterm::KillSilently }
     }
 
     /// What of the file it does not have.
@@ -143,16 +143,16 @@ impl Gobgp {
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
-    pub async fn tend(&mut self) -> String {
+    pub async fn supervise(&mut self) -> String {
         loop {
             let socket = self.socket();
             let alive = async || answers(&socket).await;
-            let why = self.solo.fails(alive).await;
+            let why = self.process.fails(alive).await;
             match self.run().await {
                 Ok(()) => return why,
                 Err(error) => {
-                    say::error(format_args!("gobgpd cannot be started again: {error}"));
-                    self.solo.abandon();
+                    log::error(format_args!("gobgpd cannot be started again: {error}"));
+                    self.process.abandon();
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Gobgp {
         check(&self.place, service).await?;
         self.place.write(service)?;
         let before = std::mem::replace(&mut self.service, service.clone());
-        if let Some(pid) = self.solo.pid().and_then(|pid| i32::try_from(pid).ok()) {
+        if let Some(pid) = self.process.pid().and_then(|pid| i32::try_from(pid).ok()) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGHUP);
         }
         let start = Instant::now();
@@ -176,7 +176,7 @@ impl Gobgp {
             }
             sleep(LOOK).await;
         }
-        say::warn("gobgpd has not taken all of its configuration, and is started anew");
+        log::warn("gobgpd has not taken all of its configuration, and is started anew");
         self.pause().await;
         silence::noticed(detection::gobgp(before.text())).await;
         self.run().await
@@ -228,7 +228,7 @@ impl Gobgp {
 
     /// The process, while there is one.
     pub fn pid(&self) -> Option<u32> {
-        self.solo.pid()
+        self.process.pid()
     }
 
     /// Ends it.
@@ -240,7 +240,7 @@ impl Gobgp {
             }
             Stop::Leaving => {
                 if let Err(error) = self.farewell().await {
-                    say::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));
+                    log::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));
                 }
                 self.pause().await;
                 self.place.leave();
@@ -255,7 +255,7 @@ impl Gobgp {
 
     /// Ends the process without a word to anybody.
     async fn pause(&mut self) {
-        if let Some(mut kept) = self.solo.take() {
+        if let Some(mut kept) = self.process.take() {
             kept.cut().await;
         }
     }

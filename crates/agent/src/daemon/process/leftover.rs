@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use crate::say;
+use crate::log;
 
 /// Ends every process that runs a program of one of these names with a word of `marks` among its arguments. It gets `patience`
 /// to end by itself.
@@ -19,7 +19,7 @@ pub async fn end(names: &[&str], marks: &[&str], patience: Duration) {
     let find = || found(names, marks).into_iter().filter(|(pid, _)| *pid != own).collect::<Vec<_>>();
     let left = find();
     for (pid, name) in &left {
-        say::warn(format_args!("{name} of an earlier run is still there as process {pid}, and is ended"));
+        log::warn(format_args!("{name} of an earlier run is still there as process {pid}, and is ended"));
         let _ = kill(*pid, Signal::SIGTERM);
         // One that was stopped takes no notice before it goes on.
         let _ = kill(*pid, Signal::SIGCONT);

@@ -1,7 +1,7 @@
-//! Child processes: started, listened to, started again when they end, and ended.
+//! Child processes: started, logged, restarted when they end, and stopped.
 //!
-//! A [`Program`] is what shall run. [`Kept`] keeps it running: [`Kept::start`], then [`Kept::ended`] whenever there is time,
-//! and [`Kept::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
+//! A [`Program`] is what is to run. [`Supervised`] keeps it running: [`Supervised::start`], then [`Supervised::ended`] whenever there is time,
+//! and [`Supervised::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
 //! is reaped by [`orphan::Reaper`]. `ask` is for programs that answer and end.
 //!
 //! Not here: whether a daemon answers, and what it is told.
@@ -25,7 +25,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::say;
+use crate::log;
 pub(in crate::daemon) use ask::ask;
 use backoff::Backoff;
 
@@ -45,20 +45,20 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments. No secret is among them: everybody on the machine can read them.
     pub arguments: Vec<String>,
-    /// What it does when all processes of the container are told to end.
-    pub told_to_end: ToldToEnd,
+    /// What it does on SIGTERM.
+    pub on_sigterm: OnSigterm,
 }
 
-/// What a program does on SIGTERM, which whoever ends a container sends to all its processes at once. One that would then say
-/// good-bye to its neighbours is to be told by the agent instead.
+/// What a program does on SIGTERM, which all processes of a container get at once when it is stopped. A daemon that would then
+/// close its sessions is stopped by the agent instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToldToEnd {
-    /// Whatever it is made for.
-    Heeds,
-    /// Nothing: it does not hear of it.
-    Deaf,
-    /// It ends without a word to anybody.
-    Silent,
+pub enum OnSigterm {
+    /// What the program itself does.
+    Default,
+    /// Nothing: the signal is blocked.
+    Blocked,
+    /// It ends at once, and its sessions are not closed.
+    KillSilently,
 }
 
 /// A program could not be started.
@@ -70,9 +70,9 @@ pub struct StartError {
     source: io::Error,
 }
 
-/// A program, and the process that runs it as long as it shall.
+/// A program and its process.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Supervised {
     program: Program,
     running: Option<Running>,
     backoff: Backoff,
@@ -93,7 +93,7 @@ impl Drop for Running {
     }
 }
 
-impl Kept {
+impl Supervised {
     /// A program that does not run yet.
     pub fn new(program: Program) -> Self {
         Self { program, running: None, backoff: Backoff::default(), due: Instant::now() }
@@ -114,7 +114,7 @@ impl Kept {
         if self.running.is_some() {
             return Ok(());
         }
-        let Program { name, path, arguments, told_to_end } = &self.program;
+        let Program { name, path, arguments, on_sigterm } = &self.program;
         let failed = |source| StartError { name: name.clone(), path: path.clone(), source };
         let mut command = Command::new(path);
         // A group of its own: what is typed at a terminal is meant for the agent.
@@ -122,10 +122,12 @@ impl Kept {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Held while the process is made, so that nobody takes it for an orphan.
         let running = awaited(|pids| {
-            let (child, starter) = match told_to_end {
-                ToldToEnd::Heeds => (command.spawn()?, None),
-                ToldToEnd::Deaf => (spawn_deaf(&mut command)?, None),
-                ToldToEnd::Silent => silent::spawn(command).map(|(child, starter)| (child, Some(starter)))?,
+            let (child, starter) = match on_sigterm {
+                OnSigterm::Default => (command.spawn()?, None),
+                OnSigterm::Blocked => (spawn_deaf(&mut command)?, None),
+                OnSigterm::KillSilently => {
+                    silent::spawn(command).map(|(child, starter)| (child, Some(starter)))?
+                }
             };
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.ok_or_else(|| io::Error::other("it has no process id"))?;
@@ -138,7 +140,7 @@ impl Kept {
         })?;
         output::forward(name, running.child.stdout.take());
         output::forward(name, running.child.stderr.take());
-        say::debug(format_args!("{name} runs as process {}", running.pid));
+        log::debug(format_args!("{name} runs as process {}", running.pid));
         self.running = Some(running);
         Ok(())
     }
@@ -170,9 +172,9 @@ impl Kept {
 
     /// Ends the process: asks it to, and makes it when it takes too long. One that is deaf to SIGTERM hears SIGINT.
     pub async fn stop(&mut self, patience: Duration) {
-        let asked = match self.program.told_to_end {
-            ToldToEnd::Deaf => Signal::SIGINT,
-            ToldToEnd::Heeds | ToldToEnd::Silent => Signal::SIGTERM,
+        let asked = match self.program.on_sigterm {
+            OnSigterm::Blocked => Signal::SIGINT,
+            OnSigterm::Default | OnSigterm::KillSilently => Signal::SIGTERM,
         };
         self.end(asked, patience).await;
     }
@@ -187,7 +189,7 @@ impl Kept {
         let Some(running) = &mut self.running else { return };
         let name = &self.program.name;
         if timeout(patience, running.child.wait()).await.is_err() {
-            say::warn(format_args!("{name} has not ended within {} s and is killed", patience.as_secs()));
+            log::warn(format_args!("{name} has not ended within {} s and is killed", patience.as_secs()));
             let _ = signal::kill(running.pid, Signal::SIGKILL);
             let _ = running.child.wait().await;
         }
@@ -219,13 +221,13 @@ fn told(status: io::Result<ExitStatus>) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Kept {
+    fn shell(script: &str) -> Supervised {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        Kept::new(Program {
+        Supervised::new(Program {
             name: "test".to_owned(),
             path: "/bin/sh".into(),
             arguments,
-            told_to_end: ToldToEnd::Heeds,
+            on_sigterm: OnSigterm::Default,
         })
     }
 
@@ -260,8 +262,12 @@ mod tests {
     async fn who_is_deaf_ends_when_the_agent_says_so_and_not_when_all_are_told_to() {
         // A shell would take its signal mask off.
         let (name, arguments) = ("test".to_owned(), vec!["60".to_owned()]);
-        let mut kept =
-            Kept::new(Program { name, path: "/bin/sleep".into(), arguments, told_to_end: ToldToEnd::Deaf });
+        let mut kept = Supervised::new(Program {
+            name,
+            path: "/bin/sleep".into(),
+            arguments,
+            on_sigterm: OnSigterm::Blocked,
+        });
         kept.start().unwrap();
 
         kept.signal(Signal::SIGTERM);
@@ -281,7 +287,7 @@ mod tests {
             let script =
                 format!("trap 'exit 7' TERM HUP; touch {}; while :; do sleep 0.01; done", ready.display());
             let mut kept = shell(&script);
-            kept.program.told_to_end = ToldToEnd::Silent;
+            kept.program.on_sigterm = OnSigterm::KillSilently;
             kept.start().unwrap();
             while !ready.exists() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -296,11 +302,11 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
         let path = PathBuf::from("/nowhere/bgpd");
-        let mut kept = Kept::new(Program {
+        let mut kept = Supervised::new(Program {
             name: "bgpd".to_owned(),
             path,
             arguments: Vec::new(),
-            told_to_end: ToldToEnd::Heeds,
+            on_sigterm: OnSigterm::Default,
         });
 
         assert_eq!(kept.start().unwrap_err().to_string(), "cannot start bgpd (/nowhere/bgpd)");

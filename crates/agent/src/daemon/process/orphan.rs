@@ -6,7 +6,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
 use super::awaited;
-use crate::say;
+use crate::log;
 
 /// Takes ended orphans off the list of processes.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Reaper {
     /// One for this process, which orphans among its descendants are given to from now on.
     pub fn new() -> Self {
         if let Err(error) = prctl::set_child_subreaper(true) {
-            say::debug(format_args!("orphans go to another process: {error}"));
+            log::debug(format_args!("orphans go to another process: {error}"));
         }
         Self::default()
     }

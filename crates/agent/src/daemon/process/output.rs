@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use crate::say;
+use crate::log;
 
 /// The longest line that is told in one piece.
 const LONGEST: u64 = 4096;
@@ -17,7 +17,7 @@ pub(super) fn forward(name: &str, from: Option<impl AsyncRead + Send + Unpin + '
         while let Ok(1..) = (&mut from).take(LONGEST).read_until(b'\n', &mut line).await {
             let text = String::from_utf8_lossy(&line);
             if !text.trim().is_empty() {
-                say::info(format_args!("{name}: {}", text.trim_end()));
+                log::info(format_args!("{name}: {}", text.trim_end()));
             }
             line.clear();
         }

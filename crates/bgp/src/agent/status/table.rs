@@ -1,7 +1,7 @@
 //! The state for people.
 
 use super::{Status, Told};
-use ichor_values::table;
+use ichor_values::duration;
 
 const SESSIONS: &[&str] = &["session", "domain", "with", "AS", "state", "for", "in", "out", "BFD"];
 const DAEMONS: &[&str] = &["daemon", "process", "answers", "restarts", "since"];
@@ -31,10 +31,10 @@ impl Status {
         }
         if !self.sessions.is_empty() {
             let rows: Vec<_> = self.sessions.iter().map(session).collect();
-            text.push_str(&format!("\n{}\n", table::text(SESSIONS, &rows)));
+            text.push_str(&format!("\n{}\n", columns(SESSIONS, &rows)));
         }
         if !self.daemons.is_empty() {
-            text.push_str(&format!("\n{}\n", table::text(DAEMONS, &self.daemons())));
+            text.push_str(&format!("\n{}\n", columns(DAEMONS, &self.daemons())));
         }
         for (told, trouble) in self.sessions.iter().filter_map(|told| Some((told, told.trouble.as_ref()?))) {
             text.push_str(&format!("\n{}: {}\nhint: {}\n", told.session.peer, trouble.words, trouble.remedy));
@@ -68,11 +68,38 @@ fn session(told: &Told) -> Vec<String> {
         told.with.to_string(),
         session.asn.map(|asn| asn.to_string()).unwrap_or_default(),
         session.state.to_string(),
-        session.uptime.map(table::duration).unwrap_or_default(),
+        session.uptime.map(duration).unwrap_or_default(),
         session.received.to_string(),
         session.sent.to_string(),
         session.bfd.map(|up| if up { "up" } else { "down" }.to_owned()).unwrap_or_default(),
     ]
+}
+
+/// Rows under a heading and a line. A cell may have several lines; columns that no row fills are left out.
+fn columns(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
+    let filled: Vec<usize> = (0..heading.len()).filter(filled).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().flat_map(|row| row[column].lines());
+        cells.chain([heading[column]]).map(|line| line.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = filled.iter().map(|column| width(*column)).collect();
+    let line = |cells: Vec<&str>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![
+        line(filled.iter().map(|column| heading[*column]).collect()),
+        "─".repeat((widths.iter().sum::<usize>() + 2 * widths.len()).saturating_sub(1)),
+    ];
+    for row in rows {
+        let height = filled.iter().map(|column| row[*column].lines().count()).max().unwrap_or_default();
+        for nth in 0..height {
+            let cell = |column: &usize| row[*column].lines().nth(nth).unwrap_or_default();
+            lines.push(line(filled.iter().map(cell).collect()));
+        }
+    }
+    lines.join("\n")
 }
 
 fn yes(is: bool) -> String {

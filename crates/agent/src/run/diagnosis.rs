@@ -1,4 +1,4 @@
-//! The state of the node, put together from what daemon, kernel and Talos say.
+//! What is wrong with sessions, from what daemon, kernel and ports report.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use ichor_bgp::model::{Model, Workload};
 use ichor_values::Moment;
 use tokio::time::Instant;
 
-/// Processes of the daemon, and how it was with them.
+/// The daemon's processes and their restarts.
 #[derive(Debug, Default)]
 pub(super) struct Processes(BTreeMap<&'static str, Daemon>);
 
 impl Processes {
-    /// Takes in what runs now.
-    pub(super) fn see(&mut self, running: &[(&'static str, Option<u32>)], answers: bool, now: Moment) {
+    /// Records what runs now.
+    pub(super) fn update(&mut self, running: &[(&'static str, Option<u32>)], answers: bool, now: Moment) {
         self.0.retain(|name, _| running.iter().any(|(running, _)| running == name));
         for &(name, pid) in running {
             let fresh = Daemon { name: name.to_owned(), pid: None, answers: false, restarts: 0, since: now };
@@ -38,36 +38,41 @@ impl Processes {
     }
 }
 
-/// What the node knows when it judges its sessions.
-pub(super) struct Surroundings<'a> {
-    /// What is done.
-    pub scene: Option<&'a Scene>,
+/// What the node knows when it diagnoses its sessions.
+pub(super) struct DiagnosisContext<'a> {
+    /// What is applied.
+    pub desired: Option<&'a Scene>,
     /// The kernel's links.
     pub links: &'a [Link],
     /// When a router was last heard on each port.
     pub heard: BTreeMap<String, Instant>,
     /// Another program that writes the same routes.
-    pub rival: Option<String>,
-    /// Addresses, and whether the kernel knows a way to them.
-    pub ways: BTreeMap<IpAddr, bool>,
+    pub conflicting: Option<String>,
+    /// Addresses, and whether the kernel has a route to them.
+    pub reachable: BTreeMap<IpAddr, bool>,
 }
 
-impl Surroundings<'_> {
-    /// What is told of sessions, each with what is wrong with it. A better reason of a moment before is kept.
-    pub(super) fn tell(&self, sessions: Vec<Session>, before: &Status, stood: &mut Stood) -> Vec<Told> {
+impl DiagnosisContext<'_> {
+    /// The sessions, each with what is wrong with it. A more precise reason of a moment before is kept.
+    pub(super) fn diagnose(
+        &self,
+        sessions: Vec<Session>,
+        before: &Status,
+        last_macs: &mut Stood,
+    ) -> Vec<Told> {
         let told = |mut session: Session| {
             let same =
                 |was: &&Told| (&was.session.peer, &was.session.domain) == (&session.peer, &session.domain);
             if let Some(was) = before.sessions.iter().find(same) {
                 session.remember(&was.session);
             }
-            self.told(session, stood)
+            self.told(session, last_macs)
         };
         sessions.into_iter().map(told).collect()
     }
 
-    fn told(&self, session: Session, stood: &mut Stood) -> Told {
-        let Some(model) = self.scene.and_then(|scene| scene.model.as_ref()) else {
+    fn told(&self, session: Session, last_macs: &mut Stood) -> Told {
+        let Some(model) = self.desired.and_then(|desired| desired.model.as_ref()) else {
             return Told { session, with: With::Fabric, trouble: None };
         };
         let speaker = model.workload.as_ref().filter(|workload| is_speaker(workload, &session));
@@ -77,22 +82,22 @@ impl Surroundings<'_> {
         }
         let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, &session));
         let trouble =
-            neighbor.and_then(|neighbor| judge(&session, &self.of(model, neighbor, &session, stood)));
+            neighbor.and_then(|neighbor| judge(&session, &self.of(model, neighbor, &session, last_macs)));
         Told { session, with: With::Fabric, trouble }
     }
 
     /// What is known of the session with a neighbour in the fabric.
-    fn of(&self, model: &Model, neighbor: &Neighbor, session: &Session, stood: &mut Stood) -> Known {
+    fn of(&self, model: &Model, neighbor: &Neighbor, session: &Session, last_macs: &mut Stood) -> Known {
         let mut known = Known::of(model, neighbor);
-        known.rival.clone_from(&self.rival);
+        known.rival.clone_from(&self.conflicting);
         if let Found::Address { address, .. } = &neighbor.found {
-            known.route = self.ways.get(address).copied();
+            known.route = self.reachable.get(address).copied();
         }
         if let Some(port) = &mut known.port {
             port.link = self.links.iter().find(|link| link.name == port.name).cloned();
             port.heard = self.heard.get(&port.name).map(|at| at.elapsed().as_secs());
-            port.link.iter().for_each(|link| stood.see(&neighbor.found, link, session));
-            port.was = stood.mac(&neighbor.found);
+            port.link.iter().for_each(|link| last_macs.see(&neighbor.found, link, session));
+            port.was = last_macs.mac(&neighbor.found);
         }
         known
     }

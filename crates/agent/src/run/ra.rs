@@ -1,4 +1,4 @@
-//! Listening on ports: which routers are there, and asking them to speak.
+//! Router advertisements on ports: soliciting them, receiving them, and sending the node's own.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -12,18 +12,18 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::kernel::advertisement::Port;
-use crate::say;
+use crate::log;
 
-/// Between two questions while nobody answered the last.
+/// Between two solicitations while no router has answered.
 const SOON: Duration = Duration::from_millis(500);
-/// Between two when somebody did, or nobody did for long; and between two advertisements.
+/// Between two solicitations after an answer or after many without one, and between two advertisements of the node.
 const LATER: Duration = Duration::from_secs(10);
-/// Questions in a row before it is taken that nobody is there.
+/// Solicitations in a row before it is assumed that no router is there.
 const TRIES: u32 = 40;
 
-/// A router that was heard.
+/// An advertisement that a router sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct RouterAdvertisement {
     /// The port.
     pub port: String,
     /// The router's address.
@@ -32,21 +32,24 @@ pub(super) struct Heard {
     pub mac: Option<Mac>,
 }
 
-/// An ear on each port.
-pub(super) struct Ears {
-    /// By name and number of the port: one that comes back is another.
+/// A listener on each port.
+pub(super) struct RaListeners {
+    /// By name and number of the port: a port that comes back has another number.
     listening: BTreeMap<(String, u32), JoinHandle<()>>,
-    told: mpsc::Sender<Heard>,
-    /// Counts the times that routers shall be asked anew.
+    received: mpsc::Sender<RouterAdvertisement>,
+    /// Counts the requests to solicit again.
     asked: watch::Sender<u64>,
     /// Whether the node advertises itself, because its daemon does not.
     advertises: bool,
 }
 
-impl Ears {
-    pub(super) fn new(advertises: bool) -> (Self, mpsc::Receiver<Heard>) {
-        let (told, heard) = mpsc::channel(64);
-        (Self { listening: BTreeMap::new(), told, asked: watch::Sender::new(0), advertises }, heard)
+impl RaListeners {
+    pub(super) fn new(advertises: bool) -> (Self, mpsc::Receiver<RouterAdvertisement>) {
+        let (received, advertisements) = mpsc::channel(64);
+        (
+            Self { listening: BTreeMap::new(), received, asked: watch::Sender::new(0), advertises },
+            advertisements,
+        )
     }
 
     /// Listens on exactly these ports.
@@ -55,30 +58,34 @@ impl Ears {
         for link in ports.into_iter().filter(|link| link.up) {
             let key = (link.name.clone(), link.index);
             let same = before.remove(&key);
-            let ear = same.unwrap_or_else(|| {
-                let ear = Ear { link: link.clone(), told: self.told.clone(), advertises: self.advertises };
-                tokio::spawn(ear.listen(self.asked.subscribe()))
+            let listener = same.unwrap_or_else(|| {
+                let listener = RaListener {
+                    link: link.clone(),
+                    received: self.received.clone(),
+                    advertises: self.advertises,
+                };
+                tokio::spawn(listener.listen(self.asked.subscribe()))
             });
-            self.listening.insert(key, ear);
+            self.listening.insert(key, listener);
         }
-        for ear in before.into_values() {
-            ear.abort();
+        for listener in before.into_values() {
+            listener.abort();
         }
     }
 
-    /// Asks for routers on every port, until one answers.
-    pub(super) fn ask(&self) {
+    /// Solicits advertisements on every port until a router answers.
+    pub(super) fn solicit(&self) {
         self.asked.send_modify(|count| *count += 1);
     }
 }
 
-struct Ear {
+struct RaListener {
     link: Link,
-    told: mpsc::Sender<Heard>,
+    received: mpsc::Sender<RouterAdvertisement>,
     advertises: bool,
 }
 
-impl Ear {
+impl RaListener {
     async fn listen(self, mut asked: watch::Receiver<u64>) {
         loop {
             let failed = match Port::open(&self.link) {
@@ -88,12 +95,12 @@ impl Ear {
                 }
                 Err(error) => error,
             };
-            say::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
+            log::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
             sleep(LATER / 10).await;
         }
     }
 
-    /// Asks and hears until the port fails.
+    /// Solicits, receives and advertises until the port fails.
     async fn serve(
         &self,
         port: &Port,
@@ -103,7 +110,7 @@ impl Ear {
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(ask) => {
-                    // A port that has no address so far cannot ask: it tries again.
+                    // A port without an address yet cannot send: it tries again.
                     let _ = port.solicit().await;
                     tries += 1;
                     ask = Instant::now() + if tries < TRIES { SOON } else { LATER };
@@ -121,9 +128,9 @@ impl Ear {
                 heard = port.hear() => match heard? {
                     (router, Message::Advertisement(said)) => {
                         ask = Instant::now() + LATER;
-                        let heard = Heard { port: self.link.name.clone(), router, mac: said.source };
-                        // Whoever does not keep up hears of it next time.
-                        let _ = self.told.try_send(heard);
+                        let heard = RouterAdvertisement { port: self.link.name.clone(), router, mac: said.source };
+                        // A loop that does not keep up receives the next one.
+                        let _ = self.received.try_send(heard);
                     }
                     (_, Message::Solicitation { .. }) => advertise = Instant::now(),
                 },

@@ -8,32 +8,32 @@ use ichor_bgp::setting::LogLevel;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
 
-/// Says from now on what is at least this important.
+/// Writes only lines of at least this level from now on.
 pub fn set_level(level: LogLevel) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// What failed.
+/// Logs a failure.
 pub fn error(line: impl fmt::Display) {
-    say(LogLevel::Error, line);
+    write(LogLevel::Error, line);
 }
 
-/// What may fail.
+/// Logs what may become a failure.
 pub fn warn(line: impl fmt::Display) {
-    say(LogLevel::Warn, line);
+    write(LogLevel::Warn, line);
 }
 
-/// What changed.
+/// Logs a change.
 pub fn info(line: impl fmt::Display) {
-    say(LogLevel::Info, line);
+    write(LogLevel::Info, line);
 }
 
-/// Why.
+/// Logs a reason.
 pub fn debug(line: impl fmt::Display) {
-    say(LogLevel::Debug, line);
+    write(LogLevel::Debug, line);
 }
 
-fn say(level: LogLevel, line: impl fmt::Display) {
+fn write(level: LogLevel, line: impl fmt::Display) {
     if level as u8 <= LEVEL.load(Ordering::Relaxed) {
         // In one piece: others write to the same log. Nobody can be told that it is full or closed.
         let _ = std::io::stderr().write_all(format!("{level}: {line}\n").as_bytes());

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::RunError;
 use crate::daemon::place::{open_way, replace};
-use crate::{say, serve};
+use crate::{log, serve};
 
 /// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
 const LOCK: &str = "agent.lock";
@@ -17,7 +17,7 @@ const LOCK: &str = "agent.lock";
 pub(super) const OPEN: &str = "anycast-open";
 /// What switches of the kernel said before the agent turned them.
 pub const SWITCHES: &str = "switches.json";
-/// The routers with whom sessions stood.
+/// The routers of established sessions.
 pub(super) const ROUTERS: &str = "routers.json";
 
 /// All that is ever there: the agent's own files, and those of the daemons that it runs there.
@@ -41,15 +41,15 @@ const FILES: [&str; 16] = [
 ];
 
 /// A folder that belongs to this process.
-pub struct Folder {
+pub struct StateDir {
     path: PathBuf,
     /// Held as long as the folder is this one's.
     _lock: File,
 }
 
-impl Folder {
+impl StateDir {
     /// Makes the folder where it is missing, and takes it, unless an agent has it.
-    pub fn take(path: &Path) -> Result<Self, RunError> {
+    pub fn open(path: &Path) -> Result<Self, RunError> {
         let folder = |source| RunError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(folder)?;
         // FRR's own user reads there what FRR is asked about.
@@ -64,17 +64,17 @@ impl Folder {
         }
     }
 
-    /// What was kept under a name; what it usually is where that cannot be read.
-    pub fn recall<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+    /// What was stored under a name; the default where it cannot be read.
+    pub fn load<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let text = fs::read_to_string(self.path.join(name)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Keeps something under a name.
-    pub(super) fn keep<T: Serialize>(&self, name: &str, what: &T) {
+    /// Stores something under a name.
+    pub(super) fn store<T: Serialize>(&self, name: &str, what: &T) {
         let text = serde_json::to_string(what).unwrap_or_default();
         if let Err(error) = replace(&self.path.join(name), &text) {
-            say::debug(format_args!("cannot remember {name}: {error}"));
+            log::debug(format_args!("cannot remember {name}: {error}"));
         }
     }
 
@@ -101,16 +101,16 @@ mod tests {
     fn a_folder_is_cleared_of_what_is_the_agents_alone() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("ichor");
-        let folder = Folder::take(&path).unwrap();
-        folder.keep(ROUTERS, &["fe80::1"]);
+        let folder = StateDir::open(&path).unwrap();
+        folder.store(ROUTERS, &["fe80::1"]);
         fs::write(path.join("frr.conf.new"), "").unwrap();
-        assert!(matches!(Folder::take(&path), Err(RunError::Taken { .. })));
-        assert_eq!(folder.recall::<Vec<String>>(ROUTERS), ["fe80::1"]);
+        assert!(matches!(StateDir::open(&path), Err(RunError::Taken { .. })));
+        assert_eq!(folder.load::<Vec<String>>(ROUTERS), ["fe80::1"]);
 
         folder.clear().unwrap();
         assert!(!path.exists());
 
-        let folder = Folder::take(&path).unwrap();
+        let folder = StateDir::open(&path).unwrap();
         fs::write(path.join("notes"), "theirs").unwrap();
         folder.clear().unwrap();
         let left: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();

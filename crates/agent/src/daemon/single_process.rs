@@ -1,10 +1,10 @@
-//! A daemon that is one process: run, looked after, started again.
+//! Supervision of a daemon that is one process.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::process::{Kept, Program, StartError};
+use super::process::{Program, StartError, Supervised};
 
 /// Between an answer and the next question whether it is there.
 const ASK: Duration = Duration::from_secs(2);
@@ -14,10 +14,10 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// daemon that hangs is replaced.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The process of a daemon, and how it was with it.
+/// The process of a daemon, and its last failure.
 #[derive(Debug, Default)]
-pub struct Solo {
-    kept: Option<Kept>,
+pub struct SingleProcess {
+    kept: Option<Supervised>,
     /// When it is to be asked.
     due: Option<Instant>,
     /// When it was asked the question that it has not answered so far.
@@ -28,21 +28,21 @@ pub struct Solo {
     begun: bool,
 }
 
-impl Solo {
+impl SingleProcess {
     /// Starts a program. One that is another than before begins anew, also with waiting.
     pub fn start(&mut self, program: Program) -> Result<(), StartError> {
         (self.due, self.asked) = (None, None);
         self.begun = true;
         let kept = match self.kept.take() {
             Some(kept) if *kept.program() == program => kept,
-            _ => Kept::new(program),
+            _ => Supervised::new(program),
         };
         self.kept.insert(kept).start()
     }
 
     /// The process, while there is one.
     pub fn pid(&self) -> Option<u32> {
-        self.kept.as_ref().and_then(Kept::pid)
+        self.kept.as_ref().and_then(Supervised::pid)
     }
 
     /// Waits until the process ends, and for ever while there is none.
@@ -113,7 +113,7 @@ impl Solo {
     }
 
     /// The process, to end it.
-    pub fn take(&mut self) -> Option<Kept> {
+    pub fn take(&mut self) -> Option<Supervised> {
         self.kept.take()
     }
 }

@@ -1,50 +1,51 @@
-//! Routers that BIRD's file names by their addresses.
+//! Routers whose addresses BIRD's file contains.
 //!
-//! On a port BIRD knows its neighbour by a range of addresses, as none is known beforehand. But only a neighbour that is named is
-//! told, after a restart, that it was one, and keeps the node's routes meanwhile. So the routers that sessions stood with are
-//! remembered, and the BIRD of the next start is told their names. While one runs, a range stays a range: to change it would
+//! On a port BIRD accepts its neighbour by a range of addresses, as none is known beforehand. But graceful restart works only with
+//! a neighbour that the file names: only that one keeps the node's routes while BIRD restarts. So the routers of established
+//! sessions are stored, and BIRD's next start gets their addresses. While BIRD runs, a range stays a range: to change it would
 //! reset the session.
 
 use ichor_bgp::agent::status::Told;
 use ichor_bgp::render::Routers;
 use ichor_values::Backend;
 
-use super::ears::Heard;
+use super::ra::RouterAdvertisement;
 
 /// The routers, by their ports.
 #[derive(Debug, Default)]
-pub(super) struct Named {
-    /// Whether the daemon knows the difference.
+pub(super) struct KnownRouters {
+    /// Whether the daemon is BIRD.
     wanted: bool,
     /// Those that the file names.
     pub(super) routers: Routers,
-    /// Those that sessions last stood with.
-    pub(super) stood: Routers,
+    /// Those of the last established sessions.
+    pub(super) established: Routers,
 }
 
-impl Named {
-    /// What an earlier run remembered.
-    pub(super) fn recall(backend: Backend, stood: Routers) -> Self {
+impl KnownRouters {
+    /// Starts with those of an earlier run.
+    pub(super) fn new(backend: Backend, established: Routers) -> Self {
         let wanted = backend == Backend::Bird;
-        let stood = if wanted { stood } else { Routers::new() };
-        Self { wanted, routers: stood.clone(), stood }
+        let established = if wanted { established } else { Routers::new() };
+        Self { wanted, routers: established.clone(), established }
     }
 
-    /// Takes in with whom sessions stand; whether that is new.
-    pub(super) fn see(&mut self, told: &[Told]) -> bool {
-        let before = self.stood.clone();
+    /// Records the routers of established sessions; whether one is new.
+    pub(super) fn update(&mut self, told: &[Told]) -> bool {
+        let before = self.established.clone();
         for session in told.iter().map(|told| &told.session).filter(|_| self.wanted) {
             if session.is_established()
                 && let Some(Ok(address)) = session.address.as_deref().map(str::parse)
             {
-                self.stood.insert(session.peer.clone(), address);
+                self.established.insert(session.peer.clone(), address);
             }
         }
-        self.stood != before
+        self.established != before
     }
 
-    /// Takes in that a router was heard: one that is named gives way to it, unless its session stands.
-    pub(super) fn hear(&mut self, heard: &Heard, told: &[Told]) -> bool {
+    /// Replaces the named router of a port by the one that advertises itself there, unless the session is established. Whether it
+    /// did.
+    pub(super) fn hear(&mut self, heard: &RouterAdvertisement, told: &[Told]) -> bool {
         let stands = |told: &Told| told.session.peer == heard.port && told.session.is_established();
         match self.routers.get_mut(&heard.port) {
             Some(named) if *named != heard.router && !told.iter().any(stands) => {
@@ -70,27 +71,27 @@ mod tests {
         vec![Told { session, with: With::Fabric, trouble: None }]
     }
 
-    fn heard(router: &str) -> Heard {
-        Heard { port: "eth0".to_owned(), router: router.parse().unwrap(), mac: None }
+    fn heard(router: &str) -> RouterAdvertisement {
+        RouterAdvertisement { port: "eth0".to_owned(), router: router.parse().unwrap(), mac: None }
     }
 
     #[test]
     fn a_router_gets_its_name_with_the_next_start() {
-        let mut named = Named::recall(Backend::Bird, Routers::new());
+        let mut named = KnownRouters::new(Backend::Bird, Routers::new());
 
-        assert!(named.see(&told("fe80::1", State::Established)));
-        assert!(!named.see(&told("fe80::2", State::Active)));
+        assert!(named.update(&told("fe80::1", State::Established)));
+        assert!(!named.update(&told("fe80::2", State::Active)));
         assert!(!named.hear(&heard("fe80::1"), &[]));
 
         assert!(named.routers.is_empty());
-        let next = Named::recall(Backend::Bird, named.stood);
+        let next = KnownRouters::new(Backend::Bird, named.established);
         assert_eq!(next.routers["eth0"], "fe80::1".parse::<std::net::Ipv6Addr>().unwrap());
     }
 
     #[test]
     fn a_named_router_gives_way_to_another_only_when_its_session_is_down() {
         let stood = Routers::from([("eth0".to_owned(), "fe80::1".parse().unwrap())]);
-        let mut named = Named::recall(Backend::Bird, stood);
+        let mut named = KnownRouters::new(Backend::Bird, stood);
 
         assert!(!named.hear(&heard("fe80::2"), &told("fe80::1", State::Established)));
         assert!(named.hear(&heard("fe80::2"), &told("fe80::1", State::Active)));
@@ -100,8 +101,8 @@ mod tests {
 
     #[test]
     fn other_daemons_find_routers_by_themselves() {
-        let mut named = Named::recall(Backend::Frr, Routers::new());
+        let mut named = KnownRouters::new(Backend::Frr, Routers::new());
 
-        assert!(!named.see(&told("fe80::1", State::Established)));
+        assert!(!named.update(&told("fe80::1", State::Established)));
     }
 }

@@ -1,7 +1,7 @@
-//! The node's daemon, whichever it is.
+//! The node's routing daemon: FRR, BIRD or GoBGP.
 //!
-//! A [`Home`] is where it is installed: it can be asked about a configuration there. [`Home::start`] makes it [`Any`] daemon
-//! that runs.
+//! An [`Installation`] is where it is installed: it can check a configuration. [`Installation::start`] makes a running
+//! [`RoutingDaemon`] of it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/l
 
 /// Where the daemon of a backend is.
 #[derive(Debug)]
-pub enum Home {
+pub enum Installation {
     /// FRR's, and a folder for what it is asked about.
     Frr(frr::Install, PathBuf),
     /// BIRD's.
@@ -36,7 +36,7 @@ pub enum Home {
 }
 
 /// A daemon that runs.
-pub enum Any {
+pub enum RoutingDaemon {
     /// FRR.
     Frr(Box<Suite>),
     /// BIRD.
@@ -101,7 +101,7 @@ pub fn installed() -> Option<Backend> {
     solo.into_iter().find(|(name, _)| program(&PROGRAMS, name).is_some()).map(|(_, backend)| backend)
 }
 
-impl Home {
+impl Installation {
     /// Finds the daemon of a backend, which will keep its own files below `run`. Nothing is touched.
     pub async fn find(backend: Backend, run: &Path) -> Result<Self, DaemonError> {
         let solo = |name| {
@@ -137,19 +137,19 @@ impl Home {
     }
 
     /// Starts the daemon with a service and the node's own addresses, which all but GoBGP read from their files.
-    pub async fn start(self, service: &Service, own: BTreeSet<IpNet>) -> Result<Any, DaemonError> {
+    pub async fn start(self, service: &Service, own: BTreeSet<IpNet>) -> Result<RoutingDaemon, DaemonError> {
         Ok(match self {
             Self::Frr(install, _) => {
                 let place = frr::Place::take(install, None)?;
-                Any::Frr(Box::new(Suite::start(place, service).await?))
+                RoutingDaemon::Frr(Box::new(Suite::start(place, service).await?))
             }
-            Self::Bird(place) => Any::Bird(Bird::start(place, service).await?),
-            Self::Gobgp(place) => Any::Gobgp(Gobgp::start(place, service, own).await?),
+            Self::Bird(place) => RoutingDaemon::Bird(Bird::start(place, service).await?),
+            Self::Gobgp(place) => RoutingDaemon::Gobgp(Gobgp::start(place, service, own).await?),
         })
     }
 }
 
-impl Any {
+impl RoutingDaemon {
     /// Changes what runs into what a service says; sessions stay as far as they can.
     pub async fn reload(&mut self, service: &Service) -> Result<(), DaemonError> {
         match self {
@@ -163,9 +163,9 @@ impl Any {
         Ok(())
     }
 
-    /// What it was told at its start and does not run, and whether that passes; none when all is as it should be. BIRD and GoBGP
-    /// take all or do not start.
-    pub fn refused(&self) -> Option<(String, bool)> {
+    /// What it did not take of its configuration at its start, and whether that is transient; none when it runs all of it. BIRD
+    /// and GoBGP run all of it or do not start.
+    pub fn rejected(&self) -> Option<(String, bool)> {
         let Self::Frr(suite) = self else { return None };
         let refused = suite.refused()?;
         Some((format!("FRR does not run all that is meant: {refused}"), refused.passes()))
@@ -179,17 +179,17 @@ impl Any {
         Ok(())
     }
 
-    /// Waits until something was wrong with a process and was put right; says what.
-    pub async fn tend(&mut self) -> String {
+    /// Waits until a process failed and was replaced; returns what was wrong.
+    pub async fn supervise(&mut self) -> String {
         match self {
             Self::Frr(suite) => {
-                let healed = suite.tend().await;
+                let healed = suite.supervise().await;
                 let each: Vec<_> =
                     healed.iter().map(|healed| format!("{}: {}", healed.daemon, healed.why)).collect();
                 each.join("; ")
             }
-            Self::Bird(bird) => format!("bird: {}", bird.tend().await),
-            Self::Gobgp(gobgp) => format!("gobgpd: {}", gobgp.tend().await),
+            Self::Bird(bird) => format!("bird: {}", bird.supervise().await),
+            Self::Gobgp(gobgp) => format!("gobgpd: {}", gobgp.supervise().await),
         }
     }
 
@@ -203,7 +203,7 @@ impl Any {
     }
 
     /// Its programs, each with its process while there is one.
-    pub fn daemons(&self) -> Vec<(&'static str, Option<u32>)> {
+    pub fn processes(&self) -> Vec<(&'static str, Option<u32>)> {
         match self {
             Self::Frr(suite) => suite.daemons().collect(),
             Self::Bird(bird) => vec![("bird", bird.pid())],

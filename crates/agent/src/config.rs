@@ -1,4 +1,4 @@
-//! Where the agent's duty comes from: the file of a build, a daemon's own files that are ready, or the environment.
+//! Loading the agent's configuration: the file of a build, a daemon's own ready files, or the environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ const FOLDERS: [(&str, &str, Backend); 3] = [
 /// The name of a build's file.
 const FILE: &str = "agent.json";
 
-/// Nothing tells the agent what to do, or what it is told cannot be understood.
+/// The agent has no configuration, or none that can be understood.
 #[derive(Debug, thiserror::Error)]
-pub enum TellError {
+pub enum LoadError {
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -64,48 +64,51 @@ fn list(problems: &[Problem]) -> String {
     )
 }
 
-/// Who tells the agent what to do.
+/// Loads the agent's configuration from a file or from the usual places.
 #[derive(Clone, Debug)]
-pub struct Teller {
+pub struct ConfigLoader {
     file: Option<PathBuf>,
 }
 
-/// What the agent was told, and by what.
+/// A configuration and what is wrong with its source.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// What to do.
+pub struct LoadedConfig {
+    /// The configuration.
     pub duty: Duty,
-    /// What else is to be said about it.
+    /// Warnings for the log.
     pub remarks: Vec<String>,
 }
 
-impl Teller {
+impl ConfigLoader {
     /// The file that is named, else whatever is there.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file }
     }
 
-    /// What is told now.
-    pub fn ask(&self) -> Result<Told, TellError> {
+    /// Loads the configuration as it is now.
+    pub fn load(&self) -> Result<LoadedConfig, LoadError> {
         let variables: BTreeMap<String, String> = env::vars().collect();
         if let Some(path) = self.path() {
-            let duty = Duty::parse(&read(&path)?).map_err(|source| TellError::Parse { path, source })?;
-            return Ok(Told { duty, remarks: Vec::new() });
+            let duty = Duty::parse(&read(&path)?).map_err(|source| LoadError::Parse { path, source })?;
+            return Ok(LoadedConfig { duty, remarks: Vec::new() });
         }
         if let Some((folder, name, backend)) = ready() {
-            return Ok(Told { duty: as_it_is(folder, name, backend, &variables)?, remarks: Vec::new() });
+            return Ok(LoadedConfig {
+                duty: as_it_is(folder, name, backend, &variables)?,
+                remarks: Vec::new(),
+            });
         }
         if !environment::is_told(&variables) {
-            return Err(TellError::Nothing);
+            return Err(LoadError::Nothing);
         }
         let backend = daemon::installed().unwrap_or(Backend::Frr);
-        let duty = environment::read(&variables, &hostname(), backend).map_err(TellError::Variables)?;
+        let duty = environment::read(&variables, &hostname(), backend).map_err(LoadError::Variables)?;
         let misspelt = environment::misspelt(&variables).into_iter();
         let remarks = misspelt.map(|(name, meant)| format!("{name} is no variable of the agent; {meant} is"));
-        Ok(Told { duty, remarks: remarks.collect() })
+        Ok(LoadedConfig { duty, remarks: remarks.collect() })
     }
 
-    /// When what is told last changed; always the same for the environment.
+    /// When the file of the configuration last changed; none for the environment.
     pub fn stamp(&self) -> Option<SystemTime> {
         let path = self.path().or_else(|| ready().map(|(folder, name, _)| Path::new(folder).join(name)));
         fs::metadata(path?).and_then(|file| file.modified()).ok()
@@ -129,12 +132,12 @@ fn as_it_is(
     name: &str,
     backend: Backend,
     variables: &BTreeMap<String, String>,
-) -> Result<Duty, TellError> {
+) -> Result<Duty, LoadError> {
     let daemons = Path::new(folder).join("daemons");
     let ready = Ready {
         configuration: Hidden(read(&Path::new(folder).join(name))?),
         daemons: if daemons.exists() { Some(read(&daemons)?) } else { None },
-        lead: environment::lead(variables).map_err(TellError::Variables)?,
+        lead: environment::lead(variables).map_err(LoadError::Variables)?,
     };
     Ok(Duty {
         backend,
@@ -148,8 +151,8 @@ fn as_it_is(
     })
 }
 
-fn read(path: &Path) -> Result<String, TellError> {
-    fs::read_to_string(path).map_err(|source| TellError::Read { path: path.to_owned(), source })
+fn read(path: &Path) -> Result<String, LoadError> {
+    fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
 /// The node's name, as far as the kernel knows one that can stand in a configuration.

@@ -1,0 +1,282 @@
+//! A node in memory: links that steps really change, and a daemon that runs whatever it is given.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ichor_bgp::agent::route::{Difference, Route};
+use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::wiring::{Observed, Step, Switches, Wiring};
+use ichor_bgp::agent::{Link, Session};
+use ichor_bgp::render::Service;
+use ichor_values::Backend;
+use ichor_values::{Mac, SoftwareVersion};
+use ipnet::IpNet;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::daemon::{DaemonError, Stop};
+use crate::kernel::routes::RouteError;
+use crate::kernel::{ApplyError, ObserveError, Outcome};
+use crate::run::host::{DaemonReport, DaemonRoutes, Host, HostEvent, Rejection};
+
+/// Everything about the node that a test sees or sets.
+#[derive(Default)]
+pub struct Node {
+    /// The kernel's links.
+    pub links: Vec<Link>,
+    /// Why the kernel lists no links, while it does not.
+    pub links_error: Option<io::ErrorKind>,
+    /// Why the kernel refuses every step, while it does.
+    pub step_error: Option<io::ErrorKind>,
+    /// The kernel's switches.
+    pub switches: Switches,
+    /// Applied steps, as text.
+    pub steps: Vec<String>,
+    /// The kernel's routes.
+    pub routes: Vec<Route>,
+    /// What the daemon says of its routes.
+    pub daemon_routes: Option<DaemonRoutes>,
+    /// The installed release; none when no daemon is installed.
+    pub installed: Option<SoftwareVersion>,
+    /// Why the daemon rejects what it is given, while it does.
+    pub rejection: Option<Rejection>,
+    /// What the daemon runs.
+    pub running: Option<Service>,
+    /// How many prefixes the session on `eth0` received.
+    pub received: u32,
+    /// The daemon's process; none while it is dead.
+    pub pid: Option<u32>,
+    /// Every order to the daemon: `check`, `start`, `reload`, `readvertise`, `stop …`.
+    pub orders: Vec<String>,
+    /// When each reload was tried.
+    pub reloads: Vec<Instant>,
+    /// Neighbours of ports, as they were set.
+    pub neighbours: Vec<(u32, Ipv6Addr)>,
+    /// Ports on which the agent listens for routers.
+    pub ports: Vec<String>,
+}
+
+impl Node {
+    /// The daemon's configuration; empty while it does not run.
+    pub fn config(&self) -> String {
+        self.running.as_ref().map(|service| service.text().to_owned()).unwrap_or_default()
+    }
+
+    /// How often an order was given.
+    pub fn count(&self, order: &str) -> usize {
+        self.orders.iter().filter(|it| *it == order).count()
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Switch(switch) => drop(self.switches.insert(switch.path.clone(), switch.value.to_owned())),
+            Step::Dummy { name } => {
+                let index = self.links.iter().map(|link| link.index).max().unwrap_or_default() + 1;
+                let kind = Some("dummy".to_owned());
+                self.links.push(Link { index, name: name.clone(), kind, made: true, ..Link::default() });
+            }
+            Step::Address { at, net } => self.change(&at.link, |link| {
+                link.addresses.push(*net);
+                link.given.push(*net);
+            }),
+            Step::Withdraw { at, net } => {
+                self.change(&at.link, |link| link.addresses.retain(|has| has != net))
+            }
+            Step::Up { at } => self.change(&at.link, |link| link.up = true),
+            other => panic!("this node is not asked to {other}"),
+        }
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Link)) {
+        change(self.links.iter_mut().find(|link| link.name == name).expect("a step is about a link"));
+    }
+}
+
+/// The node as the test holds it.
+#[derive(Clone)]
+pub struct Control {
+    node: Arc<Mutex<Node>>,
+    died: Arc<Notify>,
+    events: mpsc::Sender<HostEvent>,
+}
+
+impl Control {
+    /// The node, to see and to change.
+    pub fn node(&self) -> MutexGuard<'_, Node> {
+        self.node.lock().unwrap()
+    }
+
+    /// Makes something happen on the node.
+    pub async fn send(&self, event: HostEvent) {
+        self.events.send(event).await.expect("the agent waits for events");
+    }
+
+    /// Kills the daemon. Its supervision replaces it.
+    pub fn kill_daemon(&self) {
+        self.node().pid = None;
+        self.died.notify_one();
+    }
+}
+
+/// The node as the agent holds it.
+pub struct FakeHost {
+    control: Control,
+    events: mpsc::Receiver<HostEvent>,
+}
+
+impl FakeHost {
+    pub fn new(node: Node) -> Self {
+        let (send, events) = mpsc::channel(8);
+        let node = Arc::new(Mutex::new(node));
+        Self { control: Control { node, died: Arc::default(), events: send }, events }
+    }
+
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    fn node(&self) -> MutexGuard<'_, Node> {
+        self.control.node()
+    }
+
+    /// Replaces the process of a daemon that died; none while it runs.
+    fn repair(&self) -> Option<HostEvent> {
+        let mut node = self.node();
+        node.running.as_ref().filter(|_| node.pid.is_none())?;
+        node.pid = Some(200);
+        let rejection = node.rejection.clone();
+        Some(HostEvent::Repaired { what: "bgpd: it ended: signal 9".to_owned(), rejection })
+    }
+}
+
+impl Host for FakeHost {
+    type Installation = ();
+
+    async fn next_event(&mut self) -> HostEvent {
+        loop {
+            if let Some(repaired) = self.repair() {
+                return repaired;
+            }
+            tokio::select! {
+                Some(event) = self.events.recv() => return event,
+                () = self.control.died.notified() => {}
+            }
+        }
+    }
+
+    async fn links(&mut self) -> io::Result<Vec<Link>> {
+        let node = self.node();
+        node.links_error.map_or_else(|| Ok(node.links.clone()), |kind| Err(kind.into()))
+    }
+
+    async fn observe(&mut self, links: Vec<Link>, _: &Wiring) -> Result<Observed, ObserveError> {
+        Ok(Observed { links, switches: self.node().switches.clone(), ..Observed::default() })
+    }
+
+    async fn apply_steps(&mut self, steps: &[Step]) -> Result<Outcome, ApplyError> {
+        let mut node = self.node();
+        for step in steps {
+            if let Some(kind) = node.step_error {
+                return Err(ApplyError { step: step.clone(), source: kind.into() });
+            }
+            node.apply(step);
+            node.steps.push(step.to_string());
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn listen_for_routers(&mut self, ports: &[&Link]) {
+        self.node().ports = ports.iter().map(|link| link.name.clone()).collect();
+    }
+
+    async fn set_only_neighbour(&mut self, port: u32, router: Ipv6Addr, _: Mac) -> io::Result<()> {
+        self.node().neighbours.push((port, router));
+        Ok(())
+    }
+
+    async fn routes(&mut self, tables: &[u32]) -> io::Result<Vec<Route>> {
+        let node = self.node();
+        Ok(node.routes.iter().filter(|route| tables.contains(&route.table)).cloned().collect())
+    }
+
+    async fn change_routes(&mut self, difference: &Difference) -> Vec<RouteError> {
+        let mut node = self.node();
+        node.routes.retain(|route| !difference.remove.contains(route));
+        node.routes.extend(difference.install.iter().cloned());
+        Vec::new()
+    }
+
+    async fn has_route_to(&mut self, _: IpAddr) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    async fn find_daemon(&mut self, _: Backend) -> Result<((), Option<SoftwareVersion>), DaemonError> {
+        let installed = self.node().installed.clone();
+        installed.map(|version| ((), Some(version))).ok_or(DaemonError::Missing("bgpd"))
+    }
+
+    async fn check_config(&mut self, (): &(), _: &Service) -> Result<(), DaemonError> {
+        self.node().orders.push("check".to_owned());
+        Ok(())
+    }
+
+    async fn start_daemon(
+        &mut self,
+        (): (),
+        service: &Service,
+        _: BTreeSet<IpNet>,
+    ) -> Result<Option<Rejection>, DaemonError> {
+        let mut node = self.node();
+        node.orders.push("start".to_owned());
+        (node.running, node.pid) = (Some(service.clone()), Some(100));
+        Ok(node.rejection.clone())
+    }
+
+    async fn reload_daemon(&mut self, service: &Service) -> Result<(), Rejection> {
+        let mut node = self.node();
+        node.orders.push("reload".to_owned());
+        node.reloads.push(Instant::now());
+        if let Some(rejection) = &node.rejection {
+            return Err(rejection.clone());
+        }
+        node.running = Some(service.clone());
+        Ok(())
+    }
+
+    async fn announce(&mut self, _: BTreeSet<IpNet>) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
+    async fn poll_daemon(&mut self, _: Backend) -> DaemonReport {
+        let node = self.node();
+        if node.running.is_none() {
+            return DaemonReport::default();
+        }
+        let session = Session {
+            peer: "eth0".to_owned(),
+            address: Some("fe80::1".to_owned()),
+            state: State::Established,
+            received: node.received,
+            ..Session::default()
+        };
+        let sessions = node.pid.map(|_| vec![session]);
+        DaemonReport { processes: vec![("bgpd", node.pid)], sessions, conflicting: None }
+    }
+
+    async fn daemon_routes(&mut self) -> DaemonRoutes {
+        self.node().daemon_routes.clone().unwrap_or(DaemonRoutes::None)
+    }
+
+    async fn readvertise(&mut self) -> Result<(), DaemonError> {
+        self.node().orders.push("readvertise".to_owned());
+        Ok(())
+    }
+
+    async fn stop_daemon(&mut self, why: Stop) {
+        let mut node = self.node();
+        node.orders.push(format!("stop {why:?}"));
+        (node.running, node.pid) = (None, None);
+    }
+}
