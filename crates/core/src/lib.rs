@@ -13,6 +13,7 @@ pub mod bringup;
 pub mod cluster;
 pub mod etcd;
 pub mod extension;
+pub mod format;
 pub mod image;
 pub mod inspect;
 pub mod kubernetes;
