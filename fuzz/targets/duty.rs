@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ichor_core::agent::Link;
-use ichor_core::agent::duty::Duty;
+use ichor_core::agent::{AgentConfig, Link};
 use ichor_core::agent::scene::{Conditions, Scene};
 
 /// A link with an address.
@@ -22,7 +21,8 @@ fn link(index: u32, name: &str, net: &str) -> Link {
 }
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(duty) = Duty::parse(text) else { return };
+    let Ok(parsed) = AgentConfig::parse(text) else { return };
+    let duty = parsed.config;
     let links = [link(1, "lo", "10.0.0.1/32"), link(2, "eth0", "192.0.2.1/24")];
     let advertised = BTreeSet::from(["eth0".to_owned()]);
     for there in [true, false] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, fs, io};
 
-use ichor_core::agent::duty::{Duty, DutyError, Hidden, Ready, Speech};
+use ichor_core::agent::config::{AgentConfig, ConfigError, ConfigSource, DaemonFiles, Hidden, ParsedConfig};
 use ichor_core::agent::environment::{self, Problem};
 use ichor_core::cluster::section::{Backend, LogLevel};
 use ichor_core::cluster::value::NodeName;
@@ -39,7 +39,7 @@ pub enum TellError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: DutyError,
+        source: ConfigError,
     },
     /// Variables are wrong.
     #[error("{}", list(.0))]
@@ -72,7 +72,7 @@ pub struct Teller {
 #[derive(Clone, Debug)]
 pub struct Told {
     /// What to do.
-    pub duty: Duty,
+    pub duty: AgentConfig,
     /// What else is to be said about it.
     pub remarks: Vec<String>,
 }
@@ -87,8 +87,9 @@ impl Teller {
     pub fn ask(&self) -> Result<Told, TellError> {
         let variables: BTreeMap<String, String> = env::vars().collect();
         if let Some(path) = self.path() {
-            let duty = Duty::parse(&read(&path)?).map_err(|source| TellError::Parse { path, source })?;
-            return Ok(Told { duty, remarks: Vec::new() });
+            let ParsedConfig { config, warnings } =
+                AgentConfig::parse(&read(&path)?).map_err(|source| TellError::Parse { path, source })?;
+            return Ok(Told { duty: config, remarks: warnings });
         }
         if let Some((folder, name, backend)) = ready() {
             return Ok(Told { duty: as_it_is(folder, name, backend, &variables)?, remarks: Vec::new() });
@@ -127,18 +128,18 @@ fn as_it_is(
     name: &str,
     backend: Backend,
     variables: &BTreeMap<String, String>,
-) -> Result<Duty, TellError> {
+) -> Result<AgentConfig, TellError> {
     let daemons = Path::new(folder).join("daemons");
-    let ready = Ready {
+    let ready = DaemonFiles {
         configuration: Hidden(read(&Path::new(folder).join(name))?),
         daemons: if daemons.exists() { Some(read(&daemons)?) } else { None },
-        lead: environment::lead(variables).map_err(TellError::Variables)?,
+        veth: environment::veth(variables).map_err(TellError::Variables)?,
     };
-    Ok(Duty {
+    Ok(AgentConfig {
         backend,
-        speech: Speech::Ready(Box::new(ready)),
+        source: ConfigSource::Files(Box::new(ready)),
         mtu: variables.get("INTERFACE_MTU").and_then(|mtu| mtu.parse().ok()),
-        carried: Vec::new(),
+        extra_addresses: Vec::new(),
         health: None,
         drain: false,
         log: LogLevel::Info,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use common::{Below, assert_same, cases, folder, planned_case};
-use ichor_core::agent::duty::{Duty, Speech};
+use ichor_core::agent::config::{AgentConfig, ConfigSource};
 use ichor_core::cluster::value::SoftwareVersion;
 use ichor_core::lab::scene::{Guest, Machine, Part};
 use ichor_core::lab::{Here, Order, Scene};
@@ -95,8 +95,8 @@ fn tell(text: &mut String, machine: &Machine) {
             writeln!(text, "  {instance}, vrf {vrf:?}").unwrap();
         }
         Part::Node { backend, agent, health, speaker, sources } => {
-            let duty = Duty::parse(agent).unwrap();
-            let Speech::Model(meant) = duty.speech else { panic!("a build says what is meant") };
+            let duty = AgentConfig::parse(agent).unwrap().config;
+            let ConfigSource::Model(meant) = duty.source else { panic!("a build says what is meant") };
             let domain = meant.model.workload.map(|workload| workload.domain);
             writeln!(text, "  {backend}, health {health:?}, sources {sources:?}, {domain:?}").unwrap();
             if let Some(speaker) = speaker {
@@ -186,7 +186,9 @@ fn what_a_speaker_announces_is_what_its_node_takes() {
     for case in all() {
         for machine in scene(&case, &trixie()).unwrap().machines {
             let Part::Node { agent, speaker: Some(speaker), .. } = &machine.part else { continue };
-            let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+            let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
+                panic!("{agent}")
+            };
             let filter = meant.model.workload.unwrap().filter;
 
             assert!(!speaker.announces.is_empty() && !speaker.refused.is_empty(), "{}", machine.name);
@@ -223,7 +225,9 @@ fn on_an_emulated_processor_bfd_waits_longer_at_both_ends() {
                 .filter_map(|line| line.trim().strip_prefix("transmit-interval ")?.parse().ok())
                 .collect(),
             Part::Node { agent, .. } => {
-                let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+                let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
+                    panic!("{agent}")
+                };
                 meant.model.bfd().iter().map(|bfd| bfd.interval).collect()
             }
             _ => continue,

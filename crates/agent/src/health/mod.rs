@@ -12,7 +12,7 @@ use std::io;
 use std::time::Duration;
 
 use ichor_core::agent::Gate;
-use ichor_core::agent::duty::{Health, Probe};
+use ichor_core::agent::config::{Health, Probe};
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::status::Anycast;
 use tokio::net::TcpStream;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use ichor_core::agent::duty::Speech;
+use ichor_core::agent::config::ConfigSource;
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::scene::{Conditions, Scene, Waiting};
 use ichor_core::agent::status::Reload;
@@ -45,7 +45,7 @@ impl Agent {
 
     /// Listens on the ports of the fabric, and on all where one may be found.
     pub(super) fn listen(&mut self, scene: &Scene) {
-        let discovers = matches!(&self.duty.speech, Speech::Model(meant) if meant.discover.is_some());
+        let discovers = matches!(&self.duty.source, ConfigSource::Model(meant) if meant.discover.is_some());
         let ports = &scene.wiring.ports;
         let hears = |link: &&Link| ports.contains(&link.name) || (discovers && link.is_physical());
         let gone = |port: &String| !self.links.iter().any(|link| link.name == *port);

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ichor_core::agent::Link;
-use ichor_core::agent::duty::{self, Duty, Health, Speech};
+use ichor_core::agent::config::{self, AgentConfig, ConfigSource, Health};
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::scene::Scene;
 use ichor_core::agent::status::{Anycast, Reload, Stage, Status};
@@ -41,7 +41,7 @@ const LINE: u64 = 60;
 /// The agent of a node.
 pub(super) struct Agent {
     pub(super) settings: Settings,
-    pub(super) duty: Duty,
+    pub(super) duty: AgentConfig,
     /// When what it was told last changed.
     pub(super) stamp: Option<SystemTime>,
     pub(super) kernel: Kernel,
@@ -64,7 +64,7 @@ pub(super) struct Agent {
     pub(super) asking: Option<(Health, JoinHandle<()>)>,
     pub(super) status: watch::Sender<Status>,
     /// Where the state is served over mutual TLS.
-    pub(super) door: Option<(duty::Status, JoinHandle<()>)>,
+    pub(super) door: Option<(config::Status, JoinHandle<()>)>,
     pub(super) processes: Processes,
     pub(super) stood: Stood,
     pub(super) reload: Option<Reload>,
@@ -84,7 +84,10 @@ pub(super) struct Agent {
 
 impl Agent {
     /// An agent that has done nothing so far, and what it hears on ports.
-    pub(super) fn new(settings: Settings, duty: Duty) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
+    pub(super) fn new(
+        settings: Settings,
+        duty: AgentConfig,
+    ) -> Result<(Self, mpsc::Receiver<Heard>), RunError> {
         let folder = Folder::take(&settings.run)?;
         let (ears, heard) = Ears::new(duty.backend == Backend::Gobgp);
         let begin = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
@@ -354,10 +357,10 @@ impl Agent {
 }
 
 /// The state of an agent that has done nothing.
-pub(super) fn nothing(duty: &Duty) -> Status {
-    let node = match &duty.speech {
-        Speech::Model(meant) => meant.model.name.to_string(),
-        Speech::Ready(_) => String::new(),
+pub(super) fn nothing(duty: &AgentConfig) -> Status {
+    let node = match &duty.source {
+        ConfigSource::Model(meant) => meant.model.name.to_string(),
+        ConfigSource::Files(_) => String::new(),
     };
     Status {
         time: now(),

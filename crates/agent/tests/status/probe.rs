@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ichor_agent::health::{ask, watch};
-use ichor_core::agent::duty::{Health, Probe};
+use ichor_core::agent::config::{Health, Probe};
 use ichor_core::agent::gate::Position;
 use ichor_core::agent::status::Anycast;
 use rustls::ServerConfig;

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Facts;
+use crate::format::Version;
 use crate::moment::Moment;
+
+/// The version of the file's format. Files of before it had one are read alike.
+pub const RECORD_VERSION: Version = Version::new(1, 0);
 
 /// What was done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,8 +18,6 @@ pub mod workload;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use serde::{Deserialize, Serialize};
-
 use crate::cluster::section::Backend;
 use crate::cluster::value::{Asn, NodeName};
 use crate::model::Cluster;
@@ -32,8 +30,7 @@ pub use router::Router;
 pub use workload::{Domain, Workload};
 
 /// The BGP of one node.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// The node.
     pub name: NodeName,
@@ -55,8 +52,7 @@ pub struct Model {
 }
 
 /// Fast detection of a dead path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bfd {
     /// Milliseconds between two packets.
     pub interval: u32,

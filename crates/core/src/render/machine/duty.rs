@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use super::routing::{carrier, model, template, told};
 use super::{Ground, RenderError};
-use crate::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
+use crate::agent::config::{
+    AgentConfig, BgpConfig, ConfigSource, Health, Hidden, OwnTemplate, Probe, Status,
+};
 use crate::agent::wiring::Carried;
 use crate::cluster::section::{Backend, Carrier, Isolation, LogLevel, Routing};
 use crate::model::Cluster;
@@ -15,16 +17,13 @@ use crate::routing::Protected;
 use crate::rules::attachment::Attachments;
 use crate::talos::secrets::agent_certificate;
 
-/// The name of the file.
-pub const FILE: &str = "agent.json";
-
 /// The duty of a node's agent; none where no agent runs.
 pub fn of(
     ground: Ground<'_>,
     protected: &Protected,
     node: &NodePlan,
     stage: Stage,
-) -> Result<Option<Duty>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<RenderError>> {
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
@@ -35,7 +34,9 @@ pub fn of(
     let duty = rehearsed(Script { cluster, attachments, secret }, protected, node);
     let status = status(ground, node, routing, stage);
     match (duty, status) {
-        (Ok(duty), Ok(status)) => Ok(duty.map(|duty| Duty { carried: carried(node, stage), status, ..duty })),
+        (Ok(duty), Ok(status)) => {
+            Ok(duty.map(|duty| AgentConfig { extra_addresses: carried(node, stage), status, ..duty }))
+        }
         (duty, status) => Err(duty.err().into_iter().flatten().chain(status.err()).collect()),
     }
 }
@@ -57,7 +58,7 @@ pub fn rehearsed(
     script: Script<'_>,
     protected: &Protected,
     node: &NodePlan,
-) -> Result<Option<Duty>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<RenderError>> {
     let (Some(plan), Some(routing)) = (node.routing.as_deref(), node.settings.routing.get()) else {
         return Ok(None);
     };
@@ -71,7 +72,7 @@ pub fn rehearsed(
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
-    let meant = Meant {
+    let meant = BgpConfig {
         model,
         passwords: if passwords.iter().any(Option::is_some) { passwords } else { Vec::new() },
         discover: None,
@@ -81,11 +82,11 @@ pub fn rehearsed(
         template: template
             .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
     };
-    let duty = Duty {
+    let duty = AgentConfig {
         backend,
-        speech: Speech::Model(Box::new(meant)),
+        source: ConfigSource::Model(Box::new(meant)),
         mtu: mtu(plan, routing),
-        carried: Vec::new(),
+        extra_addresses: Vec::new(),
         health: health(node),
         drain: node.settings.drain.value() == Some(true),
         log: routing.agent.get().and_then(|agent| agent.log.value()).unwrap_or(LogLevel::Info),

@@ -34,7 +34,7 @@ use crate::talos::secrets::Bundle;
 use crate::talos::validate::{self, Flaw, Mode, Setting, Weight};
 use crate::talos::{encode, load, release};
 
-pub use duty::{FILE as DUTY_FILE, Script, rehearsed};
+pub use duty::{Script, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, RenderError, duty};
+use crate::agent::config;
 use crate::cluster::section::{Backend, Carrier, Routing};
 use crate::model::Cluster;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
@@ -106,7 +107,7 @@ pub fn add(
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
     let files: Vec<_> = match duty::of(ground, protected, node, stage) {
-        Ok(Some(duty)) => vec![mount(duty::FILE, &duty.text())],
+        Ok(Some(duty)) => vec![mount(config::FILE, &duty.text())],
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),
     };
