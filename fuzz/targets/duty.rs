@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use ichor_bgp::agent::Link;
-use ichor_bgp::agent::duty::Duty;
 use ichor_bgp::agent::scene::{Conditions, Scene};
+use ichor_bgp::agent::{AgentConfig, Link};
 
 /// A link with an address.
 fn link(index: u32, name: &str, net: &str) -> Link {
@@ -22,7 +21,8 @@ fn link(index: u32, name: &str, net: &str) -> Link {
 }
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(duty) = Duty::parse(text) else { return };
+    let Ok(parsed) = AgentConfig::parse(text) else { return };
+    let duty = parsed.config;
     let links = [link(1, "lo", "10.0.0.1/32"), link(2, "eth0", "192.0.2.1/24")];
     let advertised = BTreeSet::from(["eth0".to_owned()]);
     for there in [true, false] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, fs, io};
 
-use ichor_bgp::agent::duty::{Duty, DutyError, Hidden, Ready, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigError, ConfigSource, DaemonFiles, Hidden, ParsedConfig};
 use ichor_bgp::agent::environment;
 use ichor_bgp::agent::environment::Problem;
 use ichor_bgp::setting::LogLevel;
@@ -41,7 +41,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: DutyError,
+        source: ConfigError,
     },
     /// Variables are wrong.
     #[error("{}", list(.0))]
@@ -74,7 +74,7 @@ pub struct ConfigLoader {
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
     /// The configuration.
-    pub duty: Duty,
+    pub duty: AgentConfig,
     /// Warnings for the log.
     pub remarks: Vec<String>,
 }
@@ -89,8 +89,9 @@ impl ConfigLoader {
     pub fn load(&self) -> Result<LoadedConfig, LoadError> {
         let variables: BTreeMap<String, String> = env::vars().collect();
         if let Some(path) = self.path() {
-            let duty = Duty::parse(&read(&path)?).map_err(|source| LoadError::Parse { path, source })?;
-            return Ok(LoadedConfig { duty, remarks: Vec::new() });
+            let ParsedConfig { config, warnings } =
+                AgentConfig::parse(&read(&path)?).map_err(|source| LoadError::Parse { path, source })?;
+            return Ok(LoadedConfig { duty: config, remarks: warnings });
         }
         if let Some((folder, name, backend)) = ready() {
             return Ok(LoadedConfig {
@@ -132,18 +133,18 @@ fn as_it_is(
     name: &str,
     backend: Backend,
     variables: &BTreeMap<String, String>,
-) -> Result<Duty, LoadError> {
+) -> Result<AgentConfig, LoadError> {
     let daemons = Path::new(folder).join("daemons");
-    let ready = Ready {
+    let ready = DaemonFiles {
         configuration: Hidden(read(&Path::new(folder).join(name))?),
         daemons: if daemons.exists() { Some(read(&daemons)?) } else { None },
-        lead: environment::lead(variables).map_err(LoadError::Variables)?,
+        veth: environment::veth(variables).map_err(LoadError::Variables)?,
     };
-    Ok(Duty {
+    Ok(AgentConfig {
         backend,
-        speech: Speech::Ready(Box::new(ready)),
+        source: ConfigSource::Files(Box::new(ready)),
         mtu: variables.get("INTERFACE_MTU").and_then(|mtu| mtu.parse().ok()),
-        carried: Vec::new(),
+        extra_addresses: Vec::new(),
         health: None,
         drain: false,
         log: LogLevel::Info,

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use futures_util::{StreamExt as _, stream};
 use ichor_bgp::agent::status;
-use ichor_bgp::agent::status::Status;
+use ichor_bgp::agent::status::{Status, StatusError};
 use ichor_core::bringup::configured::compare;
 use ichor_core::bringup::{ConfigSeen, Contact};
 use ichor_core::cluster::section::Role;
@@ -153,7 +153,11 @@ async fn told(node: &Node, expected: &Expected, early: bool) -> Told {
         kubernetes.map(|(_, it)| KubernetesTold { ready: it.node_ready, schedulable: !it.unschedulable });
     let diagnostics = told_or(&mut told, diagnostics).unwrap_or_default();
     told.diagnostics = diagnostics.into_iter().map(|(_, it)| words(&it)).collect();
-    told.sessions = told_or(&mut told, sessions).flatten().flatten();
+    match told_or(&mut told, sessions).flatten().flatten() {
+        Some(Ok(sessions)) => told.sessions = Some(sessions),
+        Some(Err(error)) => told.untold.push(error),
+        None => {}
+    }
     // A control plane that waits for its first member, or to become one, says so itself.
     told.etcd = etcd.ok().flatten().map(|it| EtcdTold {
         leads: it.leader != 0 && it.leader == it.member_id,
@@ -200,13 +204,16 @@ fn words(diagnostic: &Diagnostic) -> String {
 }
 
 /// The sessions: as the agent last said in its log, or as Talos itself says; none where nobody does.
-async fn sessions(node: &Node, expected: &Expected) -> Result<Option<Vec<SessionTold>>, NodeError> {
+async fn sessions(
+    node: &Node,
+    expected: &Expected,
+) -> Result<Option<Result<Vec<SessionTold>, String>>, NodeError> {
     if !expected.sessions {
         return Ok(None);
     }
     let Some(service) = &expected.service else {
         let all = node.list::<BgpPeerStatus>().await?;
-        return Ok(Some(all.into_iter().map(|(_, it)| native(&it)).collect()));
+        return Ok(Some(Ok(all.into_iter().map(|(_, it)| native(&it)).collect())));
     };
     let log = node.logs(service, LogTail { lines: Some(RECENT), follow: false }).bytes().await;
     let log = match log {
@@ -214,8 +221,15 @@ async fn sessions(node: &Node, expected: &Expected) -> Result<Option<Vec<Session
         log => log?,
     };
     let log = String::from_utf8_lossy(&log);
-    let last = log.lines().rev().find_map(|line| Status::find(line)?.ok());
-    Ok(last.map(|status| status.sessions.into_iter().map(of_agent).collect()))
+    // A line that was cut off says nothing; one that is too new says that everything before it is out of date.
+    let last = log.lines().rev().find_map(|line| match Status::find(line)? {
+        Err(StatusError::Malformed(_)) => None,
+        found => Some(found),
+    });
+    Ok(last.map(|status| match status {
+        Ok(status) => Ok(status.sessions.into_iter().map(of_agent).collect()),
+        Err(error) => Err(error.to_string()),
+    }))
 }
 
 fn of_agent(told: status::Told) -> SessionTold {

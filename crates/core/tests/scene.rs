@@ -5,7 +5,7 @@ use ichor_testbed as common;
 use std::path::{Path, PathBuf};
 
 use common::{Below, folder, group, planned_case};
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::attachment::Attachments;
@@ -103,7 +103,9 @@ fn what_a_speaker_announces_is_what_its_node_takes() {
     for case in all() {
         for machine in scene(&case, &trixie()).unwrap().machines {
             let Part::Node { agent, speaker: Some(speaker), .. } = &machine.part else { continue };
-            let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+            let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
+                panic!("{agent}")
+            };
             let filter = meant.model.workload.unwrap().filter;
 
             assert!(!speaker.announces.is_empty() && !speaker.refused.is_empty(), "{}", machine.name);
@@ -140,7 +142,9 @@ fn on_an_emulated_processor_bfd_waits_longer_at_both_ends() {
                 .filter_map(|line| line.trim().strip_prefix("transmit-interval ")?.parse().ok())
                 .collect(),
             Part::Node { agent, .. } => {
-                let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else { panic!("{agent}") };
+                let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
+                    panic!("{agent}")
+                };
                 meant.model.bfd().iter().map(|bfd| bfd.interval).collect()
             }
             _ => continue,

@@ -14,6 +14,7 @@ mod backend;
 pub mod digest;
 mod explanation;
 mod form;
+pub mod format;
 pub mod go_yaml;
 pub mod key;
 mod measure;

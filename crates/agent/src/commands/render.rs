@@ -10,13 +10,17 @@ use anyhow::{Context, bail};
 use ichor_agent::config::ConfigLoader;
 use ichor_agent::daemon::Installation;
 use ichor_agent::kernel::Kernel;
-use ichor_bgp::agent::duty;
+use ichor_bgp::agent::AgentConfig;
 use ichor_bgp::agent::scene::{Conditions, Scene};
 use ichor_bgp::agent::{Link, link};
 use ichor_bgp::render::Service;
 use ichor_values::SoftwareVersion;
+use ichor_values::format::{Document, Version, Versioned};
 
 use super::{Duty, RUN};
+
+/// The version of what `--json` prints and `--links` reads.
+const VERSION: Version = Version::new(1, 0);
 
 /// Show the daemon's files as they would be written now, without touching anything
 #[derive(Debug, clap::Args)]
@@ -36,7 +40,7 @@ pub(crate) struct Args {
 
 /// What would be done.
 pub(super) struct Draft {
-    pub(super) duty: duty::Duty,
+    pub(super) duty: AgentConfig,
     pub(super) links: Vec<Link>,
     pub(super) waiting: Vec<String>,
     pub(super) service: Service,
@@ -48,8 +52,8 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         let files: serde_json::Map<_, _> =
             draft.service.files.iter().map(|file| (file.name.to_owned(), file.text.clone().into())).collect();
-        let told = serde_json::json!({"files": files, "links": draft.links, "waiting": draft.waiting});
-        writeln!(out, "{told:#}")?;
+        let draft = serde_json::json!({"files": files, "links": draft.links, "waiting": draft.waiting});
+        writeln!(out, "{:#}", serde_json::json!(Versioned::new(VERSION, draft)))?;
         return Ok(ExitCode::SUCCESS);
     }
     draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
@@ -100,12 +104,15 @@ async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
-    let list = value.get("links").cloned().unwrap_or(value);
+    let document = Document::new(value, VERSION)
+        .with_context(|| format!("cannot read {}; use the ichor-agent that wrote it", path.display()))?;
+    let mut value = document.into_content();
+    let list = value.get_mut("links").map(serde_json::Value::take).unwrap_or(value);
     let wrong = || format!("{} describes no links; `ichor-agent render --json` prints some", path.display());
     serde_json::from_value(list).with_context(wrong)
 }
 
 /// The release that is installed, where it is the daemon that is meant.
-async fn installed(duty: &duty::Duty) -> Option<SoftwareVersion> {
-    Installation::find(duty.backend, Path::new(RUN)).await.ok()?.version().await
+async fn installed(config: &AgentConfig) -> Option<SoftwareVersion> {
+    Installation::find(config.backend, Path::new(RUN)).await.ok()?.version().await
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::time::Duration;
 
 use ichor_bgp::agent::Gate;
-use ichor_bgp::agent::duty::{Health, Probe};
+use ichor_bgp::agent::config::{Health, Probe};
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::status::Anycast;
 use tokio::net::TcpStream;

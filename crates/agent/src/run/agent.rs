@@ -5,7 +5,7 @@ use std::fs;
 use std::time::SystemTime;
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::duty::Duty;
+use ichor_bgp::agent::config::AgentConfig;
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::wiring::Switches;
 use ichor_values::Backend;
@@ -33,7 +33,7 @@ const LINE: u64 = 60;
 /// The agent of a node.
 pub(super) struct Agent<H> {
     pub(super) settings: Settings,
-    pub(super) config: Duty,
+    pub(super) config: AgentConfig,
     /// When the configuration's file last changed.
     config_changed: Option<SystemTime>,
     pub(super) host: H,
@@ -62,7 +62,7 @@ pub(super) struct Routers {
 
 impl<H: Host> Agent<H> {
     /// An agent that has done nothing yet.
-    pub(super) fn new(settings: Settings, config: Duty, state_dir: StateDir, host: H) -> Self {
+    pub(super) fn new(settings: Settings, config: AgentConfig, state_dir: StateDir, host: H) -> Self {
         let gate = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
         let known = KnownRouters::new(config.backend, state_dir.load(ROUTERS));
         Self {

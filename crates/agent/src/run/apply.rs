@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::duty::Speech;
+use ichor_bgp::agent::config::ConfigSource;
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
 use ichor_bgp::agent::wiring::{Observed, Step, Wiring, note, steps};
@@ -45,7 +45,7 @@ impl<H: Host> Agent<H> {
 
     /// Listens for routers on the ports of the fabric, and on all physical links where neighbours are discovered.
     pub(super) fn listen_for_routers(&mut self, desired: &Scene) {
-        let discovers = matches!(&self.config.speech, Speech::Model(meant) if meant.discover.is_some());
+        let discovers = matches!(&self.config.source, ConfigSource::Model(meant) if meant.discover.is_some());
         let ports = &desired.wiring.ports;
         let is_port = |link: &&Link| ports.contains(&link.name) || (discovers && link.is_physical());
         let ports: Vec<&Link> = self.links.iter().filter(is_port).collect();

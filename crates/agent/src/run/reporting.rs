@@ -1,7 +1,7 @@
 //! What the agent reports and to whom: the status, its endpoints, and the health check behind anycast addresses.
 
-use ichor_bgp::agent::duty;
-use ichor_bgp::agent::duty::{Duty, Health, Speech};
+use ichor_bgp::agent::config;
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Health};
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::status::{Anycast, Stage, Status};
 use ichor_bgp::agent::stood::Stood;
@@ -24,12 +24,12 @@ pub(super) struct Reporting {
     /// The MAC address with which each session was last established.
     pub last_macs: Stood,
     health_check: Option<(Health, JoinHandle<()>)>,
-    endpoint: Option<(duty::Status, JoinHandle<()>)>,
+    endpoint: Option<(config::Status, JoinHandle<()>)>,
 }
 
 impl Reporting {
     /// Nothing is checked or served yet; the gate of anycast addresses is at `gate`.
-    pub(super) fn new(config: &Duty, gate: Position) -> Self {
+    pub(super) fn new(config: &AgentConfig, gate: Position) -> Self {
         Self {
             status: watch::Sender::new(initial_status(config)),
             anycast: watch::Sender::new(Anycast { gate, reason: None }),
@@ -56,7 +56,7 @@ impl Reporting {
     }
 
     /// Serves the status over mutual TLS as `wanted` says from now on. An endpoint that cannot be opened leaves the one before.
-    pub(super) async fn set_endpoint(&mut self, wanted: Option<&duty::Status>) -> Result<(), TlsError> {
+    pub(super) async fn set_endpoint(&mut self, wanted: Option<&config::Status>) -> Result<(), TlsError> {
         if self.endpoint.as_ref().map(|(status, _)| status) == wanted {
             return Ok(());
         }
@@ -75,10 +75,10 @@ impl Reporting {
 }
 
 /// The status of an agent that has done nothing.
-pub(super) fn initial_status(config: &Duty) -> Status {
-    let node = match &config.speech {
-        Speech::Model(meant) => meant.model.name.to_string(),
-        Speech::Ready(_) => String::new(),
+pub(super) fn initial_status(config: &AgentConfig) -> Status {
+    let node = match &config.source {
+        ConfigSource::Model(meant) => meant.model.name.to_string(),
+        ConfigSource::Files(_) => String::new(),
     };
     Status {
         time: now(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ichor_bgp::agent::Status;
-use ichor_bgp::agent::status::NotStatus;
+use ichor_bgp::agent::status::StatusError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time;
@@ -87,7 +87,7 @@ pub enum AskError {
     Late,
     /// What answers is no agent.
     #[error("what answers is not an agent of this release")]
-    Foreign(#[source] Option<NotStatus>),
+    Foreign(#[source] Option<StatusError>),
 }
 
 /// Asks the agent that listens on `path`.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ichor_bgp::agent::duty;
+use ichor_bgp::agent::config;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -23,16 +23,18 @@ use crate::log;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// Not a certificate, or none at all.
-    #[error("`status.{0}` has no certificate that can be read; want PEM")]
+    #[error("`status_listener.{0}` has no certificate that can be read; want PEM")]
     Certificate(&'static str),
     /// Not a key.
-    #[error("`status.key` has no key that can be read; want PEM of PKCS #8, SEC 1 or PKCS #1")]
+    #[error(
+        "`status_listener.private_key` has no key that can be read; want PEM of PKCS #8, SEC 1 or PKCS #1"
+    )]
     Key,
     /// The authority cannot judge.
-    #[error("`status.ca` cannot judge certificates")]
+    #[error("`status_listener.client_ca` cannot judge certificates")]
     Authority(#[source] VerifierBuilderError),
     /// The key is not the certificate's.
-    #[error("`status.certificate` and `status.key` do not belong together")]
+    #[error("`status_listener.certificate` and `status_listener.private_key` do not belong together")]
     Pair(#[source] rustls::Error),
     /// The address cannot be listened on.
     #[error("cannot serve the state on {address}")]
@@ -58,7 +60,7 @@ pub struct TlsConfig {
 
 impl TlsConfig {
     /// Reads certificates, and touches nothing.
-    pub fn read(status: &duty::Status) -> Result<Self, TlsError> {
+    pub fn read(status: &config::Status) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
         Ok(Self { address, configuration: configuration(status)? })
     }
@@ -116,11 +118,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-fn configuration(status: &duty::Status) -> Result<ServerConfig, TlsError> {
+fn configuration(status: &config::Status) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();
-    for root in certificates("ca", &status.ca)? {
-        roots.add(root).map_err(|_| TlsError::Certificate("ca"))?;
+    for root in certificates("client_ca", &status.ca)? {
+        roots.add(root).map_err(|_| TlsError::Certificate("client_ca"))?;
     }
     let judge = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
     let mut configuration = ServerConfig::builder_with_provider(provider)
@@ -139,7 +141,7 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
 }
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
-fn key(key: &duty::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
+fn key(key: &config::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
     let text = key.0.replace("ED25519 PRIVATE KEY", "PRIVATE KEY");
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::Key)
 }

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use ichor_agent::daemon::Stop;
 use ichor_agent::daemon::frr::{Install, Place, Suite, check};
+use ichor_bgp::agent::Session;
+use ichor_bgp::agent::status::{Stage, Status, Told, With};
 use ichor_bgp::render::{File, Service};
+use ichor_values::{Backend, Moment};
 use tokio::io::AsyncBufReadExt as _;
 
 use crate::common::lab::Machine;
@@ -154,7 +157,7 @@ async fn agent() {
                 Err(error) => say(format_args!("error {}", chain(&error))),
             },
             "sessions" => match suite.sessions().await {
-                Ok(sessions) => say(serde_json::to_string(&sessions).unwrap()),
+                Ok(sessions) => say(status(sessions).line()),
                 Err(error) => say(format_args!("error {}", chain(&error))),
             },
             "routes" => match suite.routes().await {
@@ -167,4 +170,24 @@ async fn agent() {
         }
     }
     say("stopped");
+}
+
+/// Sessions in the format that crosses from one process to the other.
+fn status(sessions: Vec<Session>) -> Status {
+    let sessions = sessions.into_iter().map(|session| Told { session, with: With::Fabric, trouble: None });
+    Status {
+        time: Moment::from_unix(0).unwrap(),
+        node: String::new(),
+        agent: String::new(),
+        backend: Backend::Frr,
+        version: None,
+        stage: Stage::Running,
+        reason: None,
+        waiting: Vec::new(),
+        sessions: sessions.collect(),
+        anycast: None,
+        daemons: Vec::new(),
+        reload: None,
+        restored: 0,
+    }
 }

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ichor_agent::health::{ask, watch};
-use ichor_bgp::agent::duty::{Health, Probe};
+use ichor_bgp::agent::config::{Health, Probe};
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::status::Anycast;
 use rustls::ServerConfig;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use ichor_agent::serve::tls::{TlsConfig, TlsError, TlsListener};
 use ichor_agent::serve::{local, socket};
 use ichor_bgp::agent::Status;
-use ichor_bgp::agent::duty;
-use ichor_bgp::agent::duty::Hidden;
+use ichor_bgp::agent::config;
+use ichor_bgp::agent::config::Hidden;
 use ichor_bgp::agent::session::State;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
@@ -146,8 +146,8 @@ async fn an_answer_of_something_else_is_not_taken_for_a_state() {
     assert_eq!(foreign, "what answers is not an agent of this release");
 }
 
-fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
-    duty::Status {
+fn door(authority: &Authority, listen: IpAddr) -> config::Status {
+    config::Status {
         listen,
         port: 0,
         ca: authority.os.crt.text().into_owned(),
@@ -156,7 +156,7 @@ fn door(authority: &Authority, listen: IpAddr) -> duty::Status {
     }
 }
 
-fn open(status: &duty::Status) -> Result<TlsListener, TlsError> {
+fn open(status: &config::Status) -> Result<TlsListener, TlsError> {
     TlsConfig::read(status).and_then(TlsListener::open)
 }
 
@@ -228,13 +228,19 @@ async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() 
     let good = door(&authority, Ipv4Addr::LOCALHOST.into());
     let key = Hidden(other.signed.key.text().into_owned());
     for (wrong, part) in [
-        (duty::Status { ca: "hello".into(), ..good.clone() }, "`status.ca` has no certificate"),
         (
-            duty::Status { certificate: String::new(), ..good.clone() },
-            "`status.certificate` has no certificate",
+            config::Status { ca: "hello".into(), ..good.clone() },
+            "`status_listener.client_ca` has no certificate",
         ),
-        (duty::Status { key: Hidden("hunter2".into()), ..good.clone() }, "`status.key` has no key"),
-        (duty::Status { key, ..good.clone() }, "do not belong together"),
+        (
+            config::Status { certificate: String::new(), ..good.clone() },
+            "`status_listener.certificate` has no certificate",
+        ),
+        (
+            config::Status { key: Hidden("hunter2".into()), ..good.clone() },
+            "`status_listener.private_key` has no key",
+        ),
+        (config::Status { key, ..good.clone() }, "do not belong together"),
     ] {
         let error = open(&wrong).map(drop).unwrap_err();
 

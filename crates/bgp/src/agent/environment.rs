@@ -9,7 +9,9 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-use super::duty::{Announce, Discover, Duty, Health, Lead, Meant, Ports, Probe, Speech};
+use super::config::{
+    AgentConfig, Announce, BgpConfig, ConfigSource, Discover, Health, Ports, Probe, VethPair,
+};
 use crate::model::Protected;
 use crate::model::fabric::{Fabric, Found, Inward, Neighbor, Outward};
 use crate::model::workload::End;
@@ -98,7 +100,7 @@ pub fn read(
     variables: &BTreeMap<String, String>,
     node: &NodeName,
     backend: Backend,
-) -> Result<Duty, Vec<Problem>> {
+) -> Result<AgentConfig, Vec<Problem>> {
     let mut reader = Reader { variables, problems: Vec::new() };
     let duty = reader.duty(node, backend);
     match duty {
@@ -107,8 +109,8 @@ pub fn read(
     }
 }
 
-/// The link to the speaker, where variables tell of one; for files that are ready.
-pub fn lead(variables: &BTreeMap<String, String>) -> Result<Option<Lead>, Vec<Problem>> {
+/// The veth pair to the load balancer, where variables describe one; for configuration files that are used as they are.
+pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Problem>> {
     let of_link = [
         "PEER_IP_FRR",
         "PEER_IP_METALLB",
@@ -124,7 +126,7 @@ pub fn lead(variables: &BTreeMap<String, String>) -> Result<Option<Lead>, Vec<Pr
     let variant = reader.variant();
     let link = variant.and_then(|variant| reader.link(variant));
     if reader.problems.is_empty() {
-        return Ok(link.map(|link| Lead {
+        return Ok(link.map(|link| VethPair {
             domain: link.domain,
             ours: (link.names.0.to_owned(), link.nets.0),
             theirs: (link.names.1.to_owned(), link.nets.1),
@@ -243,7 +245,7 @@ impl<'v> Reader<'v> {
         }
     }
 
-    fn duty(&mut self, node: &NodeName, backend: Backend) -> Option<Duty> {
+    fn duty(&mut self, node: &NodeName, backend: Backend) -> Option<AgentConfig> {
         let variant = self.variant();
         let backend = self.value("ICHOR_BACKEND").unwrap_or(backend);
         let router_id =
@@ -279,7 +281,7 @@ impl<'v> Reader<'v> {
         let announce = ANNOUNCED
             .iter()
             .filter_map(|(link, kind)| Some(Announce { link: LinkName::parse(link).ok()?, kind: *kind }));
-        let meant = Meant {
+        let meant = BgpConfig {
             model,
             passwords: Vec::new(),
             discover,
@@ -288,11 +290,11 @@ impl<'v> Reader<'v> {
             options: BTreeMap::new(),
             template: None,
         };
-        Some(Duty {
+        Some(AgentConfig {
             backend,
-            speech: Speech::Model(Box::new(meant)),
+            source: ConfigSource::Model(Box::new(meant)),
             mtu: mtu.or((variant == Variant::Namespace).then_some(1500)),
-            carried: Vec::new(),
+            extra_addresses: Vec::new(),
             health,
             drain,
             log,

@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::duty::Health;
+use super::config::Health;
 
 /// Where the gate is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// Anycast addresses are announced.
     Open,
@@ -69,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::agent::duty::Probe;
+    use crate::agent::config::Probe;
 
     fn gate(rise: u8, fall: u8, begin: Position) -> Gate {
         Gate::new(&Health { rise, fall, ..Health::of(Probe::Tcp("127.0.0.1:6443".into())) }, begin)

@@ -1,6 +1,6 @@
 //! What the agent on a node decides: the same code at the desk and on the node.
 //!
-//! A [`Duty`] is what the agent is told, by the file of a build or by environment variables. Together with the kernel's
+//! A [`AgentConfig`] is what the agent is told, by the file of a build or by environment variables. Together with the kernel's
 //! [`Link`]s it becomes a [`Scene`]: what can be done now. From that follow the [`Wiring`] of the node, the
 //! daemon's files ([`Scene::render`]), and in the end the [`Session`]s that are told.
 //!
@@ -8,8 +8,8 @@
 
 pub mod advertisement;
 pub mod bird;
+pub mod config;
 pub mod detection;
-pub mod duty;
 pub mod environment;
 pub mod frr;
 pub mod gate;
@@ -24,7 +24,7 @@ pub mod stood;
 pub mod trouble;
 pub mod wiring;
 
-pub use duty::Duty;
+pub use config::AgentConfig;
 pub use gate::Gate;
 pub use link::Link;
 pub use scene::Scene;

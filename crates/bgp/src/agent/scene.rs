@@ -5,7 +5,7 @@ use std::fmt;
 
 use ipnet::IpNet;
 
-use super::duty::{Duty, Lead, Meant, Ports, Speech};
+use super::config::{AgentConfig, BgpConfig, ConfigSource, Ports, VethPair};
 use super::link::{self, Ambiguous, Link};
 use super::wiring::{Pair, Wiring};
 use crate::model::fabric::{Announced, Found, Neighbor};
@@ -86,19 +86,19 @@ impl fmt::Display for Waiting {
 
 impl Scene {
     /// What can be done of a duty, or the ports that cannot be told apart.
-    pub fn of(duty: &Duty, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
-        match &duty.speech {
-            Speech::Model(meant) => Self::meant(duty, meant, now),
-            Speech::Ready(ready) => {
+    pub fn of(duty: &AgentConfig, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+        match &duty.source {
+            ConfigSource::Model(meant) => Self::meant(duty, meant, now),
+            ConfigSource::Files(ready) => {
                 let mut waiting = Vec::new();
-                let pair = ready.lead.clone().and_then(|lead| pair(duty, lead, &[], now, &mut waiting));
-                let wiring = Wiring { pair, carried: duty.carried.clone(), ..Wiring::default() };
+                let pair = ready.veth.clone().and_then(|lead| pair(duty, lead, &[], now, &mut waiting));
+                let wiring = Wiring { pair, carried: duty.extra_addresses.clone(), ..Wiring::default() };
                 Ok(Self { model: None, passwords: Vec::new(), wiring, waiting, routers: Routers::new() })
             }
         }
     }
 
-    fn meant(duty: &Duty, meant: &Meant, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+    fn meant(duty: &AgentConfig, meant: &BgpConfig, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
         let mut waiting = Vec::new();
         let mut sessions = sessions(meant, now, &mut waiting)?;
         if duty.backend == Backend::Gobgp {
@@ -121,7 +121,7 @@ impl Scene {
         if duty.drain || now.leaving {
             model.drain();
         }
-        let wiring = Wiring { pair, carried: duty.carried.clone(), ports, ..Wiring::default() };
+        let wiring = Wiring { pair, carried: duty.extra_addresses.clone(), ports, ..Wiring::default() };
         Ok(Self { model: Some(model), passwords, wiring, waiting, routers: Routers::new() })
     }
 
@@ -143,11 +143,15 @@ impl Scene {
     }
 
     /// The daemon's files, for the release that is there, or everything that is wrong.
-    pub fn render(&self, duty: &Duty, there: Option<&SoftwareVersion>) -> Result<Service, Vec<Refusal>> {
-        let (model, meant) = match (&self.model, &duty.speech) {
-            (Some(model), Speech::Model(meant)) => (model, meant),
-            (None, Speech::Model(meant)) => (&meant.model, meant),
-            (_, Speech::Ready(ready)) => {
+    pub fn render(
+        &self,
+        duty: &AgentConfig,
+        there: Option<&SoftwareVersion>,
+    ) -> Result<Service, Vec<Refusal>> {
+        let (model, meant) = match (&self.model, &duty.source) {
+            (Some(model), ConfigSource::Model(meant)) => (model, meant),
+            (None, ConfigSource::Model(meant)) => (&meant.model, meant),
+            (_, ConfigSource::Files(ready)) => {
                 let (configuration, daemons) = (&ready.configuration.0, ready.daemons.as_deref());
                 return routing::ready(duty.backend, configuration, daemons, there);
             }
@@ -169,7 +173,7 @@ impl Scene {
 
 /// The sessions with the fabric whose ports are there, each with its password.
 fn sessions(
-    meant: &Meant,
+    meant: &BgpConfig,
     now: Conditions<'_>,
     waiting: &mut Vec<Waiting>,
 ) -> Result<Vec<(Neighbor, Option<String>)>, Vec<Ambiguous>> {
@@ -229,7 +233,7 @@ fn missing(meant: &Found) -> Option<Waiting> {
 }
 
 /// The ports toward the fabric: those of neighbours, and those on which one may be found.
-fn ports(meant: &Meant, model: &Model, now: Conditions<'_>) -> Vec<String> {
+fn ports(meant: &BgpConfig, model: &Model, now: Conditions<'_>) -> Vec<String> {
     let port = |neighbor: &Neighbor| match found(&neighbor.found, now.links) {
         Ok(Some(Found::Port { name, .. })) => Some(name.to_string()),
         _ => None,
@@ -244,7 +248,7 @@ fn ports(meant: &Meant, model: &Model, now: Conditions<'_>) -> Vec<String> {
 }
 
 /// Adds the addresses of links that are announced whatever they are. Those of an anycast link are never a source.
-fn announce(model: &mut Model, meant: &Meant, now: Conditions<'_>) {
+fn announce(model: &mut Model, meant: &BgpConfig, now: Conditions<'_>) {
     for announce in &meant.announce {
         let Some(link) = now.links.iter().find(|link| link.name == announce.link.as_str()) else { continue };
         for net in link.addresses.iter().filter(|net| is_for_others(**net)) {
@@ -270,9 +274,9 @@ fn is_for_others(net: IpNet) -> bool {
     net.prefix_len() == net.max_prefix_len() && !net.addr().is_loopback() && !link_local
 }
 
-fn lead(workload: &Workload) -> Option<Lead> {
+fn lead(workload: &Workload) -> Option<VethPair> {
     let net = |address| IpNet::new(address, workload.prefix).ok();
-    Some(Lead {
+    Some(VethPair {
         domain: workload.domain.clone(),
         ours: (workload.ours.link.clone(), net(workload.ours.address)?),
         theirs: (workload.theirs.link.clone(), net(workload.theirs.address)?),
@@ -293,8 +297,8 @@ fn first_link<'l>(fabric: &[Neighbor], links: &'l [Link]) -> Option<&'l Link> {
 
 /// The link to the speaker, unless the kernel cannot make it yet.
 fn pair(
-    duty: &Duty,
-    lead: Lead,
+    duty: &AgentConfig,
+    lead: VethPair,
     fabric: &[Neighbor],
     now: Conditions<'_>,
     waiting: &mut Vec<Waiting>,

@@ -2,55 +2,40 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::model::Family;
 
 /// One session.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     /// The neighbour: a port for one that is found by its advertisements, else an address.
     pub peer: String,
     /// The VRF or namespace; none for the node's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The address it was found at, where that is not `peer`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The neighbour's AS number, as far as it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asn: Option<u32>,
     /// How far it is.
     pub state: State,
     /// Seconds since it was established.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uptime: Option<u64>,
     /// How often it was established.
-    #[serde(default)]
     pub established: u32,
     /// Prefixes that came in, of both families.
-    #[serde(default)]
     pub received: u32,
     /// Prefixes that went out, of both families.
-    #[serde(default)]
     pub sent: u32,
     /// Whether BFD says the path works; none without BFD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd: Option<bool>,
     /// The neighbour's address that BFD watches, where the daemon tells it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<String>,
     /// The families both ends agreed on; none while that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<Family>>,
     /// Who can take IPv4 over IPv6; none while that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended: Option<Extended>,
     /// The message that last closed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notification: Option<Notification>,
     /// What the daemon last said was wrong, in its own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
 
@@ -76,7 +61,7 @@ impl Session {
 }
 
 /// Who offers the extended next hop capability (RFC 8950) for IPv4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extended {
     /// The node.
     pub ours: bool,
@@ -85,7 +70,7 @@ pub struct Extended {
 }
 
 /// The message that closes a session (RFC 4271, section 4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The kind of error.
     pub code: u8,
@@ -109,8 +94,7 @@ impl Notification {
 }
 
 /// How far a session is (RFC 4271, section 8.2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Nothing is tried.
     #[default]
@@ -196,14 +180,5 @@ mod tests {
         );
         assert_eq!(remembered(&wrong_as, with("0000", State::Established, 2)), None);
         assert_eq!(remembered(&with("0501", State::Idle, 1), with("0000", State::Idle, 1)), None);
-    }
-
-    #[test]
-    fn what_an_older_agent_wrote_is_read() {
-        let old = r#"{"peer":"eth0","state":"active"}"#;
-
-        let session: Session = serde_json::from_str(old).unwrap();
-
-        assert_eq!(session, Session { peer: "eth0".into(), state: State::Active, ..Session::default() });
     }
 }

@@ -3,15 +3,13 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
 use super::{Bfd, Family, Filter};
 use crate::setting::Advertise;
 use ichor_values::{Asn, Community, LinkName, Mac, Secret};
 
 /// The instance in the node's own table.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fabric {
     /// Whom it peers with.
     pub neighbors: Vec<Neighbor>,
@@ -28,8 +26,7 @@ pub struct Fabric {
 }
 
 /// One session.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Neighbor {
     /// How the neighbour is found.
     pub found: Found,
@@ -44,13 +41,11 @@ pub struct Neighbor {
     /// Whether the neighbour connects.
     pub passive: bool,
     /// Where the password can be had.
-    #[serde(skip)]
     pub password: Option<Secret>,
 }
 
 /// How a neighbour is found.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// By its router advertisements on a port.
     Port {
@@ -80,8 +75,7 @@ impl Neighbor {
 }
 
 /// An address that is announced while its link has it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announced {
     /// What kind of address it is.
     pub kind: Advertise,
@@ -92,8 +86,7 @@ pub struct Announced {
 }
 
 /// What is let in from the fabric.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inward {
     /// Prefixes.
     pub filter: Filter,
@@ -104,8 +97,7 @@ pub struct Inward {
 }
 
 /// What is added to routes on the way to the fabric.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outward {
     /// Communities.
     pub communities: Vec<Community>,

@@ -1,11 +1,9 @@
 //! A list of prefixes: what is let through and what is not.
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
 /// An address family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// IPv4.
     V4,
@@ -36,8 +34,7 @@ impl Family {
 }
 
 /// One line: prefixes within `net` whose length is in a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
     /// Whether they are let through.
     pub permit: bool,
@@ -71,7 +68,7 @@ impl Term {
 }
 
 /// Terms, of which the first that matches decides. What none matches is refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(pub Vec<Term>);
 
 impl Filter {

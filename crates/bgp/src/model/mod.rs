@@ -13,7 +13,6 @@ pub mod workload;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ichor_values::{Asn, NodeName};
-use serde::{Deserialize, Serialize};
 
 pub use fabric::Fabric;
 pub use filter::{Family, Filter, Term};
@@ -21,8 +20,7 @@ pub use protected::Protected;
 pub use workload::{Domain, Workload};
 
 /// The BGP of one node.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// The node.
     pub name: NodeName,
@@ -44,8 +42,7 @@ pub struct Model {
 }
 
 /// Fast detection of a dead path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bfd {
     /// Milliseconds between two packets.
     pub interval: u32,

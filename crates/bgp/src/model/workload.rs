@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
-
 use super::filter::Filter;
 use super::{Bfd, Family};
 use crate::setting::Speaker;
@@ -11,8 +9,7 @@ use ichor_values::Asn;
 
 /// The instance that a speaker peers with. What it is given crosses to the fabric; nothing crosses back, and nothing is
 /// announced to the speaker. The speaker connects.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Who announces service addresses.
     pub speaker: Speaker,
@@ -35,8 +32,7 @@ pub struct Workload {
 }
 
 /// One end of the link to the speaker.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// Name of the link.
     pub link: String,
@@ -47,8 +43,7 @@ pub struct End {
 }
 
 /// What keeps the speaker's routes apart from the node's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// A VRF.
     Vrf {

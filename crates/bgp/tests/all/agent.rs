@@ -5,7 +5,7 @@ use crate::common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::routing::{PASSWORD, cases, routed, service_with};
-use ichor_bgp::agent::duty::{Duty, Probe, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
 use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
 use ichor_bgp::agent::{Link, environment};
 use ichor_bgp::model::Domain;
@@ -33,11 +33,12 @@ fn planned_links(node: &NodePlan) -> Vec<Link> {
 }
 
 /// The duties in the documents of a configuration.
-fn duties(documents: &[Value]) -> Vec<Duty> {
+fn duties(documents: &[Value]) -> Vec<AgentConfig> {
     let files = documents.iter().filter_map(|document| document.get("configFiles")?.as_array());
     let duty = |file: &Value| {
         let path = file["mountPath"].as_str()?;
-        path.ends_with("/agent.json").then(|| Duty::parse(file["content"].as_str().unwrap()).unwrap())
+        path.ends_with("/agent.json")
+            .then(|| AgentConfig::parse(file["content"].as_str().unwrap()).unwrap().config)
     };
     files.flatten().filter_map(duty).collect()
 }
@@ -79,7 +80,7 @@ fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn read(pairs: &[(&str, &str)]) -> Result<Duty, Vec<String>> {
+fn read(pairs: &[(&str, &str)]) -> Result<AgentConfig, Vec<String>> {
     let node = NodeName::parse("node1").unwrap();
     environment::read(&variables(pairs), &node, Backend::Frr)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
@@ -92,7 +93,7 @@ const VRF: &[(&str, &str)] =
 fn variables_of_the_vrf_have_its_defaults() {
     let duty = read(VRF).unwrap();
 
-    let Speech::Model(meant) = &duty.speech else { panic!("{duty:?}") };
+    let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
     let workload = meant.model.workload.as_ref().unwrap();
     assert_eq!(workload.domain, Domain::Vrf { name: "metallb".to_owned(), table: 88 });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_000_099_998, 4_000_099_999));
@@ -105,7 +106,7 @@ fn variables_of_the_vrf_have_its_defaults() {
 fn variables_of_the_namespace_have_its_defaults() {
     let duty = read(&[("NODE_IP", "10.10.10.10"), ("ASN_LOCAL", "4200001001")]).unwrap();
 
-    let Speech::Model(meant) = &duty.speech else { panic!("{duty:?}") };
+    let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
     let workload = meant.model.workload.as_ref().unwrap();
     assert_eq!(workload.domain, Domain::Namespace { name: "metallb".to_owned() });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_200_099_998, 4_200_099_999));
@@ -190,7 +191,7 @@ fn ports_have_the_kernels_names_in_the_order_of_the_duty() {
 
 #[test]
 fn bird_is_told_a_router_by_its_address_once_that_is_known() {
-    let duty = Duty { backend: Backend::Bird, ..read(VRF).unwrap() };
+    let duty = AgentConfig { backend: Backend::Bird, ..read(VRF).unwrap() };
     let links = ["00:11:22:33:44:55", "00:11:22:33:44:56"].map(|mac| Mac::parse(mac).unwrap());
     let links = [link("eth0", Some(links[0])), link("eth1", Some(links[1]))];
     let scene = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
@@ -272,10 +273,17 @@ fn a_port_is_discovered_by_the_router_on_it() {
 }
 
 #[test]
-fn a_duty_that_is_not_understood_is_not_repeated() {
-    let error = Duty::parse("{\"backend\": \"frr\", \"speech\": {\"model\": {\"hush\": 1}}}").unwrap_err();
+fn values_of_a_configuration_that_cannot_be_read_are_not_repeated() {
+    for text in [
+        r#"{"backend": "frr", "speech": {"model": "hush"}}"#,
+        r#"{"version": "1.0", "backend": "frr", "files": {"config": 1, "confg": "hush"}}"#,
+        r#"{"version": "1.0", "backend": "hush"}"#,
+        r#"{"version": "hush"}"#,
+    ] {
+        let error = AgentConfig::parse(text).unwrap_err();
 
-    assert!(!error.to_string().contains("hush"), "{error}");
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
 }
 
 #[test]

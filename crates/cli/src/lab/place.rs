@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_values::format::FormatError;
 use ichor_values::nearest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
@@ -42,8 +43,11 @@ pub(crate) enum LabError {
     Stays(String, i32),
     #[error("{}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{} is not what this release of ichor wrote; end that lab with `ichor lab down`", .0.display())]
-    Record(PathBuf, #[source] serde_json::Error),
+    #[error(
+        "cannot read {}: {error}; another release of ichor brought this lab up: use that release, or end the lab with `ichor lab down`",
+        path.display()
+    )]
+    Record { path: PathBuf, error: FormatError },
 }
 
 /// The folder of a lab, which may not be there.

@@ -6,11 +6,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use ichor_core::lab::{Here, Scene};
+use ichor_values::format::{Document, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::guest::Guests;
 use super::place::{LabError, Place};
+
+/// The version of the file's format: a new one, with another major number, when a key changes that commands on a running lab need.
+const VERSION: Version = Version::new(1, 0);
 
 /// `lab.json`, which may hold passwords of sessions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -44,7 +48,8 @@ impl Record {
     pub(crate) fn read(place: &Place) -> Result<Self, LabError> {
         let path = place.record();
         let text = fs::read_to_string(&path).map_err(|source| LabError::Io { path: path.clone(), source })?;
-        serde_json::from_str(&text).map_err(|source| LabError::Record(path, source))
+        let record = Document::parse(&text, VERSION).and_then(|document| Ok(document.read()?.0));
+        record.map_err(|error| LabError::Record { path, error })
     }
 
     /// Writes it in one step, for its owner alone.
@@ -52,7 +57,7 @@ impl Record {
         let path = place.record();
         let attempt = || {
             let mut file = NamedTempFile::new_in(place.path())?;
-            file.write_all(&serde_json::to_vec(self)?)?;
+            file.write_all(&serde_json::to_vec(&Versioned::new(VERSION, self))?)?;
             file.persist(&path)?;
             Ok(())
         };

@@ -11,17 +11,37 @@ use std::path::{Component, Path};
 
 use ichor_core::render::artifact::Artifact;
 use ichor_values::digest::sha256;
+use ichor_values::format::{Relation, Version};
 use serde::{Deserialize, Serialize};
 
 /// The name of the list.
 pub(super) const NAME: &str = "manifest.json";
 
+/// The version of its format.
+const VERSION: Version = Version::new(1, 0);
+
 /// The list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Manifest {
+    /// The version of its format; none in those of before it had one, which are read alike.
+    version: Option<Version>,
     /// What all files were made from; none where they are of several builds, or of one that was interrupted.
     pub(crate) inputs: Option<Inputs>,
     files: Vec<Entry>,
+}
+
+/// The list has a newer format.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its {NAME} has format version {0}, and this release of ichor knows versions up to {VERSION}; use the release that wrote it, or \
+     build to another folder"
+)]
+pub(super) struct TooNew(Version);
+
+/// The version alone.
+#[derive(Deserialize)]
+struct Head {
+    version: Option<Version>,
 }
 
 /// What a build was made from.
@@ -102,15 +122,23 @@ impl Manifest {
     /// A list of files, in order.
     pub(super) fn new(inputs: Option<Inputs>, mut files: Vec<Entry>) -> Self {
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        Self { inputs, files }
+        Self { version: Some(VERSION), inputs, files }
     }
 
     /// The list in the folder `root`. One that is missing or damaged is empty: then nothing there is known to be ours.
-    pub(super) fn read(root: &Path) -> Self {
+    pub(super) fn read(root: &Path) -> Result<Self, TooNew> {
         let bytes = fs::read(root.join(NAME)).unwrap_or_default();
         let mut list: Self = serde_json::from_slice(&bytes).unwrap_or_default();
+        // What cannot be read may be of a newer version: it is looked for only then, because a list may be long.
+        let head = || serde_json::from_slice::<Head>(&bytes).ok()?.version;
+        match list.version.or_else(head) {
+            Some(version) if version.relation_to(VERSION) == Relation::NewerMajor => {
+                return Err(TooNew(version));
+            }
+            _ => {}
+        }
         list.files.retain(Entry::is_inside);
-        list
+        Ok(list)
     }
 
     pub(super) fn files(&self) -> &[Entry] {
@@ -125,8 +153,10 @@ impl Manifest {
     /// The list as text, a line for each file.
     pub(super) fn text(&self) -> String {
         let json = |value: serde_json::Result<String>| value.expect("texts and numbers only");
-        let mut text =
-            format!("{{\n\"inputs\": {},\n\"files\": [", json(serde_json::to_string(&self.inputs)));
+        let mut text = format!(
+            "{{\n\"version\": \"{VERSION}\",\n\"inputs\": {},\n\"files\": [",
+            json(serde_json::to_string(&self.inputs))
+        );
         for (nth, entry) in self.files.iter().enumerate() {
             let comma = if nth == 0 { "" } else { "," };
             let _ = write!(text, "{comma}\n{}", json(serde_json::to_string(entry)));

@@ -96,7 +96,8 @@ enum Found {
 impl Tree {
     /// The tree at `root`, which need not be there.
     pub(crate) fn open(root: PathBuf) -> Self {
-        let manifest = Manifest::read(&root);
+        // A list that cannot be read is reported when somebody writes here.
+        let manifest = Manifest::read(&root).unwrap_or_default();
         Self { root, manifest }
     }
 
@@ -163,7 +164,8 @@ impl Tree {
             .with_context(|| format!("cannot make the folder {}", self.root.display()))?;
         let _lock = self.lock()?;
         // Somebody may have written since.
-        self.manifest = Manifest::read(&self.root);
+        self.manifest =
+            Manifest::read(&self.root).with_context(|| format!("cannot write to {}", self.root.display()))?;
         let drafts = Drafts::of(&self.root);
         let compared = self.compared(artifacts, Some(&drafts))?;
         self.refuse_strangers(&compared)?;
@@ -383,165 +385,4 @@ fn restamp(path: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::MetadataExt as _;
-
-    use tempfile::TempDir;
-
-    use super::*;
-
-    fn inputs() -> Inputs {
-        Inputs { sha256: "1".to_owned(), secrets: Vec::new() }
-    }
-
-    fn write(folder: &TempDir, artifacts: &[Artifact]) -> Done {
-        Tree::open(folder.path().to_owned()).write(artifacts, &Scope::Whole, Some(inputs())).unwrap()
-    }
-
-    fn untouched(folder: &TempDir) -> bool {
-        Tree::open(folder.path().to_owned()).untouched().is_some()
-    }
-
-    fn of(node: &str) -> Artifact {
-        Artifact::public(format!("nodes/{node}/machine.yaml"), "x")
-    }
-
-    #[test]
-    fn what_did_not_change_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let artifacts =
-            |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
-        let stamp = |name: &str| {
-            let file = fs::metadata(folder.path().join(name)).unwrap();
-            (file.ino(), file.mtime_nsec())
-        };
-        let written = |text: &str| write(&folder, &artifacts(text)).written;
-
-        assert_eq!(written("one"), 2);
-        let (before, listed) = (stamp("b"), stamp(manifest::NAME));
-        assert_eq!(written("one"), 0);
-        assert_eq!(stamp(manifest::NAME), listed);
-        assert_eq!(written("two"), 1);
-
-        assert_eq!(stamp("b"), before);
-        let machine = folder.path().join("nodes/a/machine.yaml");
-        assert_eq!(fs::metadata(&machine).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read(&machine).unwrap(), b"two");
-        assert!(!folder.path().join(DRAFTS).exists());
-    }
-
-    #[test]
-    fn what_no_longer_belongs_is_removed_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        write(&folder, &[of("a"), of("b")]);
-        fs::write(path("nodes/b/mine.txt"), "mine").unwrap();
-
-        let done = write(&folder, &[of("c")]);
-
-        assert_eq!(done.removed, 2);
-        assert!(!path("nodes/a").exists() && !path("nodes/b/machine.yaml").exists());
-        assert!(path("nodes/b/mine.txt").exists() && path("nodes/c/machine.yaml").exists());
-    }
-
-    #[test]
-    fn a_part_is_written_beside_the_rest() {
-        let folder = tempfile::tempdir().unwrap();
-        let part = |artifacts: &[Artifact], inputs| {
-            let scope = Scope::Folders(vec!["nodes/a/".to_owned()]);
-            Tree::open(folder.path().to_owned()).write(artifacts, &scope, Some(inputs)).unwrap()
-        };
-        let old = Artifact::public("nodes/a/old", "x");
-        write(&folder, &[of("a"), of("b"), old]);
-
-        let done = part(&[of("a")], inputs());
-
-        assert_eq!((done.written, done.removed), (0, 1));
-        let manifest = Tree::open(folder.path().to_owned()).manifest;
-        let paths: Vec<&str> = manifest.files().iter().map(|entry| entry.path.as_str()).collect();
-        assert_eq!(paths, ["nodes/a/machine.yaml", "nodes/b/machine.yaml"]);
-        assert_eq!(manifest.inputs, Some(inputs()));
-        part(&[of("a")], Inputs { sha256: "2".to_owned(), secrets: Vec::new() });
-        assert_eq!(Tree::open(folder.path().to_owned()).manifest.inputs, None, "files of two builds");
-    }
-
-    #[test]
-    fn a_list_that_leads_out_of_the_folder_removes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let outside = folder.path().join("outside");
-        fs::write(&outside, "x").unwrap();
-        let root = folder.path().join("root");
-        fs::create_dir(&root).unwrap();
-        let list = r#"{"inputs": null, "files": [{"path": "../outside", "sha256": "", "size": 1, "private": false}]}"#;
-        fs::write(root.join(manifest::NAME), list).unwrap();
-
-        Tree::open(root).write(&[], &Scope::Whole, None).unwrap();
-
-        assert!(outside.exists());
-    }
-
-    #[test]
-    fn what_somebody_else_wrote_is_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let mine = folder.path().join("nodes/a/machine.yaml");
-        fs::create_dir_all(mine.parent().unwrap()).unwrap();
-        fs::write(&mine, "mine").unwrap();
-
-        let refused =
-            Tree::open(folder.path().to_owned()).write(&[of("a"), of("b")], &Scope::Whole, None).unwrap_err();
-
-        assert!(refused.to_string().contains("nodes/a/machine.yaml would be overwritten"), "{refused}");
-        assert_eq!(fs::read(&mine).unwrap(), b"mine");
-        assert!(!folder.path().join("nodes/b").exists());
-    }
-
-    #[test]
-    fn any_change_to_a_file_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("nodes/a/machine.yaml");
-        write(&folder, &[of("a"), of("b")]);
-        assert!(untouched(&folder));
-
-        let changes: [&dyn Fn(); 4] = [
-            &|| fs::write(&path, "y").unwrap(),
-            &|| fs::write(&path, "xy").unwrap(),
-            &|| fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap(),
-            &|| fs::remove_file(&path).unwrap(),
-        ];
-        for (nth, change) in changes.iter().enumerate() {
-            change();
-            assert!(!untouched(&folder), "{nth}");
-            assert_eq!(write(&folder, &[of("a"), of("b")]).written, 1, "{nth}");
-            assert!(untouched(&folder), "{nth}");
-        }
-        let time = fs::metadata(&path).unwrap().modified().unwrap();
-        fs::write(&path, "y").unwrap();
-        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-        assert!(!untouched(&folder), "the same length and the same time");
-        fs::write(&path, "x").unwrap();
-        assert!(untouched(&folder), "changed and changed back");
-    }
-
-    #[test]
-    fn a_second_writer_is_sent_away() {
-        let folder = tempfile::tempdir().unwrap();
-        let lock = Tree::open(folder.path().to_owned()).lock().unwrap();
-
-        let refused = Tree::open(folder.path().to_owned()).write(&[], &Scope::Whole, None).unwrap_err();
-
-        assert!(refused.to_string().contains("another run is writing"), "{refused}");
-        drop(lock);
-        write(&folder, &[]);
-    }
-
-    #[test]
-    fn what_another_wrote_in_the_meantime_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let opened = Tree::open(folder.path().to_owned());
-        write(&folder, &[of("a"), of("b")]);
-
-        let done = opened.write(&[of("b")], &Scope::Whole, None).unwrap();
-
-        assert_eq!((done.written, done.removed), (0, 1));
-    }
-}
+mod tests;

@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use ichor_core::bringup::Record;
+use ichor_core::bringup::{RECORD_VERSION, Record};
+use ichor_values::format::{Document, FormatError, Versioned};
 
 use crate::disk::{self, WriteError};
 
@@ -16,8 +17,11 @@ pub(crate) enum PlaceError {
     Io { path: PathBuf, source: io::Error },
     #[error("another `ichor up` works on this cluster; it holds {}", .0.display())]
     Taken(PathBuf),
-    #[error("{} is not what `ichor up` wrote: {reason}; whether etcd was bootstrapped stands in it, so mend it or bring it back", path.display())]
-    Record { path: PathBuf, reason: String },
+    #[error(
+        "cannot read {}: {error}; it records whether etcd was bootstrapped, so do not delete it: {}", path.display(),
+        match error { FormatError::TooNew { .. } => "use the ichor release that wrote it", _ => "repair or restore it" }
+    )]
+    Record { path: PathBuf, error: FormatError },
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -49,7 +53,8 @@ impl Place {
 
     /// Remembers, for good: when this returns, it is on the disk.
     pub(crate) fn write(&self, record: &Record) -> Result<(), PlaceError> {
-        let mut text = serde_json::to_string_pretty(record).expect("a record is JSON");
+        let record = Versioned::new(RECORD_VERSION, record);
+        let mut text = serde_json::to_string_pretty(&record).expect("a record is JSON");
         text.push('\n');
         Ok(disk::replace_private(&self.record, text.as_bytes())?)
     }
@@ -72,8 +77,10 @@ pub(crate) fn read(file: &Path, cluster: &str) -> Result<Record, PlaceError> {
     match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Record::default()),
         Err(source) => Err(PlaceError::Io { path, source }),
-        Ok(text) => serde_json::from_str(&text)
-            .map_err(|error| PlaceError::Record { path, reason: error.to_string() }),
+        Ok(text) => {
+            let record = Document::parse(&text, RECORD_VERSION).and_then(|document| Ok(document.read()?.0));
+            record.map_err(|error| PlaceError::Record { path, error })
+        }
     }
 }
 
@@ -112,5 +119,25 @@ mod tests {
         fs::write(folder.path().join(".ichor/sol/up.json"), "{\"boot").unwrap();
 
         assert!(matches!(Place::take(&file, "sol"), Err(PlaceError::Record { .. })));
+    }
+
+    /// What is read from this text.
+    fn read_text(text: &str) -> Result<Record, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join(".ichor/sol")).unwrap();
+        fs::write(folder.path().join(".ichor/sol/up.json"), text).unwrap();
+        read(&folder.path().join("ichor.yaml"), "sol").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_record_of_a_newer_release_is_read_or_refused_by_its_version() {
+        assert_eq!(read_text("{}"), Ok(Record::default()), "without a version");
+        assert_eq!(read_text(r#"{"version": "1.9", "tomorrow": 1}"#), Ok(Record::default()));
+
+        let unknown = read_text(r#"{"version": "1.0", "boostrap": null}"#).unwrap_err();
+        assert!(unknown.contains("boostrap: unknown key; did you mean `bootstrap`?"), "{unknown}");
+        let newer = read_text(r#"{"version": "2.0"}"#).unwrap_err();
+        assert!(newer.contains("format version 2.0 is newer than 1.0"), "{newer}");
+        assert!(newer.ends_with("use the ichor release that wrote it"), "{newer}");
     }
 }

@@ -27,7 +27,7 @@ pub use contact::{Contact, Source, Stage};
 pub use decide::{ClusterStep, Decision, Next, NodeStep, Wait, decide};
 pub use foresee::{Foreseen, foresee};
 pub use identity::{Facts, Identity};
-pub use record::{Applied, Begun, NodeRecord, Record};
+pub use record::{Applied, Begun, NodeRecord, RECORD_VERSION, Record};
 pub use refusal::Refusal;
 pub use seen::{ClusterSeen, ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen, prefer};
 pub use wanted::{Wanted, WantedNode};

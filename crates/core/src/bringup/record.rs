@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Facts;
 use ichor_values::Moment;
+use ichor_values::format::Version;
+
+/// The version of the file's format. Files of before it had one are read alike.
+pub const RECORD_VERSION: Version = Version::new(1, 0);
 
 /// What was done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! What a scene needs of the kernel.
 
 use super::scene::{Part, Scene};
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::model::Domain;
 
 impl Scene {
@@ -17,7 +17,7 @@ impl Scene {
 }
 
 fn speaks_in_vrf(agent: &str) -> bool {
-    let Ok(duty) = Duty::parse(agent) else { return false };
-    let Speech::Model(meant) = duty.speech else { return false };
+    let Ok(parsed) = AgentConfig::parse(agent) else { return false };
+    let ConfigSource::Model(meant) = parsed.config.source else { return false };
     meant.model.workload.is_some_and(|workload| matches!(workload.domain, Domain::Vrf { .. }))
 }

@@ -3,7 +3,8 @@
 use std::fmt::{Display, Write as _};
 use std::path::Path;
 
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
+use ichor_bgp::model::Domain;
 use ichor_core::lab::scene::{Guest, Machine, Part, SessionEnd};
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::attachment::Attachments;
@@ -17,8 +18,6 @@ use ichor_talos::release;
 use ichor_values::SoftwareVersion;
 use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit;
-use ichor_values::read::Read;
-use serde::Serialize;
 
 use crate::common;
 
@@ -185,10 +184,10 @@ fn add_machine(text: &mut String, machine: &Machine) {
             writeln!(text, "  {instance}{}", word("vrf", vrf.as_ref()))
         }
         Part::Node { backend, agent, health, speaker, sources } => {
-            let Speech::Model(meant) = Duty::parse(agent).unwrap().speech else {
+            let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
                 panic!("a build says what is meant")
             };
-            let domain = meant.model.workload.map(|workload| json(&workload.domain));
+            let domain = meant.model.workload.map(|workload| domain(&workload.domain));
             let health = word("health", health.as_ref());
             let _ = writeln!(
                 text,
@@ -206,7 +205,7 @@ fn add_machine(text: &mut String, machine: &Machine) {
         }
         Part::Guest(guest) => {
             let Guest { cores, memory, disk, bus, uefi, carrier, sources } = guest;
-            let (bus, carrier) = (json(bus), word("carrier", carrier.as_ref()));
+            let (bus, carrier) = (serde_json::to_string(bus).unwrap(), word("carrier", carrier.as_ref()));
             writeln!(
                 text,
                 "  {cores} cores, {memory} MiB, {disk} GiB {bus}, UEFI {uefi}{carrier}, sources{}",
@@ -250,6 +249,10 @@ fn all(values: &[impl Display]) -> String {
     values.iter().map(|value| format!(" {value}")).collect()
 }
 
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap()
+fn domain(domain: &Domain) -> String {
+    match domain {
+        Domain::Vrf { name, table } => format!("VRF {name}, table {table}"),
+        Domain::Namespace { name } => format!("namespace {name}"),
+        Domain::Shared => "shared".to_owned(),
+    }
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::refusal::{Code, Refusal};
-use ichor_bgp::agent::duty::Duty;
-use ichor_bgp::agent::duty::FILE as DUTY_FILE;
+use ichor_bgp::agent::config;
+use ichor_bgp::agent::config::AgentConfig;
 use ichor_talos::document;
 use ichor_talos::release::at_least;
 use ichor_talos::secrets::{Pair, Pem, from_config};
@@ -57,7 +57,7 @@ pub struct Intent {
     /// Names of the services that come with extensions and have a document.
     pub extension_services: Vec<String>,
     /// What agents among them are told.
-    pub duties: BTreeMap<String, Duty>,
+    pub duties: BTreeMap<String, AgentConfig>,
     /// Peers of Talos' own BGP: instance, peer, their AS numbers.
     pub bgp_peers: Vec<BgpPeer>,
     /// What Talos warns of.
@@ -276,14 +276,14 @@ impl<'d> Sheet<'d> {
     }
 
     /// The duties of agents, in the files of their services.
-    fn duties(&self) -> BTreeMap<String, Duty> {
+    fn duties(&self) -> BTreeMap<String, AgentConfig> {
         let one = |document: &Value| {
             let files = document::items(document, "/configFiles").map(|(_, file)| file);
             let told = |file: &Value| {
-                file.get("mountPath")?.as_str()?.rsplit('/').next().map(|name| name == DUTY_FILE)
+                file.get("mountPath")?.as_str()?.rsplit('/').next().map(|name| name == config::FILE)
             };
             let mut files = files.filter(|file| told(file) == Some(true));
-            let duty = Duty::parse(files.next()?.get("content")?.as_str()?).ok()?;
+            let duty = AgentConfig::parse(files.next()?.get("content")?.as_str()?).ok()?.config;
             Some((format!("ext-{}", document::name(document)?), duty))
         };
         self.of_kind("ExtensionServiceConfig").filter_map(one).collect()

@@ -2,7 +2,7 @@
 //! sessions from coming up.
 
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::agent::session::State;
 use ichor_bgp::agent::status::{Daemon, Stage, Status, Told, With};
 use ichor_bgp::model::Workload;
@@ -18,10 +18,10 @@ pub(super) struct Cut {
 }
 
 /// The status of an agent with this duty; without sessions where they are `cut`.
-pub(super) fn status(duty: &Duty, node: &str, since: Moment, cut: Cut) -> Status {
-    let sessions = match &duty.speech {
-        Speech::Ready(_) => Vec::new(),
-        Speech::Model(meant) => {
+pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: Cut) -> Status {
+    let sessions = match &duty.source {
+        ConfigSource::Files(_) => Vec::new(),
+        ConfigSource::Model(meant) => {
             let fabric = meant.model.fabric.neighbors.iter().map(with_fabric);
             let fabric = fabric.map(|told| if cut.fabric { down(told) } else { told });
             let speaker = meant.model.workload.iter().map(with_speaker);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fleet::{Fault, Fleet, stage_word};
+use ichor_values::format::{Document, FormatError, Version, Versioned};
 use ichor_values::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use super::{NodesError, Site};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The version of what is said on the socket. The nodes may have been started by another release.
+const VERSION: Version = Version::new(1, 0);
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +47,8 @@ pub enum ControlError {
     None { folder: PathBuf },
     #[error("the simulated nodes in {} do not answer", folder.display())]
     Silent { folder: PathBuf, source: io::Error },
+    #[error("cannot understand the simulated nodes in {}: {error}; use the ichor release that started them", folder.display())]
+    Format { folder: PathBuf, error: FormatError },
     #[error("{0}")]
     Refused(String),
 }
@@ -91,12 +97,15 @@ async fn talk(stream: UnixStream, world: Arc<World>, stop: Arc<Notify>) {
     let (from, mut to) = stream.into_split();
     let mut lines = tokio::io::BufReader::new(from).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let wish = serde_json::from_str(&line);
+        let wish = read(&line);
         let answer = match &wish {
             Ok(wish) => world.act(|fleet, now| fulfil(fleet, wish, now)),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(format!(
+                "the simulated nodes do not understand the request: {error}; use the ichor release that started them"
+            )),
         };
         let answer = answer.unwrap_or_else(|refused| json!({"error": refused}));
+        let answer = json!(Versioned::new(VERSION, answer));
         if to.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
             return;
         }
@@ -104,6 +113,10 @@ async fn talk(stream: UnixStream, world: Arc<World>, stop: Arc<Notify>) {
             stop.notify_one();
         }
     }
+}
+
+fn read(line: &str) -> Result<Wish, FormatError> {
+    Ok(Document::parse(line, VERSION)?.read()?.0)
 }
 
 fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String> {
@@ -172,15 +185,34 @@ pub fn ask(site: &Site, wish: &Wish) -> Result<Value, ControlError> {
     let stream = StdStream::connect(site.socket()).map_err(|_| ControlError::None { folder: folder() })?;
     let asked = || -> io::Result<Value> {
         stream.set_read_timeout(Some(PATIENCE))?;
-        let wish = serde_json::to_string(wish)?;
+        let wish = serde_json::to_string(&Versioned::new(VERSION, wish))?;
         (&stream).write_all(format!("{wish}\n").as_bytes())?;
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line)?;
         Ok(serde_json::from_str(&line)?)
     };
     let answer = asked().map_err(|source| ControlError::Silent { folder: folder(), source })?;
+    let answer = Document::new(answer, VERSION)
+        .map_err(|error| ControlError::Format { folder: folder(), error })?
+        .into_content();
     match answer.get("error").and_then(Value::as_str) {
         Some(refused) => Err(ControlError::Refused(refused.to_owned())),
         None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_by_their_version() {
+        let wish = Wish::Heal { node: "cp1".to_owned(), kind: None };
+        let sent = json!(Versioned::new(VERSION, &wish));
+
+        assert_eq!(sent, json!({"version": "1.0", "do": "heal", "node": "cp1", "kind": null}));
+        assert_eq!(read(&sent.to_string()), Ok(wish));
+        let newer = read(r#"{"version": "2.0", "do": "status"}"#).unwrap_err().to_string();
+        assert_eq!(newer, "format version 2.0 is newer than 1.0, the newest that this release reads");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ichor_bgp::agent::duty::{Duty, Health, Probe, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Health, Probe};
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::status::{Anycast, Reload, Stage, Status};
 use ichor_values::Backend;
@@ -13,9 +13,9 @@ use crate::run::host::Rejection;
 use crate::run::state_dir::OPEN;
 
 /// The usual configuration with other timers.
-fn changed() -> Duty {
+fn changed() -> AgentConfig {
     let mut config = config();
-    let Speech::Model(meant) = &mut config.speech else { panic!("{config:?}") };
+    let ConfigSource::Model(meant) = &mut config.source else { panic!("{config:?}") };
     meant.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.timers = (4, 12));
     config
 }
@@ -66,7 +66,7 @@ async fn an_unreadable_file_is_reported_and_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn another_daemon_needs_a_new_start() {
     let mut agent = started().await;
-    let bird = Duty { backend: Backend::Bird, ..config() };
+    let bird = AgentConfig { backend: Backend::Bird, ..config() };
 
     agent.write(&bird.text(), 1);
 
@@ -132,7 +132,7 @@ async fn after_a_rejection_the_daemon_is_given_its_old_configuration_again() {
 
 #[tokio::test(start_paused = true)]
 async fn the_health_gate_opens_and_closes_the_anycast_address_alone() {
-    let config = Duty { health: Some(Health::of(Probe::Tcp("127.0.0.1:1".to_owned()))), ..config() };
+    let config = AgentConfig { health: Some(Health::of(Probe::Tcp("127.0.0.1:1".to_owned()))), ..config() };
     let mut agent = Running::start(&config, working());
     let status = agent.wait_for("is running", |status| status.stage == Stage::Running).await;
     assert_eq!(status.anycast.unwrap().gate, Position::Shut);

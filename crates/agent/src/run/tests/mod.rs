@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::duty::{Duty, Meant, Speech};
+use ichor_bgp::agent::config::{AgentConfig, BgpConfig, ConfigSource};
 use ichor_bgp::agent::status::{Anycast, Status};
 use ichor_bgp::agent::wiring::Carried;
 use ichor_bgp::model::fabric::{Announced, Fabric, Found, Inward, Neighbor, Outward};
@@ -54,7 +54,7 @@ struct Running {
 
 impl Running {
     /// Starts the agent with a configuration in a file, as on a node.
-    fn start(config: &Duty, node: Node) -> Self {
+    fn start(config: &AgentConfig, node: Node) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (file, run) = (folder.path().join("agent.json"), folder.path().join("run"));
         fs::write(&file, config.text()).unwrap();
@@ -143,7 +143,7 @@ fn mac(index: u8) -> Mac {
 }
 
 /// A node with the address 10.0.0.1 on the loopback, which the agent adds, and two neighbours on ports.
-fn config() -> Duty {
+fn config() -> AgentConfig {
     let neighbor = |index: u8| Neighbor {
         found: Found::Port { name: name(&format!("eth{}", index - 2)), mac: Some(mac(index)) },
         asn: Some(Asn(651)),
@@ -175,7 +175,7 @@ fn config() -> Duty {
         fabric,
         workload: None,
     };
-    let meant = Meant {
+    let meant = BgpConfig {
         model,
         passwords: Vec::new(),
         discover: None,
@@ -184,11 +184,14 @@ fn config() -> Duty {
         options: std::collections::BTreeMap::new(),
         template: None,
     };
-    Duty {
+    AgentConfig {
         backend: Backend::Frr,
-        speech: Speech::Model(Box::new(meant)),
+        source: ConfigSource::Model(Box::new(meant)),
         mtu: None,
-        carried: vec![Carried { link: "lo".to_owned(), addresses: vec!["10.0.0.1/32".parse().unwrap()] }],
+        extra_addresses: vec![Carried {
+            link: "lo".to_owned(),
+            addresses: vec!["10.0.0.1/32".parse().unwrap()],
+        }],
         health: None,
         drain: false,
         log: LogLevel::Info,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::agent::route::{Hop, MAIN, Route};
 use ichor_bgp::agent::status::Stage;
 use ichor_bgp::agent::{frr, gobgp};
@@ -66,8 +66,8 @@ async fn a_route_that_the_daemon_repairs_itself_is_left_to_it() {
 
 /// A GoBGP on a node that has a stale route of its last run.
 async fn started_with_gobgp(received: u32) -> Running {
-    let mut config = Duty { backend: Backend::Gobgp, ..config() };
-    let Speech::Model(meant) = &mut config.speech else { panic!("{config:?}") };
+    let mut config = AgentConfig { backend: Backend::Gobgp, ..config() };
+    let ConfigSource::Model(meant) = &mut config.source else { panic!("{config:?}") };
     meant.model.fabric.neighbors.truncate(1);
     meant.model.fabric.graceful_restart = Some(120);
     let mut node = Node { received, ..with_gobgp() };

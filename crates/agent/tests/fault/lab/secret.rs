@@ -14,7 +14,9 @@ fn duty(before: &str, after: &str) -> String {
         "frr defaults datacenter\\nrouter bgp 65001\\n neighbor 192.0.2.1 remote-as 65100\\n{before} neighbor 192.0.2.1 \
          password {PASSWORD}\\n{after}exit\\n"
     );
-    format!(r#"{{"backend": "frr", "log": "debug", "speech": {{"ready": {{"configuration": "{lines}"}}}}}}"#)
+    format!(
+        r#"{{"version": "1.0", "backend": "frr", "log_level": "debug", "files": {{"config": "{lines}"}}}}"#
+    )
 }
 
 #[test]
@@ -30,7 +32,7 @@ fn a_password_is_neither_said_nor_shown() {
             "",
             &format!(" neighbor 192.0.2.9 password {PASSWORD}\\n neighbor 192.0.2.1 passwort {PASSWORD}\\n"),
         ),
-        duty("", "").replace("speech", "speach"),
+        duty("", "").replace("files", "flies"),
         format!("{{\"backend\": \"{PASSWORD}\""),
     ];
     for text in [duty("", " neighbor 192.0.2.1 timers 3 9\\n")].iter().chain(&refused) {

@@ -1,7 +1,7 @@
 //! What is told of sessions and routes.
 
-use ichor_bgp::agent::Session;
 use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::{Session, Status};
 
 use super::{Node, routed};
 use crate::common::frr::Frr;
@@ -13,9 +13,9 @@ fn sessions_are_told_as_they_are_up_and_down() {
         let (pair, mut agent) = routed(frr, Node { bfd: true });
         let mut one = || -> Session {
             let told = agent.tell("sessions");
-            let told: Vec<Session> = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"));
-            let [session] = told.try_into().unwrap();
-            session
+            let status = Status::find(&told).unwrap_or_else(|| panic!("{told}")).unwrap();
+            let [session] = status.sessions.try_into().unwrap();
+            session.session
         };
         let mut seen = one();
         for _ in 0..50 {

@@ -43,7 +43,7 @@ fn an_anycast_address_has_as_many_next_hops_as_nodes_that_are_healthy() {
         wait_for("a node", || leaf.goes_to(&format!("10.0.0.{nth}")), state);
     }
     for node in &nodes {
-        node.wait_for("a shut gate", |status| status["anycast"]["gate"] == "shut");
+        node.wait_for("withdrawn anycast addresses", |status| status["anycast"]["announced"] == false);
     }
     assert!(!leaf.goes_to(ANYCAST), "{}", state());
     let ways = |number: usize| {

@@ -1,6 +1,6 @@
 //! A node told by the file that a build puts into its configuration.
 
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::model::Bfd;
 use ichor_bgp::model::fabric::Found;
 use ichor_values::Backend;
@@ -19,13 +19,13 @@ pub const FILE: &str = "/usr/local/etc/frr/agent.json";
 pub const ADDRESS: &str = "10.10.10.10";
 
 /// The duty of the first node. The leafs of a scene have other AS numbers, and no BFD.
-pub fn duty() -> Duty {
+pub fn duty() -> AgentConfig {
     let text = CLUSTER.replace("asn: 42000001", "asn: 651").replace(", link: eth", ", bfd: false, link: eth");
     let (cluster, plan) = planned(load_text(text));
     let boot = rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0])).unwrap();
     let files = boot.documents.iter().filter_map(|document| document.get("configFiles")?.as_array());
     let mut files = files.flatten().filter(|file| file["mountPath"] == FILE);
-    Duty::parse(files.next().unwrap()["content"].as_str().unwrap()).unwrap()
+    AgentConfig::parse(files.next().unwrap()["content"].as_str().unwrap()).unwrap().config
 }
 
 /// Gives a node what BIRD needs, and tells it the same.
@@ -37,8 +37,8 @@ pub fn bird(node: &Node) {
 
 /// Tells a node the same for BIRD, with or without BFD. There is no speaker: BIRD has none in a namespace.
 pub fn tell_bird(node: &Node, bfd: Option<Bfd>) {
-    let mut duty = Duty { backend: Backend::Bird, ..duty() };
-    let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
+    let mut duty = AgentConfig { backend: Backend::Bird, ..duty() };
+    let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
     meant.model.workload = None;
     meant.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.bfd = bfd);
     node.machine.write("/usr/local/etc/bird/agent.json", &duty.text());
@@ -70,7 +70,7 @@ fn a_changed_file_is_taken_without_a_reset_and_a_wrong_one_is_not() {
         assert!(node.status()["node"] == "row1" && node.agent("status").status.success(), "{}", node.state());
         let before = scene.established();
 
-        let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
+        let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
         let mut more = meant.model.fabric.announced[0].clone();
         more.net = "10.10.10.99/32".parse().unwrap();
         meant.model.fabric.announced.push(more);
@@ -79,25 +79,25 @@ fn a_changed_file_is_taken_without_a_reset_and_a_wrong_one_is_not() {
         node.machine.write(FILE, &duty.text());
 
         scene.wait_for("from the changed file", "10.10.10.99", true);
-        let reload = node.status()["reload"].clone();
-        assert!(reload.is_object() && reload["refused"].is_null(), "{reload}");
+        let reload = node.status()["last_reload"].clone();
+        assert!(reload.is_object() && reload["error"].is_null(), "{reload}");
         assert!(node.machine.ask("cat /run/ichor/frr.conf").contains("timers 4 12"));
 
         let good = duty.clone();
-        let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
+        let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
         let mut itself = meant.model.fabric.neighbors[0].clone();
         itself.found = Found::Address { address: ADDRESS.parse().unwrap(), source: None };
         meant.model.fabric.neighbors.push(itself);
         for wrong in [&duty.text(), "{"] {
             node.machine.write(FILE, wrong);
-            node.wait_for("a refusal", |status| status["reload"]["refused"].is_string());
+            node.wait_for("a refusal", |status| status["last_reload"]["error"].is_string());
             node.machine.write(FILE, &good.text());
-            node.wait_for("none", |status| !status["reload"]["refused"].is_string());
+            node.wait_for("none", |status| !status["last_reload"]["error"].is_string());
         }
         assert_eq!(scene.established(), before, "{}", scene.state());
         assert!(scene.leafs.iter().all(|leaf| leaf.goes_to(ADDRESS) && leaf.goes_to("203.0.113.7")));
 
-        node.machine.write(FILE, &Duty { drain: true, ..good }.text());
+        node.machine.write(FILE, &AgentConfig { drain: true, ..good }.text());
 
         scene.wait_for("when it drains", ADDRESS, false);
         let state = || scene.state();

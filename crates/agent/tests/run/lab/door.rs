@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use ichor_bgp::agent::duty::{Duty, Hidden, Ready, Speech, Status};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, DaemonFiles, Hidden, Status};
 use ichor_bgp::setting::LogLevel;
 use ichor_values::Backend;
 
@@ -13,14 +13,14 @@ use crate::common::lab::wait_for;
 
 const FILE: &str = "/usr/local/etc/frr/agent.json";
 
-fn duty(status: Option<Status>) -> Duty {
+fn duty(status: Option<Status>) -> AgentConfig {
     let configuration = Hidden("router bgp 65001\n bgp router-id 10.0.0.1\nexit\n".to_owned());
-    let ready = Ready { configuration, daemons: None, lead: None };
-    Duty {
+    let ready = DaemonFiles { configuration, daemons: None, veth: None };
+    AgentConfig {
         backend: Backend::Frr,
-        speech: Speech::Ready(Box::new(ready)),
+        source: ConfigSource::Files(Box::new(ready)),
         mtu: None,
-        carried: Vec::new(),
+        extra_addresses: Vec::new(),
         health: None,
         drain: false,
         log: LogLevel::Debug,
@@ -71,12 +71,12 @@ fn the_door_follows_the_configuration() {
     assert!(!answers(&node, &old, 50181), "the old authority is nobody's any more");
 
     tell(Some(Status { certificate: "none".to_owned(), ..served(&new, 50181) }));
-    let why = "`status.certificate` has no certificate";
-    node.wait_for("what is wrong with it", |status| status["waiting"].to_string().contains(why));
+    let why = "`status_listener.certificate` has no certificate";
+    node.wait_for("what is wrong with it", |status| status["waiting_for"].to_string().contains(why));
     assert!(answers(&node, &new, 50181), "what ran goes on");
 
     tell(None);
     meets("no door", &new, 50181, false);
-    node.wait_for("nothing wrong", |status| status["waiting"].is_null());
+    node.wait_for("nothing wrong", |status| status["waiting_for"].is_null());
     node.end();
 }

@@ -24,7 +24,7 @@ fn restart(scene: &Scene, variables: &[(&str, &str)], address: &str, end: impl F
         wait_for("new sessions", again, || scene.state());
         scene.node.wait_for("routes of the leafs", |status| {
             let sessions = status["sessions"].as_array().into_iter().flatten();
-            sessions.filter(|session| session["received"].as_u64() > Some(0)).count() == 2
+            sessions.filter(|session| session["prefixes_received"].as_u64() > Some(0)).count() == 2
         });
         scene.wait_for("after the restart", address, true);
         scene.wait_for_ways("after the restart");
@@ -55,7 +55,7 @@ fn a_restart_by_talos_loses_no_route_on_frr_10() {
 fn wait_for_bfd(scene: &Scene) {
     scene.node.wait_for("BFD", |status| {
         let sessions = status["sessions"].as_array().into_iter().flatten();
-        sessions.filter(|session| session["bfd"] == true).count() == 2
+        sessions.filter(|session| session["bfd_up"] == true).count() == 2
     });
 }
 

@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::agent::environment;
 use ichor_bgp::model::Model;
 use ichor_values::Backend;
@@ -67,7 +67,7 @@ impl Node {
     pub fn troubles(&self) -> String {
         let status = self.status();
         let sessions = status["sessions"].as_array().into_iter().flatten();
-        sessions.filter_map(|session| session["trouble"]["words"].as_str()).collect::<Vec<_>>().join("\n")
+        sessions.filter_map(|session| session["problem"]["message"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
     /// Waits until that many sessions are up.
@@ -140,7 +140,7 @@ pub fn told(variables: &[(&str, &str)]) -> Model {
 }
 
 /// What a duty means.
-pub fn meant(duty: Duty) -> Model {
-    let Speech::Model(meant) = duty.speech else { panic!("{:?}", duty.speech) };
+pub fn meant(duty: AgentConfig) -> Model {
+    let ConfigSource::Model(meant) = duty.source else { panic!("{:?}", duty.source) };
     meant.model
 }

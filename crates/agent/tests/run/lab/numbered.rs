@@ -1,6 +1,6 @@
 //! A gateway that is found by its address.
 
-use ichor_bgp::agent::duty::{Duty, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::model::fabric::Found;
 
 use super::build::{ADDRESS, FILE, duty};
@@ -10,9 +10,9 @@ use crate::common::frr::Frr;
 use crate::common::lab::wait_for;
 
 /// A duty with one neighbour, at an address.
-fn toward(address: &str) -> Duty {
+fn toward(address: &str) -> AgentConfig {
     let mut duty = duty();
-    let Speech::Model(meant) = &mut duty.speech else { panic!("{duty:?}") };
+    let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
     meant.model.fabric.neighbors.truncate(1);
     meant.model.fabric.neighbors[0].found =
         Found::Address { address: address.parse().unwrap(), source: None };

@@ -29,7 +29,7 @@ fn a_port_comes_late_goes_and_comes_back_by_another_name() {
         node.start(&VARIABLES, "");
         wait_for("the first leaf", || first.goes_to(ADDRESS), || scene.state());
         let missing = "no port has the MAC address 02:00:00:00:00:02";
-        node.wait_for("what is missing", |status| status["waiting"].to_string().contains(missing));
+        node.wait_for("what is missing", |status| status["waiting_for"].to_string().contains(missing));
         let before = first.established();
 
         plug("eth1");
@@ -37,7 +37,7 @@ fn a_port_comes_late_goes_and_comes_back_by_another_name() {
         node.machine.ask("ip link del eth1");
         let gone = || !second.goes_to(ADDRESS);
         wait_for("no way by the second leaf", gone, || scene.state());
-        node.wait_for("what is missing", |status| status["waiting"].to_string().contains(missing));
+        node.wait_for("what is missing", |status| status["waiting_for"].to_string().contains(missing));
         plug("other");
         scene.wait_for_all("when the port came back");
 
@@ -60,15 +60,17 @@ fn a_port_that_comes_while_somebody_else_configures_is_taken_up_when_they_have_e
 
     node.machine.cable_with(["eth1", "02:00:00:00:00:02"], &second.machine, ["to0", "02:00:00:00:01:02"]);
 
-    let told = |status: &Value| status["reload"]["refused"].to_string().contains("lock");
-    let later = |status: &Value| told(status) && status["reload"]["again"].is_string();
+    let told = |status: &Value| status["last_reload"]["error"].to_string().contains("lock");
+    let later = |status: &Value| told(status) && status["last_reload"]["retry_at"].is_string();
     node.wait_for("that it is told again", later);
-    let first_time = node.status()["reload"]["time"].clone();
-    node.wait_for("that it was told again", |status| later(status) && status["reload"]["time"] != first_time);
+    let first_time = node.status()["last_reload"]["time"].clone();
+    node.wait_for("that it was told again", |status| {
+        later(status) && status["last_reload"]["time"] != first_time
+    });
     assert!(!second.goes_to(ADDRESS), "{}", scene.state());
     drop(other);
     scene.wait_for_all("when nobody else configures");
-    node.wait_for("that it was taken", |status| status["reload"].get("refused").is_none());
+    node.wait_for("that it was taken", |status| status["last_reload"].get("error").is_none());
     assert_eq!(first.established(), before, "the first session never went down");
     node.end();
 }
@@ -116,8 +118,8 @@ fn a_leaf_with_another_address_is_reached_again_or_it_is_told_that_bfd_holds_the
     // FRR 10.3 mostly stays with the old address, and now and then it does not.
     let is_reached = |status: &Value| {
         let sessions = status["sessions"].as_array().into_iter().flatten();
-        let new = sessions.filter(|session| session["address"] == "fe80::ff:fe00:99");
-        new.into_iter().any(|session| session["state"] == "established" && session["bfd"] == true)
+        let new = sessions.filter(|session| session["peer_address"] == "fe80::ff:fe00:99");
+        new.into_iter().any(|session| session["state"] == "established" && session["bfd_up"] == true)
     };
     let is_told = || node.troubles().contains("BFD still watches fe80::");
     node.wait_for("the new address, or what BFD watches", |status| is_told() || is_reached(status));

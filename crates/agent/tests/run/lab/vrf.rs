@@ -97,7 +97,7 @@ fn the_ports_with_routers_are_found_and_one_whose_router_comes_late_is_taken_up(
         wait_for("the leaf at the node", || node.way(leaf::SHARED).contains("dev eth0"), state);
         let with = |status: &Value| {
             let sessions = status["sessions"].as_array().into_iter().flatten();
-            let fabric = sessions.filter(|session| session["with"] == "fabric");
+            let fabric = sessions.filter(|session| session["peer_role"] == "fabric");
             fabric.filter_map(|session| session["peer"].as_str().map(str::to_owned)).collect::<Vec<_>>()
         };
         assert_eq!(with(&node.status()), ["eth0"], "{}", state());

@@ -105,31 +105,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::agent::config::{AgentConfig, ConfigSource};
 
     /// Two leafs on ports, one gateway that carries IPv6 alone, a speaker, and an anycast address.
     fn model() -> Model {
-        let neighbor = |found: serde_json::Value, families: &[&str]| json!({"found": found, "asn": null, "families": families, "bfd": null, "timers": [3, 9], "passive": false});
-        let port = |name: &str| neighbor(json!({"port": {"name": name, "mac": null}}), &["v4", "v6"]);
-        let gateway = neighbor(json!({"address": {"address": "fd00::9", "source": null}}), &["v6"]);
-        let end = |address: &str| json!({"link": "veth", "address": address, "asn": "65010"});
-        serde_json::from_value(json!({
-            "name": "n1", "nth": 0, "asn": "65001", "router_id": "10.1.1.1", "transit": false,
-            "sources": ["10.1.1.1", "fd00:1::1"],
-            "fabric": {
-                "neighbors": [port("eth0"), port("eth1"), gateway],
-                "announced": [{"kind": "anycast", "link": "dummy1", "net": "10.1.1.100/32"}],
-                "aggregates": [],
-                "inward": {"filter": [], "max_prefixes": null, "local_preference": null},
-                "outward": {"communities": [], "prepend": 0},
-                "graceful_restart": null,
+        let session = |families: &[&str]| json!({"address_families": families, "timers": {"keepalive_seconds": 3, "hold_seconds": 9}});
+        let port = |name: &str| json!({"peer": {"interface": {"name": name}}, "session": session(&["ipv4", "ipv6"])});
+        let gateway = json!({"peer": {"ip": {"address": "fd00::9"}}, "session": session(&["ipv6"])});
+        let end = |address: &str| json!({"interface": "veth", "address": address, "asn": 65010});
+        let file = json!({"version": "1.0", "backend": "gobgp", "bgp": {
+            "node_name": "n1", "asn": 65001, "router_id": "10.1.1.1",
+            "source_addresses": ["10.1.1.1", "fd00:1::1"],
+            "neighbors": [port("eth0"), port("eth1"), gateway],
+            "announced_addresses": [{"kind": "anycast", "interface": "dummy1", "prefix": "10.1.1.100/32"}],
+            "import_policy": {"prefixes": []},
+            "export_policy": {},
+            "load_balancer": {
+                "software": "metallb", "isolation": "none", "local": end("192.168.250.254"),
+                "remote": end("192.168.250.255"), "prefix_length": 31, "address_families": ["ipv4"],
+                "timers": {"keepalive_seconds": 3, "hold_seconds": 9}, "import_prefixes": [],
             },
-            "workload": {
-                "speaker": "metallb", "domain": "shared", "ours": end("192.168.250.254"),
-                "theirs": end("192.168.250.255"), "prefix": 31, "families": ["v4"], "bfd": null,
-                "timers": [3, 9], "filter": [],
-            },
-        }))
-        .unwrap()
+        }});
+        let parsed = AgentConfig::parse(&file.to_string()).unwrap();
+        let ConfigSource::Model(bgp) = parsed.config.source else { panic!("{file}") };
+        bgp.model
     }
 
     fn path(net: &str, hops: &[&str], from: &str) -> Path {

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::format::MARK;
 use super::*;
 use crate::agent::session::State;
 
@@ -66,7 +67,9 @@ fn the_line_is_one_line_that_begins_with_its_mark_and_ends_as_the_same_status() 
     let line = status().line();
 
     assert!(
-        line.starts_with(r#"{"ichor":"status","time":"2026-01-01T00:01:00Z","node":"solcp01","#),
+        line.starts_with(
+            r#"{"ichor":"status","format_version":"1.0","time":"2026-01-01T00:01:00Z","node":"solcp01","#
+        ),
         "{line}"
     );
     assert!(!line.contains('\n'));
@@ -92,10 +95,24 @@ fn a_line_that_was_cut_off_is_an_error() {
 }
 
 #[test]
-fn what_a_later_agent_adds_is_passed_over() {
+fn keys_of_a_newer_minor_version_are_ignored() {
     let line = status().line().replacen(r#""node""#, r#""tomorrow":{"a":[1]},"node""#, 1);
+    let line = line.replacen(r#""format_version":"1.0""#, r#""format_version":"1.7""#, 1);
 
     assert_eq!(Status::find(&line).unwrap().unwrap(), status());
+}
+
+#[test]
+fn a_newer_major_version_is_refused_with_both_versions_and_the_remedy() {
+    let line = status().line().replacen(r#""format_version":"1.0""#, r#""format_version":"2.0""#, 1);
+
+    let error = Status::find(&line).unwrap().unwrap_err().to_string();
+
+    assert_eq!(
+        error,
+        "the agent writes its status in format version 2.0, and this release reads versions up to 1.0; use the ichor release of the \
+         agent"
+    );
 }
 
 #[test]

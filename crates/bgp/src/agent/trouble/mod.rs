@@ -11,15 +11,13 @@ mod notice;
 mod path;
 mod words;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Link, Session};
 use crate::model::fabric::{Found, Inward, Neighbor};
 use crate::model::{Family, Model};
 use ichor_values::Mac;
 
 /// What is wrong with a session.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// What is wrong.
     pub words: String,

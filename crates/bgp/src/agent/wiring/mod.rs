@@ -17,7 +17,6 @@ mod steps;
 mod switch;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
 
 use crate::model::Domain;
 pub use conflict::Conflict;
@@ -63,8 +62,7 @@ pub struct Pair {
 }
 
 /// Addresses on the loopback or a dummy link.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The link: `lo`, or a dummy that is made when it is missing.
     pub link: String,

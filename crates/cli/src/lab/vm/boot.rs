@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use ichor_values::format::{Document, Version, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::kit::Kit;
@@ -28,6 +29,9 @@ const EMULATED_PATIENCE: Duration = Duration::from_mins(4);
 const MEMORY: usize = 512;
 const MEMORY_EACH: usize = 48;
 
+/// The version of the format of [`RECORD`].
+const VERSION: Version = Version::new(1, 0);
+
 /// What is written down of a virtual machine.
 #[derive(Debug, Deserialize, Serialize)]
 struct Record {
@@ -37,10 +41,11 @@ struct Record {
     content: Option<Content>,
 }
 
-/// What is written down of the lab in a virtual machine.
+/// What is written down of the lab in a virtual machine; none where another release wrote it that this one cannot read.
 pub(super) fn content(place: &Place) -> Option<Content> {
-    let bytes = fs::read(place.path().join(RECORD)).ok()?;
-    serde_json::from_slice::<Record>(&bytes).ok()?.content
+    let text = fs::read_to_string(place.path().join(RECORD)).ok()?;
+    let (record, _) = Document::parse(&text, VERSION).ok()?.read::<Record>().ok()?;
+    record.content
 }
 
 /// Everything a virtual machine needs, for a lab that has none.
@@ -148,7 +153,7 @@ impl Boot {
             Err(error) => return Err(error.into()),
         };
         let record = Record { accelerator, memory: self.memory, content: self.content.clone() };
-        fs::write(folder.join(RECORD), serde_json::to_vec(&record)?)
+        fs::write(folder.join(RECORD), serde_json::to_vec(&Versioned::new(VERSION, record))?)
             .context("cannot write down what the virtual machine is")?;
         Ok(Booted { port, stream })
     }

@@ -4,12 +4,16 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
+use ichor_values::format::{Document, FormatError, Version, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::terminal;
 
 /// What only means something outside.
 const OUTSIDE: [&str; 2] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
+
+/// The version of what is said on a port, in requests and in frames. The virtual machine may have been booted by another release.
+const VERSION: Version = Version::new(1, 0);
 
 /// A command.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,16 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// The request as it is sent.
+    pub(super) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Versioned::new(VERSION, self))
+    }
+
+    /// Reads what was sent, by this release or another.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, FormatError> {
+        Ok(Document::parse(&String::from_utf8_lossy(bytes), VERSION)?.read()?.0)
+    }
+
     /// With everything around it as it is here.
     pub(super) fn new(words: Vec<OsString>, files: Vec<OsString>) -> io::Result<Self> {
         let (output, error) = (io::stdout().is_terminal(), io::stderr().is_terminal());
@@ -55,8 +69,15 @@ mod tests {
         let odd = OsString::from_vec(b"caf\xe9".to_vec());
         let request = Request::new(vec!["ip".into(), odd.clone()], vec![odd]).unwrap();
 
-        let bytes = serde_json::to_vec(&request).unwrap();
+        let bytes = request.to_json().unwrap();
 
-        assert_eq!(serde_json::from_slice::<Request>(&bytes).unwrap(), request);
+        assert_eq!(Request::parse(&bytes), Ok(request));
+    }
+
+    #[test]
+    fn a_request_of_a_newer_release_is_refused_with_both_versions() {
+        let newer = Request::parse(br#"{"version": "2.0", "argv": []}"#).unwrap_err().to_string();
+
+        assert_eq!(newer, "format version 2.0 is newer than 1.0, the newest that this release reads");
     }
 }

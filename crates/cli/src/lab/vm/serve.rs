@@ -9,12 +9,17 @@ use std::time::Duration;
 
 use super::command;
 use super::frame::{self, Kind, MARK};
+use super::request::Request;
 
 /// Where the kernel lists ports, with their names.
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// A port that failed is opened again, and not at once.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// What helps where both ends do not understand each other.
+const REMEDY: &str = "another release of ichor brought this lab up: use that release, or end the lab with `ichor lab down` and bring \
+                      it up again";
 
 /// Why nothing can be served.
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +70,17 @@ fn attend(path: &Path) -> io::Result<()> {
     // The kernel keeps who writes waiting until somebody listens outside.
     (&port).write_all(&MARK)?;
     let Some(frame) = frame::receive(&mut &port)? else { return Ok(()) };
-    let request = (frame.kind == Kind::Request).then(|| serde_json::from_slice(&frame.bytes).ok()).flatten();
+    let request = match frame.kind {
+        Kind::Request => Request::parse(&frame.bytes).map_err(|error| error.to_string()),
+        _ => Err("the first frame is not a request".to_owned()),
+    };
     match request {
-        Some(request) => command::run(&request, port),
-        None => frame::send(&mut &port, Kind::Refused, b"the request of the command is not understood")
-            .and_then(|()| io::copy(&mut &port, &mut io::sink()).map(drop)),
+        Ok(request) => command::run(&request, port),
+        Err(error) => {
+            let refused =
+                format!("the lab's virtual machine does not understand the request: {error}; {REMEDY}");
+            frame::send(&mut &port, Kind::Refused, refused.as_bytes())?;
+            io::copy(&mut &port, &mut io::sink()).map(drop)
+        }
     }
 }

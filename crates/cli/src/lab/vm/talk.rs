@@ -43,7 +43,7 @@ pub(super) fn talk(
     files: &[PathBuf],
     relay: &Relay,
 ) -> Result<u8, TalkError> {
-    let bytes = serde_json::to_vec(request).map_err(|error| TalkError::Port(error.into()))?;
+    let bytes = request.to_json().map_err(|error| TalkError::Port(error.into()))?;
     frame::send(&mut port, Kind::Request, &bytes).map_err(TalkError::Port)?;
     relay.talks(port.try_clone().map_err(TalkError::Port)?, Raw::take(request.terminal));
     let (taken, window) = mpsc::channel();

@@ -7,7 +7,7 @@ use crate::lab::scene::{Machine, Part};
 use crate::plan::link::LinkKind;
 use crate::plan::{NodePlan, Stage};
 use crate::render::machine::{RenderError, Script, rehearsed};
-use ichor_bgp::agent::duty::{Duty, Probe, Speech};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
 use ichor_bgp::model::Protected;
 use ichor_bgp::model::{Domain, Model};
 use ichor_values::Backend;
@@ -65,8 +65,8 @@ fn addresses(node: &NodePlan) -> Vec<(String, ipnet::IpNet)> {
 }
 
 /// The duty as it can be done here.
-fn fitted(order: Order<'_>, mut duty: Duty, model: &Model, differs: &mut Differs) -> Duty {
-    let Speech::Model(meant) = &mut duty.speech else { return duty };
+fn fitted(order: Order<'_>, mut duty: AgentConfig, model: &Model, differs: &mut Differs) -> AgentConfig {
+    let ConfigSource::Model(meant) = &mut duty.source else { return duty };
     let here = order.here.release(duty.backend);
     match (duty.backend, meant.version.take(), here) {
         (Backend::Native, ..) => {
@@ -95,7 +95,7 @@ fn fitted(order: Order<'_>, mut duty: Duty, model: &Model, differs: &mut Differs
 }
 
 /// The URL that is asked about health, where it is on the node itself.
-fn health(duty: &Duty) -> Option<String> {
+fn health(duty: &AgentConfig) -> Option<String> {
     let Probe::Url(url) = &duty.health.as_ref()?.probe else { return None };
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?']).next()?;

@@ -18,7 +18,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::scene::{Machine, Part, Scene};
 pub use change::{Change, Mood, changes};
@@ -69,6 +69,7 @@ pub struct Side {
     /// What its daemon calls the other end.
     pub peer: String,
     /// How far it is; none where nobody tells.
+    #[serde(serialize_with = "lower_case")]
     pub state: Option<State>,
     /// Seconds since it was established.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +89,11 @@ pub struct Side {
     /// What helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+fn lower_case<S: Serializer>(state: &Option<State>, to: S) -> Result<S::Ok, S::Error> {
+    state.map(|state| state.to_string().to_lowercase()).serialize(to)
 }
 
 /// A machine.

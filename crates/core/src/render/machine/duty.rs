@@ -6,7 +6,9 @@ use super::routing::{carrier, model, template, told};
 use super::{Ground, RenderError};
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
-use ichor_bgp::agent::duty::{Duty, Health, Hidden, Meant, OwnTemplate, Probe, Speech, Status};
+use ichor_bgp::agent::config::{
+    AgentConfig, BgpConfig, ConfigSource, Health, Hidden, OwnTemplate, Probe, Status,
+};
 use ichor_bgp::agent::wiring::Carried;
 use ichor_bgp::model::{Model, Protected};
 use ichor_bgp::render as routing;
@@ -21,7 +23,7 @@ pub fn of(
     model: &Model,
     node: &NodePlan,
     stage: Stage,
-) -> Result<Option<Duty>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<RenderError>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     if plan.backend.value == Backend::Native || carrier(plan) != Carrier::Ichor {
         return Ok(None);
@@ -30,7 +32,9 @@ pub fn of(
     let duty = of_model(Script { attachments, secret }, model.clone(), node);
     let status = status(ground, node, plan, stage);
     match (duty, status) {
-        (Ok(duty), Ok(status)) => Ok(duty.map(|duty| Duty { carried: carried(node, stage), status, ..duty })),
+        (Ok(duty), Ok(status)) => {
+            Ok(duty.map(|duty| AgentConfig { extra_addresses: carried(node, stage), status, ..duty }))
+        }
         (duty, status) => Err(duty.err().into_iter().flatten().chain(status.err()).collect()),
     }
 }
@@ -50,12 +54,16 @@ pub fn rehearsed(
     script: Script<'_>,
     protected: &Protected,
     node: &NodePlan,
-) -> Result<Option<Duty>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<RenderError>> {
     let Some(model) = model(protected, node)? else { return Ok(None) };
     of_model(script, model, node)
 }
 
-fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<Duty>, Vec<RenderError>> {
+fn of_model(
+    script: Script<'_>,
+    model: Model,
+    node: &NodePlan,
+) -> Result<Option<AgentConfig>, Vec<RenderError>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let mut refusals = Vec::new();
@@ -66,7 +74,7 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
-    let meant = Meant {
+    let meant = BgpConfig {
         model,
         passwords: if passwords.iter().any(Option::is_some) { passwords } else { Vec::new() },
         discover: None,
@@ -76,11 +84,11 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
         template: template
             .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
     };
-    let duty = Duty {
+    let duty = AgentConfig {
         backend,
-        speech: Speech::Model(Box::new(meant)),
+        source: ConfigSource::Model(Box::new(meant)),
         mtu: plan.workload.as_ref().and_then(|workload| workload.mtu.as_ref()).map(|mtu| mtu.value.0),
-        carried: Vec::new(),
+        extra_addresses: Vec::new(),
         health: health(node),
         drain: node.drain.value,
         log: plan.log.value,

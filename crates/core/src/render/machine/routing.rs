@@ -7,6 +7,7 @@ use super::{Draft, Ground, RenderError, duty};
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::native;
+use ichor_bgp::agent::config;
 use ichor_bgp::model::Model;
 use ichor_bgp::model::Protected;
 use ichor_bgp::render as routing;
@@ -112,7 +113,7 @@ pub fn add(
     let mount =
         |name: &str, text: &str| json!({"content": text, "mountPath": format!("{}/{name}", service.folder)});
     let files: Vec<_> = match duty::of(ground, model, node, stage) {
-        Ok(Some(duty)) => vec![mount(ichor_bgp::agent::duty::FILE, &duty.text())],
+        Ok(Some(duty)) => vec![mount(config::FILE, &duty.text())],
         Ok(None) => service.files.iter().map(|file| mount(file.name, &file.text)).collect(),
         Err(mut found) => return errors.append(&mut found),
     };

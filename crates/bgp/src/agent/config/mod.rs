@@ -1,0 +1,195 @@
+//! The configuration of the agent on a node.
+//!
+//! An [`AgentConfig`] is written to `agent.json` by a build ([`AgentConfig::text`]) and read on the node
+//! ([`AgentConfig::parse`]). The file is a format with a [version](VERSION) and types of its own: changing a type here does
+//! not change the format. `v1` is the current format, `v0` the one before it had a version.
+//!
+//! Not here: the configuration that environment variables describe ([`environment`](super::environment)).
+
+mod parse;
+mod v0;
+mod v1;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::wiring::Carried;
+use crate::model::fabric::Neighbor;
+use crate::model::{Domain, Model};
+use crate::render::Options;
+use crate::setting::{Advertise, LogLevel};
+use ichor_values::Backend;
+use ichor_values::{LinkName, SoftwareVersion};
+pub use parse::{ConfigError, ParsedConfig};
+pub use v1::VERSION;
+
+/// The name of the file.
+pub const FILE: &str = "agent.json";
+
+/// Everything the agent needs to know beforehand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentConfig {
+    /// The daemon that speaks BGP.
+    pub backend: Backend,
+    /// Where the daemon's configuration comes from.
+    pub source: ConfigSource,
+    /// MTU of the veth pair to the load balancer; that of the first fabric port when there is none.
+    pub mtu: Option<u32>,
+    /// Addresses that the agent adds to the node: nothing else configures them.
+    pub extra_addresses: Vec<Carried>,
+    /// When anycast addresses are announced: always when there is none.
+    pub health: Option<Health>,
+    /// Whether nothing is announced, because the node is about to leave.
+    pub drain: bool,
+    /// The log level of the agent.
+    pub log: LogLevel,
+    /// Where the status is served over mutual TLS.
+    pub status: Option<Status>,
+}
+
+/// Where the daemon's configuration comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConfigSource {
+    /// It is rendered on the node, from the BGP model.
+    Model(Box<BgpConfig>),
+    /// It is used as it is.
+    Files(Box<DaemonFiles>),
+}
+
+/// The BGP of a node, and how it is rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BgpConfig {
+    /// The BGP model. Its ports have the names of the plan until the kernel's are known.
+    pub model: Model,
+    /// Passwords of the sessions with the fabric, in the order of the model's neighbours; empty when no session has one.
+    pub passwords: Vec<Option<Hidden>>,
+    /// More neighbours, on ports that are not listed.
+    pub discover: Option<Discover>,
+    /// Links of which every address is announced.
+    pub announce: Vec<Announce>,
+    /// The release of the daemon; the one in the extension when there is none.
+    pub version: Option<SoftwareVersion>,
+    /// Further options, by daemon.
+    pub options: Options,
+    /// The user's template.
+    pub template: Option<OwnTemplate>,
+}
+
+/// A daemon's configuration that is used as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonFiles {
+    /// The daemon's configuration.
+    pub configuration: Hidden,
+    /// Which daemons run and how, in the form of FRR's `daemons`; the usual ones when there is none.
+    pub daemons: Option<String>,
+    /// The veth pair to the load balancer.
+    pub veth: Option<VethPair>,
+}
+
+/// The veth pair between the routing daemon and the load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VethPair {
+    /// Where the daemon's end is.
+    pub domain: Domain,
+    /// The daemon's end: its name and address.
+    pub ours: (String, IpNet),
+    /// The load balancer's end.
+    pub theirs: (String, IpNet),
+}
+
+/// A link of which every address is announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announce {
+    /// The link.
+    pub link: LinkName,
+    /// What kind of addresses it has.
+    pub kind: Advertise,
+}
+
+/// The user's template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnTemplate {
+    /// Its path in the cluster file, for errors.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A text with secrets in it, which prints as `***`.
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Hidden(pub String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Neighbours on ports that are not listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Discover {
+    /// Which ports.
+    pub ports: Ports,
+    /// What every such neighbour is like; its port is replaced.
+    pub like: Neighbor,
+}
+
+/// Which physical ports have a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ports {
+    /// Those on which a router advertises itself.
+    Advertised,
+    /// All.
+    All,
+}
+
+/// A check on which the announcement of anycast addresses depends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// What is probed.
+    pub probe: Probe,
+    /// Milliseconds between two probes.
+    pub interval: u32,
+    /// Milliseconds an answer may take.
+    pub timeout: u32,
+    /// Good answers in a row after which addresses are announced.
+    pub rise: u8,
+    /// Bad answers in a row after which they are withdrawn.
+    pub fall: u8,
+}
+
+impl Health {
+    /// A probe with the default numbers.
+    pub fn of(probe: Probe) -> Self {
+        Self { probe, interval: 1000, timeout: 1000, rise: 2, fall: 3 }
+    }
+}
+
+/// What is probed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// GET of a URL, `https` or `http`: an answer 2xx is good. The certificate is not verified: it is the node's own API.
+    Url(String),
+    /// A connection to `HOST:PORT`.
+    Tcp(String),
+    /// A command that ends with 0.
+    Command(Vec<String>),
+}
+
+/// Where the status is served over mutual TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The address.
+    pub listen: IpAddr,
+    /// The port.
+    pub port: u16,
+    /// Certificates of the authorities whose clients may connect, as PEM.
+    pub ca: String,
+    /// The agent's own certificate, as PEM.
+    pub certificate: String,
+    /// Its key, as PEM.
+    pub key: Hidden,
+}

@@ -1,0 +1,370 @@
+//! Version 1 of the status: its types, which are this format and nothing else.
+//!
+//! A new optional key raises [`VERSION`]'s minor number. Any other change needs types of a new major version; these then stay
+//! as they are, to read what agents of version 1 write.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{self, gate, session, status, trouble};
+use crate::model::Family;
+use crate::setting;
+use ichor_values::Moment;
+use ichor_values::format::Version;
+
+/// The version of the format that is written.
+pub const VERSION: Version = Version::new(1, 0);
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Status {
+    pub format_version: Version,
+    pub time: Moment,
+    pub node: String,
+    pub agent_version: String,
+    pub backend: Backend,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon_version: Option<String>,
+    pub stage: Stage,
+    /// Why the node drains or leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<String>,
+    #[serde(default)]
+    pub sessions: Vec<Session>,
+    /// Missing without a health check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anycast: Option<Anycast>,
+    #[serde(default)]
+    pub daemons: Vec<Daemon>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reload: Option<Reload>,
+    /// Routes that another program removed from the kernel, and that the agent installed again.
+    #[serde(default)]
+    pub routes_restored: u64,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Backend {
+    Frr,
+    Bird,
+    Gobgp,
+    Native,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    Starting,
+    Running,
+    Draining,
+    Leaving,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Session {
+    /// The interface of a neighbor without a fixed address, else its address.
+    pub peer: String,
+    pub peer_role: PeerRole,
+    /// The VRF or network namespace; missing for the node's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf_or_namespace: Option<String>,
+    /// The address of the neighbor, where `peer` is an interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_address: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_asn: Option<u32>,
+    pub state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uptime_seconds: Option<u64>,
+    /// How often it was established.
+    #[serde(default)]
+    pub established_count: u32,
+    #[serde(default)]
+    pub prefixes_received: u32,
+    #[serde(default)]
+    pub prefixes_sent: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bfd_up: Option<bool>,
+    /// The address that BFD watches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bfd_peer_address: Option<String>,
+    /// The families that both ends support.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_families: Option<Vec<AddressFamily>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_next_hop: Option<ExtendedNextHop>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_notification: Option<Notification>,
+    /// The last error of the daemon, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PeerRole {
+    Fabric,
+    LoadBalancer,
+}
+
+/// In the words of RFC 4271.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Idle,
+    Connect,
+    Active,
+    OpenSent,
+    OpenConfirm,
+    Established,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AddressFamily {
+    Ipv4,
+    Ipv6,
+}
+
+/// Who offers the extended next hop capability (RFC 8950) for IPv4.
+#[derive(Deserialize, Serialize)]
+pub(super) struct ExtendedNextHop {
+    pub local: bool,
+    pub remote: bool,
+}
+
+/// The message that last closed the session (RFC 4271, section 4.5).
+#[derive(Deserialize, Serialize)]
+pub(super) struct Notification {
+    pub code: u8,
+    pub subcode: u8,
+    /// Whether the node sent it.
+    pub sent: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Problem {
+    pub message: String,
+    pub help: String,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Anycast {
+    pub announced: bool,
+    /// The last bad answer of the health check, unless a good one followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Daemon {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub responding: bool,
+    #[serde(default)]
+    pub restarts: u32,
+    /// When it started or ended.
+    pub since: Moment,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Reload {
+    pub time: Moment,
+    /// Why the daemon rejected the configuration; missing when it accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Moment>,
+}
+
+/// Converts an enum of the format from and to the one of the agent.
+macro_rules! same {
+    ($wire:ident = $internal:path { $($one:ident = $other:ident),+ $(,)? }) => {
+        impl From<$internal> for $wire {
+            fn from(value: $internal) -> Self {
+                match value { $( <$internal>::$other => Self::$one ),+ }
+            }
+        }
+
+        impl From<$wire> for $internal {
+            fn from(value: $wire) -> Self {
+                match value { $( $wire::$one => Self::$other ),+ }
+            }
+        }
+    };
+}
+
+same!(Backend = ichor_values::Backend { Frr = Frr, Bird = Bird, Gobgp = Gobgp, Native = Native });
+same!(Stage = status::Stage { Starting = Starting, Running = Running, Draining = Draining, Leaving = Leaving });
+same!(PeerRole = status::With { Fabric = Fabric, LoadBalancer = Speaker });
+same!(AddressFamily = Family { Ipv4 = V4, Ipv6 = V6 });
+same!(State = session::State {
+    Idle = Idle,
+    Connect = Connect,
+    Active = Active,
+    OpenSent = OpenSent,
+    OpenConfirm = OpenConfirm,
+    Established = Established,
+});
+
+impl From<&agent::Status> for Status {
+    fn from(status: &agent::Status) -> Self {
+        Self {
+            format_version: VERSION,
+            time: status.time,
+            node: status.node.clone(),
+            agent_version: status.agent.clone(),
+            backend: status.backend.into(),
+            daemon_version: status.version.clone(),
+            stage: status.stage.into(),
+            reason: status.reason.clone(),
+            waiting_for: status.waiting.clone(),
+            sessions: status.sessions.iter().map(Into::into).collect(),
+            anycast: status.anycast.as_ref().map(Into::into),
+            daemons: status.daemons.iter().map(Into::into).collect(),
+            last_reload: status.reload.as_ref().map(Into::into),
+            routes_restored: status.restored,
+        }
+    }
+}
+
+impl From<Status> for agent::Status {
+    fn from(status: Status) -> Self {
+        Self {
+            time: status.time,
+            node: status.node,
+            agent: status.agent_version,
+            backend: status.backend.into(),
+            version: status.daemon_version,
+            stage: status.stage.into(),
+            reason: status.reason,
+            waiting: status.waiting_for,
+            sessions: status.sessions.into_iter().map(Into::into).collect(),
+            anycast: status.anycast.map(Into::into),
+            daemons: status.daemons.into_iter().map(Into::into).collect(),
+            reload: status.last_reload.map(Into::into),
+            restored: status.routes_restored,
+        }
+    }
+}
+
+impl From<&status::Told> for Session {
+    fn from(told: &status::Told) -> Self {
+        let session = &told.session;
+        let families = |families: &Vec<Family>| families.iter().map(|family| (*family).into()).collect();
+        Self {
+            peer: session.peer.clone(),
+            peer_role: told.with.into(),
+            vrf_or_namespace: session.domain.clone(),
+            peer_address: session.address.clone(),
+            remote_asn: session.asn,
+            state: session.state.into(),
+            uptime_seconds: session.uptime,
+            established_count: session.established,
+            prefixes_received: session.received,
+            prefixes_sent: session.sent,
+            bfd_up: session.bfd,
+            bfd_peer_address: session.watched.clone(),
+            address_families: session.families.as_ref().map(families),
+            extended_next_hop: session
+                .extended
+                .map(|it| ExtendedNextHop { local: it.ours, remote: it.theirs }),
+            last_notification: session.notification.map(|it| Notification {
+                code: it.code,
+                subcode: it.subcode,
+                sent: it.sent,
+            }),
+            last_error: session.said.clone(),
+            problem: told
+                .trouble
+                .as_ref()
+                .map(|it| Problem { message: it.words.clone(), help: it.remedy.clone() }),
+        }
+    }
+}
+
+impl From<Session> for status::Told {
+    fn from(session: Session) -> Self {
+        let families = |families: Vec<AddressFamily>| families.into_iter().map(Into::into).collect();
+        Self {
+            with: session.peer_role.into(),
+            trouble: session.problem.map(|it| trouble::Trouble { words: it.message, remedy: it.help }),
+            session: agent::Session {
+                peer: session.peer,
+                domain: session.vrf_or_namespace,
+                address: session.peer_address,
+                asn: session.remote_asn,
+                state: session.state.into(),
+                uptime: session.uptime_seconds,
+                established: session.established_count,
+                received: session.prefixes_received,
+                sent: session.prefixes_sent,
+                bfd: session.bfd_up,
+                watched: session.bfd_peer_address,
+                families: session.address_families.map(families),
+                extended: session
+                    .extended_next_hop
+                    .map(|it| session::Extended { ours: it.local, theirs: it.remote }),
+                notification: session.last_notification.map(|it| session::Notification {
+                    code: it.code,
+                    subcode: it.subcode,
+                    sent: it.sent,
+                }),
+                said: session.last_error,
+            },
+        }
+    }
+}
+
+impl From<&status::Anycast> for Anycast {
+    fn from(anycast: &status::Anycast) -> Self {
+        Self { announced: anycast.gate == gate::Position::Open, reason: anycast.reason.clone() }
+    }
+}
+
+impl From<Anycast> for status::Anycast {
+    fn from(anycast: Anycast) -> Self {
+        let gate = if anycast.announced { gate::Position::Open } else { gate::Position::Shut };
+        Self { gate, reason: anycast.reason }
+    }
+}
+
+impl From<&status::Daemon> for Daemon {
+    fn from(daemon: &status::Daemon) -> Self {
+        Self {
+            name: daemon.name.clone(),
+            pid: daemon.pid,
+            responding: daemon.answers,
+            restarts: daemon.restarts,
+            since: daemon.since,
+        }
+    }
+}
+
+impl From<Daemon> for status::Daemon {
+    fn from(daemon: Daemon) -> Self {
+        Self {
+            name: daemon.name,
+            pid: daemon.pid,
+            answers: daemon.responding,
+            restarts: daemon.restarts,
+            since: daemon.since,
+        }
+    }
+}
+
+impl From<&status::Reload> for Reload {
+    fn from(reload: &status::Reload) -> Self {
+        Self { time: reload.time, error: reload.refused.clone(), retry_at: reload.again }
+    }
+}
+
+impl From<Reload> for status::Reload {
+    fn from(reload: Reload) -> Self {
+        Self { time: reload.time, refused: reload.error, again: reload.retry_at }
+    }
+}

@@ -1,0 +1,220 @@
+//! The format of `agent.json`: the newest version is what is written, and every version that was ever released stays readable.
+//!
+//! `agent-config/clusters/` has clusters, `agent-config/VERSION/` a file of that version for the first node of each, and for
+//! configurations that no cluster has. `UPDATE_GOLDEN=1` rewrites the newest version, which is right only while that is not
+//! released: files of a released version never change, and a changed format gets a new version and a new folder.
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::Ipv4Addr;
+
+use ichor_bgp::agent::config;
+use ichor_bgp::agent::config::{
+    AgentConfig, ConfigSource, DaemonFiles, Hidden, OwnTemplate, ParsedConfig, VethPair,
+};
+use ichor_bgp::agent::environment;
+use ichor_bgp::model::Domain;
+use ichor_bgp::model::fabric::Found;
+use ichor_bgp::setting::LogLevel;
+use ichor_core::plan::attachment::Attachments;
+use ichor_core::render::machine::{Script, rehearsed};
+use ichor_core::routing::Protected;
+use ichor_values::Backend;
+use ichor_values::NodeName;
+
+/// The folder of the newest version.
+fn newest() -> String {
+    format!("v{}", config::VERSION)
+}
+
+/// The folders of older versions.
+const OLDER: &[&str] = &["v0"];
+
+fn parse(text: &str) -> AgentConfig {
+    let ParsedConfig { config, warnings } =
+        AgentConfig::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(warnings, [""; 0]);
+    config
+}
+
+fn kept(version: &str, name: &str) -> String {
+    fs::read_to_string(common::folder("agent-config").join(version).join(name)).unwrap()
+}
+
+/// The names of the files of a version.
+fn names(version: &str) -> BTreeSet<String> {
+    let files = common::cases(&format!("agent-config/{version}"));
+    files.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// What a build writes for the first node of each cluster, and the configuration that it must mean.
+fn built() -> BTreeMap<String, (String, AgentConfig)> {
+    let clusters = common::cases("agent-config/clusters").into_iter();
+    clusters
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let (cluster, plan) = common::planned(common::load_text(fs::read(&path).unwrap()));
+            let node = &plan.nodes[0];
+            let rendered = common::machine::rendered(&cluster, &plan, |renderer| {
+                if name.starts_with("boot-") { renderer.boot(node) } else { renderer.machine(node) }
+            });
+            let documents = rendered.unwrap_or_else(|error| panic!("{name}: {error}")).documents;
+            let files =
+                documents.iter().filter_map(|document| document.get("configFiles")?.as_array()).flatten();
+            let mut files = files.filter(|file| file["mountPath"].as_str().unwrap().ends_with(config::FILE));
+            let text = files.next().unwrap()["content"].as_str().unwrap().to_owned();
+            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
+            let secret = |_: &_| Ok("a-secret-of-the-file".to_owned());
+            let script = Script { cluster: &cluster, attachments: &attachments, secret: &secret };
+            let meant = rehearsed(script, &Protected::of(&plan), node).unwrap().unwrap();
+            (format!("{name}.json"), (text, meant))
+        })
+        .collect()
+}
+
+fn variables(pairs: &[(&str, &str)]) -> AgentConfig {
+    let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    environment::read(&variables, &NodeName::parse("node1").unwrap(), Backend::Frr).unwrap()
+}
+
+fn files(backend: Backend, daemons: Option<&str>, domain: Option<Domain>) -> AgentConfig {
+    let end = |name: &str, net: &str| (name.to_owned(), net.parse().unwrap());
+    let veth = |domain| VethPair {
+        domain,
+        ours: end("frr-metallb", "fda1:b2c3:d4e5:1::/127"),
+        theirs: end("metallb-frr", "fda1:b2c3:d4e5:1::1/127"),
+    };
+    let files = DaemonFiles {
+        configuration: Hidden("router id 10.0.0.1;\n".to_owned()),
+        daemons: daemons.map(str::to_owned),
+        veth: domain.map(veth),
+    };
+    AgentConfig {
+        backend,
+        source: ConfigSource::Files(Box::new(files)),
+        mtu: Some(1500),
+        extra_addresses: Vec::new(),
+        health: None,
+        drain: false,
+        log: LogLevel::Warn,
+        status: None,
+    }
+}
+
+/// Configurations that no build writes, but that the format can hold.
+fn unbuilt() -> BTreeMap<String, AgentConfig> {
+    let discovered = variables(&[
+        ("NODE_IP", "10.10.10.10"),
+        ("ASN_LOCAL", "4200001001"),
+        ("ICHOR_HEALTH", "tcp://127.0.0.1:6443"),
+    ]);
+    let mut template = variables(&[
+        ("NODE_IP", "10.0.0.1"),
+        ("ASN_LOCAL", "65001"),
+        ("FE_MACS", "00:11:22:33:44:55"),
+        ("ICHOR_HEALTH", "command:///usr/bin/healthy --now"),
+        ("ICHOR_LOG", "error"),
+    ]);
+    let ConfigSource::Model(bgp) = &mut template.source else { panic!("{template:?}") };
+    bgp.template =
+        Some(OwnTemplate { path: "frr.conf.j2".to_owned(), text: "router bgp {{ asn }}\n".to_owned() });
+    let name = || "metallb".to_owned();
+    let vrf = Domain::Vrf { name: name(), table: 88 };
+    let cases = [
+        ("discovered-neighbors", discovered),
+        ("template", template),
+        ("files", files(Backend::Bird, None, None)),
+        ("files-vrf", files(Backend::Frr, Some("bgpd=yes\n"), Some(vrf))),
+        ("files-namespace", files(Backend::Frr, None, Some(Domain::Namespace { name: name() }))),
+    ];
+    cases.into_iter().map(|(name, config)| (format!("{name}.json"), config)).collect()
+}
+
+#[test]
+fn the_newest_version_is_what_is_written() {
+    let folder = common::folder("agent-config").join(newest());
+    for (name, (text, _)) in built() {
+        common::assert_same(&folder.join(name), &text);
+    }
+    for (name, config) in unbuilt() {
+        common::assert_same(&folder.join(name), &config.text());
+    }
+}
+
+#[test]
+fn a_file_means_the_model_of_the_plan() {
+    for (name, (_, mut meant)) in built() {
+        let mut read = parse(&kept(&newest(), &name));
+
+        // These come from the cluster's own secrets and from the stage of the installation.
+        (read.status, read.extra_addresses) = (None, Vec::new());
+        let ConfigSource::Model(bgp) = &mut meant.source else { panic!("{meant:?}") };
+        // Where the password can be had is of no use on the node: it has the password.
+        bgp.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.password = None);
+        assert_eq!(read, meant, "{name}");
+    }
+    let any = Found::Address { address: Ipv4Addr::UNSPECIFIED.into(), source: None };
+    for (name, mut meant) in unbuilt() {
+        let mut read = parse(&kept(&newest(), &name));
+
+        // The name of a port that is yet to be found says nothing.
+        for config in [&mut read, &mut meant] {
+            if let ConfigSource::Model(bgp) = &mut config.source {
+                bgp.discover.iter_mut().for_each(|discover| discover.like.found = any.clone());
+            }
+        }
+        assert_eq!(read, meant, "{name}");
+    }
+}
+
+#[test]
+fn every_older_version_means_the_same() {
+    for version in OLDER {
+        assert_eq!(names(version), names(&newest()), "{version}");
+        for name in names(version) {
+            let old = parse(&kept(version, &name));
+
+            let newest = kept(&newest(), &name);
+            assert_eq!(old, parse(&newest), "{version}/{name}");
+            similar_asserts::assert_eq!(got: old.text(), want: newest, "{version}/{name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_every_version_hold_every_feature() {
+    for version in OLDER.iter().map(|version| (*version).to_owned()).chain([newest()]) {
+        let all: Vec<AgentConfig> = names(&version).iter().map(|name| parse(&kept(&version, name))).collect();
+        let models = || {
+            all.iter().filter_map(|config| match &config.source {
+                ConfigSource::Model(bgp) => Some(bgp),
+                ConfigSource::Files(_) => None,
+            })
+        };
+        let domains: BTreeSet<_> = models()
+            .filter_map(|bgp| Some(bgp.model.workload.as_ref()?))
+            .map(|workload| std::mem::discriminant(&workload.domain))
+            .map(|domain| format!("{domain:?}"))
+            .collect();
+        let backends: BTreeSet<_> = all.iter().map(|config| config.backend).collect();
+
+        assert_eq!((domains.len(), backends.len()), (3, 3), "{version}");
+        for (feature, has) in [
+            ("extra addresses", all.iter().any(|config| !config.extra_addresses.is_empty())),
+            ("health check", all.iter().any(|config| config.health.is_some())),
+            ("status listener", all.iter().any(|config| config.status.is_some())),
+            ("drain", all.iter().any(|config| config.drain)),
+            ("passwords", models().any(|bgp| bgp.passwords.iter().any(Option::is_some))),
+            ("BFD", models().any(|bgp| bgp.model.fabric.neighbors.iter().any(|it| it.bfd.is_some()))),
+            ("discovery", models().any(|bgp| bgp.discover.is_some())),
+            ("template", models().any(|bgp| bgp.template.is_some())),
+            ("options", models().any(|bgp| !bgp.options.is_empty())),
+            ("no load balancer", models().any(|bgp| bgp.model.workload.is_none())),
+        ] {
+            assert!(has, "no file of {version} has: {feature}");
+        }
+    }
+}

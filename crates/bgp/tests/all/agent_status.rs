@@ -1,0 +1,138 @@
+//! The format of the status line: the newest version is what is written, and every version that was ever released stays readable.
+//!
+//! `agent-status/VERSION.jsonl` has the same statuses in each version. `UPDATE_GOLDEN=1` rewrites the newest one, which is right
+//! only while that is not released.
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+mod common;
+
+use std::fs;
+
+use ichor_bgp::agent::gate::Position;
+use ichor_bgp::agent::session::{Extended, Notification, Session, State};
+use ichor_bgp::agent::status;
+use ichor_bgp::agent::status::{Anycast, Daemon, Reload, Stage, Status, Told, With};
+use ichor_bgp::agent::trouble::Trouble;
+use ichor_bgp::model::Family;
+use ichor_values::Backend;
+use ichor_values::Moment;
+
+fn moment(seconds: u64) -> Moment {
+    Moment::from_unix(1_767_225_600 + seconds).unwrap()
+}
+
+fn sessions() -> Vec<Told> {
+    let leaf = Session {
+        peer: "eth0".into(),
+        address: Some("fe80::1".into()),
+        asn: Some(64512),
+        state: State::Established,
+        uptime: Some(3700),
+        established: 1,
+        received: 2,
+        sent: 3,
+        bfd: Some(true),
+        watched: Some("fe80::1".into()),
+        families: Some(Family::ALL.to_vec()),
+        extended: Some(Extended { ours: true, theirs: false }),
+        ..Session::default()
+    };
+    let refused = Session {
+        peer: "eth1".into(),
+        notification: Some(Notification { code: 2, subcode: 2, sent: true }),
+        said: Some("BGP Notification sent".into()),
+        ..Session::default()
+    };
+    let speaker = Session {
+        peer: "fd00:102::1".into(),
+        domain: Some("metallb".into()),
+        asn: Some(64512),
+        state: State::OpenConfirm,
+        established: 2,
+        received: 4,
+        bfd: Some(false),
+        ..Session::default()
+    };
+    let trouble = Trouble { words: "wrong AS".into(), remedy: "write the right one".into() };
+    vec![
+        Told { session: leaf, with: With::Fabric, trouble: None },
+        Told { session: refused, with: With::Fabric, trouble: Some(trouble) },
+        Told { session: speaker, with: With::Speaker, trouble: None },
+    ]
+}
+
+/// What the lines of every version mean.
+fn statuses() -> [Status; 3] {
+    let nothing = Status {
+        time: moment(60),
+        node: "n1".into(),
+        agent: "0.1.0".into(),
+        backend: Backend::Bird,
+        version: None,
+        stage: Stage::Starting,
+        reason: None,
+        waiting: Vec::new(),
+        sessions: Vec::new(),
+        anycast: None,
+        daemons: Vec::new(),
+        reload: None,
+        restored: 0,
+    };
+    let daemon = |name: &str, pid, since| Daemon {
+        name: name.into(),
+        pid,
+        answers: pid.is_some(),
+        restarts: 0,
+        since,
+    };
+    let everything = Status {
+        node: "solcp01".into(),
+        backend: Backend::Frr,
+        version: Some("10.3".into()),
+        stage: Stage::Draining,
+        reason: Some("the configuration says so".into()),
+        waiting: vec!["port 02:00:00:00:00:09 is not there".into()],
+        sessions: sessions(),
+        anycast: Some(Anycast { gate: Position::Shut, reason: Some("answer 503".into()) }),
+        daemons: vec![
+            daemon("zebra", Some(11), moment(0)),
+            Daemon { restarts: 1, ..daemon("bgpd", None, moment(5)) },
+        ],
+        reload: Some(Reload {
+            time: moment(9),
+            refused: Some("line 3: unknown".into()),
+            again: Some(moment(11)),
+        }),
+        restored: 4,
+        ..nothing.clone()
+    };
+    let running = Status {
+        node: "n2".into(),
+        backend: Backend::Gobgp,
+        version: Some("4.8.0".into()),
+        stage: Stage::Running,
+        anycast: Some(Anycast { gate: Position::Open, reason: None }),
+        reload: Some(Reload { time: moment(9), refused: None, again: None }),
+        ..nothing.clone()
+    };
+    [everything, nothing, running]
+}
+
+#[test]
+fn the_newest_version_is_what_is_written() {
+    let lines = statuses().map(|status| status.line() + "\n").concat();
+
+    common::assert_same(&common::folder("agent-status").join(format!("v{}.jsonl", status::VERSION)), &lines);
+}
+
+#[test]
+fn every_version_is_read() {
+    let files = common::cases("agent-status");
+
+    assert_eq!(files.len(), 2);
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let read: Vec<Status> = text.lines().map(|line| Status::find(line).unwrap().unwrap()).collect();
+        assert_eq!(read, statuses(), "{}", path.display());
+    }
+}
