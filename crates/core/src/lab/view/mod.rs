@@ -91,7 +91,11 @@ pub struct Side {
     pub remedy: Option<String>,
 }
 
-#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::ref_option,
+    reason = "serde gives a reference to the field"
+)]
 fn lower_case<S: Serializer>(state: &Option<State>, to: S) -> Result<S::Ok, S::Error> {
     state.map(|state| state.to_string().to_lowercase()).serialize(to)
 }

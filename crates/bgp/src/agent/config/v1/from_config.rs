@@ -2,7 +2,14 @@
 
 use std::num::NonZeroU32;
 
-use super::*;
+use ipnet::IpNet;
+
+use super::{
+    Action, AddressFamily, AddressKind, AgentConfig, AnnouncedAddress, AnnouncedInterface, Backend, Bfd, Bgp,
+    DiscoverNeighbors, DiscoveredInterfaces, ExportPolicy, ExtraAddresses, Files, HealthCheck, ImportPolicy,
+    Isolation, LoadBalancer, LoadBalancerSoftware, LogLevel, Neighbor, Peer, PrefixRule, Probe, Session,
+    SessionEnd, StatusListener, Template, Timers, VethEnd, VethPair,
+};
 use crate::agent::config as internal;
 use crate::agent::wiring::Carried;
 use crate::model;

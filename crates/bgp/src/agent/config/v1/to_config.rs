@@ -1,6 +1,11 @@
 //! From the format to the agent's configuration.
 
-use super::*;
+use super::{
+    Action, AddressFamily, AddressKind, AgentConfig, AnnouncedAddress, AnnouncedInterface, Backend, Bfd, Bgp,
+    DiscoverNeighbors, DiscoveredInterfaces, ExportPolicy, ExtraAddresses, Files, HealthCheck, Hidden,
+    ImportPolicy, Isolation, LinkName, LoadBalancer, LoadBalancerSoftware, LogLevel, Neighbor, Peer,
+    PrefixRule, Probe, Session, SessionEnd, StatusListener, Template, Timers, VethEnd, VethPair,
+};
 use crate::agent::config as internal;
 use crate::agent::wiring::Carried;
 use crate::model;
