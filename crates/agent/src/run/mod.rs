@@ -89,7 +89,8 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
     let requests = event::signals()?;
     let mut agent = Agent::new(settings, loaded.duty, state_dir, host);
     agent.serve()?;
-    agent.run(requests).await;
+    // The loop's state is large, and the same box is used to the end.
+    Box::pin(agent.run(requests)).await;
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The daemon's configuration: changed, rejected, retried, and gated by health.
 
-use std::time::Duration;
-
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Health, Probe};
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::status::{Anycast, Reload, Stage, Status};
@@ -20,8 +18,8 @@ fn changed() -> AgentConfig {
     config
 }
 
-fn rejection(is_transient: bool) -> Option<Rejection> {
-    Some(Rejection { reason: "bgpd has not taken `timers 4 12`".to_owned(), is_transient })
+fn rejection(is_transient: bool) -> Rejection {
+    Rejection { reason: "bgpd has not taken `timers 4 12`".to_owned(), is_transient }
 }
 
 fn refused(status: &Status) -> Option<&str> {
@@ -77,7 +75,7 @@ async fn another_daemon_needs_a_new_start() {
 #[tokio::test(start_paused = true)]
 async fn a_transient_rejection_is_retried_with_growing_pauses() {
     let mut agent = started().await;
-    agent.control.node().rejection = rejection(true);
+    agent.control.node().rejection = Some(rejection(true));
 
     agent.write(&changed().text(), 1);
 
@@ -96,7 +94,7 @@ async fn a_transient_rejection_is_retried_with_growing_pauses() {
 #[tokio::test(start_paused = true)]
 async fn a_wrong_configuration_is_not_retried_and_another_one_is_applied() {
     let mut agent = started().await;
-    agent.control.node().rejection = rejection(false);
+    agent.control.node().rejection = Some(rejection(false));
     agent.write(&changed().text(), 1);
     let status = agent.wait_for("reports the rejection", |status| refused(status).is_some()).await;
     assert_eq!(status.reload.unwrap().again, None);
@@ -117,7 +115,7 @@ async fn after_a_rejection_the_daemon_is_given_its_old_configuration_again() {
     node.links.pop();
     let mut agent = Running::start(&config(), node);
     agent.wait_for("is running", |status| status.stage == Stage::Running).await;
-    agent.control.node().rejection = rejection(false);
+    agent.control.node().rejection = Some(rejection(false));
     agent.control.node().links.push(port(3));
     agent.links_changed().await;
     agent.wait_for("reports the rejection", |status| refused(status).is_some()).await;
@@ -154,7 +152,7 @@ async fn the_health_gate_opens_and_closes_the_anycast_address_alone() {
 async fn ticks_alone_change_nothing() {
     let agent = started().await;
 
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    agent.pass(3600).await;
 
     assert_eq!(agent.control.node().orders, ["check", "start"]);
 }

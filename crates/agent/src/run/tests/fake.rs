@@ -82,7 +82,7 @@ impl Node {
                 link.given.push(*net);
             }),
             Step::Withdraw { at, net } => {
-                self.change(&at.link, |link| link.addresses.retain(|has| has != net))
+                self.change(&at.link, |link| link.addresses.retain(|has| has != net));
             }
             Step::Up { at } => self.change(&at.link, |link| link.up = true),
             other => panic!("this node is not asked to {other}"),

@@ -36,7 +36,7 @@ use crate::machined::Leaving;
 use fake::{Control, FakeHost, Node};
 
 /// No change of a status takes longer, on the clock of a test.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An agent that runs on a node in memory.
 struct Running {
