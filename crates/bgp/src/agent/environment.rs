@@ -307,7 +307,7 @@ impl<'v> Reader<'v> {
             found: Found::Port { name, mac },
             asn: None,
             families: Family::ALL.to_vec(),
-            bfd: bfd.then(|| Bfd { interval: 300, multiplier: 3 }),
+            bfd: bfd.then_some(Bfd { interval: 300, multiplier: 3 }),
             timers: (3, 9),
             passive: false,
             password: None,

@@ -139,15 +139,19 @@ fn login(
     proxmox: &ProxmoxPlan,
     guests: &[&Guest<'_>],
 ) -> Result<Arc<dyn Machines>, Vec<Obstacle>> {
-    let trust = keeper.trust(value(&proxmox.fingerprint), value(&proxmox.ca));
-    let login = match (value(&proxmox.token), value(&proxmox.user), value(&proxmox.password)) {
-        (Some(token), ..) => keeper.secret("token", token).map(Login::Token),
-        (None, Some(user), Some(password)) => keeper
-            .secret("password", password)
-            .map(|password| Login::Password { user: user.to_string(), password }),
-        _ => Err(Obstacle::new(&keeper.at, "there is no login", "write `token`, or `user` and `password`")),
-    };
-    let url = value(&proxmox.url)
+    let trust = keeper.trust(value(proxmox.fingerprint.as_ref()), value(proxmox.ca.as_ref()));
+    let login =
+        match (value(proxmox.token.as_ref()), value(proxmox.user.as_ref()), value(proxmox.password.as_ref()))
+        {
+            (Some(token), ..) => keeper.secret("token", token).map(Login::Token),
+            (None, Some(user), Some(password)) => keeper
+                .secret("password", password)
+                .map(|password| Login::Password { user: user.to_string(), password }),
+            _ => {
+                Err(Obstacle::new(&keeper.at, "there is no login", "write `token`, or `user` and `password`"))
+            }
+        };
+    let url = value(proxmox.url.as_ref())
         .ok_or_else(|| Obstacle::new(&keeper.at, "there is no `url`", "write https://HOST:8006"))
         .and_then(|url| keeper.encrypted("url", url.as_str()));
     match (url, trust, login) {
@@ -159,8 +163,8 @@ fn login(
     }
 }
 
-fn value<T>(decided: &Option<Decided<T>>) -> Option<&T> {
-    decided.as_ref().map(|decided| &decided.value)
+fn value<T>(decided: Option<&Decided<T>>) -> Option<&T> {
+    decided.map(|decided| &decided.value)
 }
 
 /// The controller of a real machine: Redfish where there is a choice, for it can do more.

@@ -280,8 +280,8 @@ fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
 
 /// The Image Factory that official parts come from.
 fn factory_of(args: &Args, project: &project::Project) -> String {
-    let factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
-    let written = factories.filter(|factory| factory.is_written()).next();
+    let mut factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
+    let written = factories.find(|factory| factory.is_written());
     args.factory
         .clone()
         .or_else(|| written.map(|factory| factory.value.clone()))

@@ -115,7 +115,7 @@ fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
 /// Whether a node has its address from DHCP, and no patch that asks for it.
 fn loses_dhcp(context: &Context<'_>, node: &NodePlan) -> bool {
     let link = Some(node.link.value.as_str());
-    let mut documents = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
+    let mut documents = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
     node.addressing.value == Addressing::Dhcp
         && release::at_least(&node.talos.value, 12)
         && !documents.any(|document| {

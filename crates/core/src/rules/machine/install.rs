@@ -58,7 +58,7 @@ fn no_install_disk(context: &Context<'_>, found: &mut Found) {
             Platform::Nocloud => before_14 && !is_disk_image(node),
             _ => false,
         };
-        let patched = || context.attachments.patches.of(&node.written()).any(|patch| patch.names_a_disk());
+        let patched = || context.attachments.patches.of(node.written()).any(|patch| patch.names_a_disk());
         if needed && !patched() {
             let message = format!("no disk to install to, on {}", node.platform.value);
             rolls.say("install", None, message, &kind.nodes);

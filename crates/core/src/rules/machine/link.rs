@@ -85,7 +85,7 @@ fn name_of(link: &Link) -> &str {
 
 /// Every link the node will have, as far as the file shows it.
 pub(in crate::rules) fn known<'n>(context: &Context<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
-    let patches = context.attachments.patches.of(&node.written());
+    let patches = context.attachments.patches.of(node.written());
     let workload = node.routing.as_ref().and_then(|routing| routing.workload.as_ref());
     let ends = workload.into_iter().flat_map(|workload| [&workload.names.0, &workload.names.1]);
     node.ports

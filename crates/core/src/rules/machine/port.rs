@@ -89,7 +89,7 @@ fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
 /// Whether a port has no address to be found by, and a name that is not the kernel's nor one that a patch gives.
 fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
     let port = node.ports.iter().find(|port| port.name == *name);
-    let mut patches = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
+    let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
     port.is_some_and(|port| port.mac.is_none())
         && !name.as_str().starts_with("en")
         && !patches.any(|document| made(document).contains(&name.as_str()))
@@ -98,7 +98,7 @@ fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
 fn default_route_missing(context: &Context<'_>, found: &mut Found) {
     let mut rolls = Rolls::new(context.plan);
     for node in context.plan.nodes.iter().filter(|node| is_alone(node)) {
-        let mut patches = context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents());
+        let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
         if !patches.any(has_routes) {
             let place = node.written().network.get().and_then(|network| network.node.place());
             let message = "there is no gateway: nothing leaves the nodes' network";

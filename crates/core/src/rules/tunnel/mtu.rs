@@ -100,7 +100,7 @@ fn kubespan(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Opti
     let discovery = context.cluster.section().discovery.get();
     let mut on = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
     let mut mtu = KUBESPAN;
-    for document in context.attachments.patches.of(&node.written()).flat_map(|patch| patch.documents()) {
+    for document in context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents()) {
         let of_kind = (document::kind(document) == Some("KubeSpanConfig")).then_some(document);
         let settings = of_kind.or_else(|| document::at(document, "/machine/network/kubespan"));
         let Some(settings) = settings else { continue };
