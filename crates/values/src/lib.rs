@@ -24,7 +24,6 @@ mod nearest;
 mod net;
 mod number;
 mod parse;
-mod plain;
 pub mod print;
 mod problem;
 pub mod read;

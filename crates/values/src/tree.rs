@@ -2,14 +2,13 @@
 //!
 //! One [`Forest`] holds the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] lays two
 //! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key, and
-//! nothing here knows YAML: that is for `full` and, where that is enough, the faster `plain`.
+//! nothing here knows YAML: [`parse`](crate::parse) parses it.
 //!
 //! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
 
-use super::plain;
 use super::problem::Problem;
 use super::source::Place;
-use crate::parse as full;
+use crate::parse;
 
 /// Deeper nesting than any cluster file has.
 pub(super) const DEEPEST: usize = 64;
@@ -210,17 +209,6 @@ impl<'s> Forest<'s> {
         self.add(place, Kind::Map { from, to })
     }
 
-    /// How much there is, to come back to by [`reset`](Self::reset).
-    pub(super) fn mark(&self) -> (usize, usize) {
-        (self.values.len(), self.children.len())
-    }
-
-    /// Forgets what was added since [`mark`](Self::mark).
-    pub(super) fn reset(&mut self, (values, children): (usize, usize)) {
-        self.values.truncate(values);
-        self.children.truncate(children);
-    }
-
     /// The value `id`, to be looked at.
     pub fn tree<'f>(&'f self, id: u32) -> Tree<'f>
     where
@@ -234,7 +222,7 @@ impl<'s> Forest<'s> {
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
         self.open(text);
-        plain::parse(self, file, text).or_else(|| full::parse(self, file, text, problems))
+        parse::parse(self, file, text, problems)
     }
 
     /// Makes `text` the file that slices are taken from, and room for its values.
