@@ -5,6 +5,7 @@
 //! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`Problem`] what is wrong there.
 //! * Records: [`record!`] and [`choice!`] describe the keys of a file once; from the description come the type, the reader
 //!   ([`read`]), the printer ([`print`](mod@print)), the schema ([`schema`]) and the merging of layers ([`key`]).
+//! * [`listing`] writes lists and numbers as people read them.
 //! * go-yaml: [`go_yaml`] reads and writes YAML as Talos' own library does.
 //!
 //! Not here: which keys the cluster file has (`ichor_core::cluster`), and anything that touches a file or a socket.
@@ -17,6 +18,7 @@ mod form;
 pub mod format;
 pub mod go_yaml;
 pub mod key;
+pub mod listing;
 mod measure;
 mod moment;
 mod name;

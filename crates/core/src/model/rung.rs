@@ -5,7 +5,6 @@
 
 use crate::cluster::section::{Network, Node, Role, Rung, Site};
 use crate::model::{self, Cluster};
-use crate::plan::{NodePlan, Plan};
 use ichor_values::Place;
 use ichor_values::Word;
 use ichor_values::key::At;
@@ -77,14 +76,14 @@ impl<'c> Step<'c> {
         }
     }
 
-    /// The nodes it holds for.
-    pub fn nodes<'p>(&self, cluster: &'p Cluster, plan: &'p Plan) -> impl Iterator<Item = &'p NodePlan>
+    /// The values of the nodes it holds for; `values` has one for each node of the cluster, in its order.
+    pub fn nodes<'p, T>(&self, cluster: &'p Cluster, values: &'p [T]) -> impl Iterator<Item = &'p T>
     where
         'c: 'p,
     {
         let step = *self;
-        let nodes = cluster.nodes().iter().zip(&plan.nodes);
-        nodes.filter(move |(node, _)| step.holds_for(&node.value)).map(|(_, plan)| plan)
+        let nodes = cluster.nodes().iter().zip(values);
+        nodes.filter(move |(node, _)| step.holds_for(&node.value)).map(|(_, value)| value)
     }
 }
 
@@ -117,9 +116,9 @@ fn lowest(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
     std::iter::once(ground).chain(defaults).chain(roles.flatten())
 }
 
-/// The rungs that hold for a node, from its own down.
-fn of<'c>(cluster: &'c Cluster, node: &NodePlan) -> impl Iterator<Item = Step<'c>> {
-    let (file, own) = (&cluster.file, &cluster.nodes()[node.nth]);
+/// The rungs that hold for node number `node`, from its own down.
+fn of(cluster: &Cluster, node: usize) -> impl Iterator<Item = Step<'_>> {
+    let (file, own) = (&cluster.file, &cluster.nodes()[node]);
     let mut steps: Vec<_> = lowest(cluster).filter(|step| step.holds_for(&own.value)).collect();
     let site = own.value.site.get();
     steps.extend(site.and_then(|name| Some(Step::of_site(name, file.sites.get()?.get(name.as_str())?))));
@@ -133,10 +132,10 @@ fn of<'c>(cluster: &'c Cluster, node: &NodePlan) -> impl Iterator<Item = Step<'c
     steps.into_iter().rev()
 }
 
-/// The highest rung of `node` in which `find` finds something.
+/// The highest rung of node number `node` in which `find` finds something.
 pub(crate) fn find<'c, T>(
     cluster: &'c Cluster,
-    node: &NodePlan,
+    node: usize,
     find: impl Fn(&'c Rung) -> Option<T>,
 ) -> Option<(Step<'c>, T)> {
     of(cluster, node).find_map(|step| Some((step, find(step.rung)?)))
@@ -145,7 +144,7 @@ pub(crate) fn find<'c, T>(
 /// The path of what stands at `place`, where `at` says where a rung has it and `key` is its path below the rung.
 pub(crate) fn path(
     cluster: &Cluster,
-    node: &NodePlan,
+    node: usize,
     key: &str,
     place: Place,
     at: impl Fn(&Rung) -> Option<Place>,
@@ -155,8 +154,8 @@ pub(crate) fn path(
 }
 
 /// The rung that `place` is in: the last one in its file that begins before it. A node's own for no place at all.
-pub(crate) fn around<'c>(cluster: &'c Cluster, node: &NodePlan, place: Option<Place>) -> Step<'c> {
-    let own = Step::of_node(&cluster.nodes()[node.nth]);
+pub(crate) fn around(cluster: &Cluster, node: usize, place: Option<Place>) -> Step<'_> {
+    let own = Step::of_node(&cluster.nodes()[node]);
     let Some(place) = place else { return own };
     let file = &cluster.file;
     let sections = [

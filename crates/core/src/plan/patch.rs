@@ -1,7 +1,7 @@
 //! The patches of a cluster file: each read once, from the layers that name it and from the files these name.
 //!
 //! Not here: patches in the SOPS form, which only commands that may have secrets can open, and what is wrong with a patch
-//! ([`rules::patch`](crate::rules)).
+//! (`rules::patch`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

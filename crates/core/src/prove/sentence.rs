@@ -7,7 +7,7 @@ use super::destination::{Absence, Destination};
 use super::graph::Graph;
 use super::spread::Spread;
 use super::tally::Tally;
-use crate::rules::roll::listed;
+use ichor_values::listing::listed;
 
 /// Of many who share something, so many are named.
 const NAMED: usize = 3;

@@ -11,6 +11,7 @@ use super::{Context, Found};
 use crate::model::rung;
 use crate::plan::{NodePlan, Plan};
 use ichor_values::Place;
+use ichor_values::listing::{listed, thousands};
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -186,53 +187,10 @@ impl Rolls<'_, Remark> {
     /// Reports all of it: under the rung that has the key, or under the first node.
     pub fn report(self, context: &Context<'_>, found: &mut Found) {
         for ((place, key, message), roll) in self {
-            let rung = rung::around(context.cluster, roll.first(), place);
+            let rung = rung::around(context.cluster, roll.first().nth, place);
             let known = roll.count() == 1 && rung.is_node();
             let message = if known { message } else { format!("{message} ({})", roll.names()) };
             found.at(rung.path(&key), roll.place(), message);
         }
-    }
-}
-
-/// The first of `count` names, and how many more there are.
-pub(crate) fn listed(names: &[&str], count: usize) -> String {
-    let rest = count - names.len().min(count);
-    match names {
-        _ if rest > 0 => format!("{} and {} more", names.join(", "), thousands(rest)),
-        [start @ .., last] if !start.is_empty() => format!("{} and {last}", start.join(", ")),
-        _ => names.join(", "),
-    }
-}
-
-/// A number with its thousands set apart: `99,997`.
-pub(super) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut spelled = String::with_capacity(digits.len() + digits.len() / 3);
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            spelled.push(',');
-        }
-        spelled.push(digit);
-    }
-    spelled
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_names_are_listed_and_the_others_counted() {
-        assert_eq!(listed(&["a"], 1), "a");
-        assert_eq!(listed(&["a", "b"], 2), "a and b");
-        assert_eq!(listed(&["a", "b", "c"], 3), "a, b and c");
-        assert_eq!(listed(&["a", "b", "c"], 100_000), "a, b, c and 99,997 more");
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        let spelled = [0, 12, 123, 1234, 100_000, 1_234_567].map(thousands);
-
-        assert_eq!(spelled, ["0", "12", "123", "1,234", "100,000", "1,234,567"]);
     }
 }

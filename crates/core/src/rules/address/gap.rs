@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use crate::cluster::section::{Addressing, Platform};
 use crate::plan::{Gap, GapReason, NodePlan, Origin, Plan, Prefixes, derive};
-use crate::rules::roll::{self, Roll};
+use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
+use ichor_values::listing;
 
 pub(super) const RULES: &[Rule] = &[NOT_DERIVABLE, FAMILY, OUTSIDE, NO_ADDRESS];
 
@@ -175,7 +176,7 @@ fn tell(context: &Context<'_>, found: &mut Found, group: &Group<'_>) {
 fn keys(keys: &[&str]) -> String {
     let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
     let quoted: Vec<_> = quoted.iter().map(String::as_str).collect();
-    roll::listed(&quoted, quoted.len())
+    listing::listed(&quoted, quoted.len())
 }
 
 fn family(context: &Context<'_>, found: &mut Found) {

@@ -13,9 +13,10 @@ use crate::model::Cluster;
 use crate::model::rung;
 use crate::plan::{Decided, NodePlan, Origin, Plan, Prefixes};
 use crate::rules::tunnel::overlay::OVERLAY;
-use crate::rules::{Context, Found, Rule, Severity, roll};
+use crate::rules::{Context, Found, Rule, Severity};
 use ichor_values::Place;
 use ichor_values::key::Key;
+use ichor_values::listing;
 use ichor_values::{AddressOrPrefix4, AddressOrPrefix6};
 
 pub(super) const OVERLAP: Rule = Rule {
@@ -261,7 +262,7 @@ fn look(context: &Context<'_>, found: &mut Found) {
         let (outer, inner) = (&claims[group[0].0], &claims[group[0].1]);
         let more = match group.len() - 1 {
             0 => String::new(),
-            more => format!(" and {} more", roll::thousands(more)),
+            more => format!(" and {} more", listing::thousands(more)),
         };
         let place = inner.place.or(outer.place).or(context.cluster.section().id.place());
         let place = place.unwrap_or(context.cluster.place());

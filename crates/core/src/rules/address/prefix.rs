@@ -9,9 +9,10 @@ use crate::cluster::section::Addressing;
 use crate::model::rung;
 use crate::model::rung::Step;
 use crate::plan::{CniPlan, Decided, NodePlan, Plan};
-use crate::rules::roll::{self, Rolls};
+use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use ichor_values::key::Key;
+use ichor_values::listing;
 
 pub(super) const RULES: &[Rule] = &[OVERLAP, TOO_SMALL, TOO_LARGE, FAMILIES, HOST_BITS, ANYCAST, GATEWAY];
 
@@ -128,13 +129,13 @@ fn too_small(context: &Context<'_>, found: &mut Found) {
         let others = others(plan, roll.first(), net);
         let need = roll.count() as u128 + others.len() as u128;
         if room(net) < need {
-            let nodes = format!("{} nodes", roll::thousands(roll.count()));
+            let nodes = format!("{} nodes", listing::thousands(roll.count()));
             let all: Vec<_> = std::iter::once(nodes.as_str()).chain(others).collect();
-            tell_small(found, "network.node", net, roll.first(), &roll::listed(&all, all.len()));
+            tell_small(found, "network.node", net, roll.first(), &listing::listed(&all, all.len()));
         }
     }
     for (net, roll) in loopbacks.into_iter().filter(|(net, roll)| room(*net) < roll.count() as u128) {
-        let need = format!("{} nodes", roll::thousands(roll.count()));
+        let need = format!("{} nodes", listing::thousands(roll.count()));
         tell_small(found, "network.loopback", net, roll.first(), &need);
     }
     kubernetes_small(context, found);
@@ -178,7 +179,7 @@ fn kubernetes_small(context: &Context<'_>, found: &mut Found) {
         if parts < count as u128 {
             let message = format!(
                 "{net} has {parts} times a /{part}, of which each node is given one, for {} nodes",
-                roll::thousands(count)
+                listing::thousands(count)
             );
             found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
         }
@@ -282,10 +283,10 @@ fn one_for_many<T: Copy + std::fmt::Display>(
 ) {
     let Some(at) = key.at() else { return };
     let Some((address, has_length)) = own(*at.value) else { return };
-    let nodes = step.nodes(context.cluster, context.plan).count();
+    let nodes = step.nodes(context.cluster, &context.plan.nodes).count();
     if nodes > 1 {
         let bare = if has_length { "" } else { "; its length, such as /24, is missing" };
-        let count = roll::thousands(nodes);
+        let count = listing::thousands(nodes);
         let message = format!("{} gives {count} nodes the one address {address}{bare}", at.value);
         found.at(step.path(name), at.place, message);
     }

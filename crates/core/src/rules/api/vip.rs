@@ -187,7 +187,7 @@ fn on_worker(context: &Context<'_>, found: &mut Found) {
     let (cluster, plan) = (context.cluster, context.plan);
     for (step, network) in rung::networks(cluster).filter(|(step, _)| !step.is_common()) {
         let Some(vip) = network.api.get().and_then(|api| api.vip.at()) else { continue };
-        let mut nodes = step.nodes(cluster, plan).peekable();
+        let mut nodes = step.nodes(cluster, &plan.nodes).peekable();
         if nodes.peek().is_some() && nodes.all(|node| node.role == Role::Worker) {
             found.at(
                 step.path("network.api.vip"),

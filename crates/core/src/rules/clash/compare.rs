@@ -9,10 +9,10 @@ use crate::rules::address::holder;
 use crate::rules::address::overlap::{self, Use};
 use crate::rules::clash::{self, Member};
 use crate::rules::identity::vm_id;
-use crate::rules::roll;
 use crate::rules::{Finding, Rule};
 use ichor_values::Mac;
 use ichor_values::Place;
+use ichor_values::listing;
 
 /// Who has a value: the number of a node, or what is not one.
 type Owner = u32;
@@ -277,6 +277,6 @@ impl<'c> Compared<'c> {
 fn more(count: usize) -> String {
     match count - 1 {
         0 => String::new(),
-        more => format!(", and {} more like it", roll::thousands(more)),
+        more => format!(", and {} more like it", listing::thousands(more)),
     }
 }

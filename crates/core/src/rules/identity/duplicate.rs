@@ -8,9 +8,10 @@ use std::net::IpAddr;
 use crate::plan::{NodePlan, Origin, Plan};
 use crate::rules::address::holder::{self, Held, Purpose};
 use crate::rules::address::overlap;
-use crate::rules::roll::{self, Roll};
+use crate::rules::roll::Roll;
 use crate::rules::{Context, Found, Rule, Severity};
 use ichor_values::Place;
+use ichor_values::listing;
 
 pub(super) const RULES: &[Rule] = &[INDEX, ADDRESS, ROUTER_ID];
 
@@ -102,7 +103,7 @@ pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'
         }
     }
     if rest > 0 {
-        found.at("nodes", last, format!("and {} more such values", roll::thousands(rest)));
+        found.at("nodes", last, format!("and {} more such values", listing::thousands(rest)));
     }
 }
 

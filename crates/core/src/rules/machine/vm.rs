@@ -3,9 +3,10 @@
 use super::hypervisor::proxmox;
 use crate::cluster::section::{BootDevice, BootFrom, Role};
 use crate::plan::{Decided, NodePlan, VmPlan};
-use crate::rules::roll::{self, Rolls};
+use crate::rules::roll::Rolls;
 use crate::rules::{Context, Found, Rule, Severity};
 use ichor_values::Either;
+use ichor_values::listing;
 use ichor_values::nearest;
 
 pub(super) const RULES: &[Rule] = &[HYPERVISOR, HOST_UNKNOWN, TOO_SMALL, BOOTS_NOTHING];
@@ -61,7 +62,7 @@ fn hypervisor(context: &Context<'_>, found: &mut Found) {
         if node.vm.as_ref().is_some_and(|vm| vm.hypervisor.is_none()) {
             let message = match names.as_slice() {
                 [] => "there is no hypervisor in the file".to_owned(),
-                _ => format!("it may be on {}", roll::listed(&names, names.len())),
+                _ => format!("it may be on {}", listing::listed(&names, names.len())),
             };
             rolls.say("vm.hypervisor", node.written().vm.place(), message, &kind.nodes);
         }

@@ -119,7 +119,7 @@ fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(Ip
         let at = |rung: &Rung| {
             rung.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
         };
-        let path = rung::path(context.cluster, roll.first(), "routing.aggregates", place, at);
+        let path = rung::path(context.cluster, roll.first().nth, "routing.aggregates", place, at);
         found.at(path, place, message(aggregate, &roll));
     }
 }

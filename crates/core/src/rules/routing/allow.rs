@@ -55,7 +55,7 @@ const MISSES_POOL: Rule = Rule {
 
 /// The path of `allow` where it is written, else of the pools it follows from.
 fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
-    let written = rung::find(context.cluster, node, |rung| {
+    let written = rung::find(context.cluster, node.nth, |rung| {
         let allow = &rung.routing.get()?.workload.get()?.allow;
         let is_here = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
         is_here.then_some(())

@@ -150,7 +150,7 @@ fn node_path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
     if node.asn.as_ref().and_then(Decided::place).is_none() {
         return format!("nodes.{}", node.name);
     }
-    rung::path(context.cluster, node, "routing.asn", place, |rung| rung.routing.get()?.asn.place())
+    rung::path(context.cluster, node.nth, "routing.asn", place, |rung| rung.routing.get()?.asn.place())
 }
 
 type Part = fn(&WorkloadAsn) -> &Key<Asn>;
@@ -158,7 +158,7 @@ type Part = fn(&WorkloadAsn) -> &Key<Asn>;
 /// The path of a number of the speaker's session: where it is written, else the speaker itself.
 fn workload_path(context: &Context<'_>, node: &NodePlan, key: &str, part: Part, place: Place) -> String {
     let written = |workload: &Workload| part(workload.asn.get()?).place();
-    let found = rung::find(context.cluster, node, |rung| {
+    let found = rung::find(context.cluster, node.nth, |rung| {
         written(rung.routing.get()?.workload.get()?).filter(|found| *found == place)
     });
     match found {

@@ -92,7 +92,7 @@ fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) 
         let place = node.written().network.get().and_then(|network| network.api.get()?.health.place());
         let place = place.unwrap_or(whole);
         let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
-        return (rung::path(context.cluster, node, lack.key, place, at), place);
+        return (rung::path(context.cluster, node.nth, lack.key, place, at), place);
     }
     if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
         return (session::path(context, node, place), place);
@@ -101,9 +101,9 @@ fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) 
         Some(place) => {
             let (key, at) =
                 (format!("routing.{}", lack.key), |rung: &Rung| place_of(rung.routing.get()?, lack.key));
-            (rung::path(context.cluster, node, &key, place, at), place)
+            (rung::path(context.cluster, node.nth, &key, place, at), place)
         }
-        None => (rung::path(context.cluster, node, "routing", whole, |rung| rung.routing.place()), whole),
+        None => (rung::path(context.cluster, node.nth, "routing", whole, |rung| rung.routing.place()), whole),
     }
 }
 

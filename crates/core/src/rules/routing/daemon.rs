@@ -91,7 +91,11 @@ fn report<'c>(
     for ((place, name, option), roll) in rolls {
         let key = format!("routing.daemons.{name}");
         let at = |rung: &Rung| Some(rung.routing.get()?.daemons.get()?.get(name)?.place);
-        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(name, option));
+        found.at(
+            rung::path(context.cluster, roll.first().nth, &key, place, at),
+            place,
+            message(name, option),
+        );
     }
 }
 

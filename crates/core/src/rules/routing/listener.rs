@@ -126,13 +126,13 @@ fn path(context: &Context<'_>, node: &NodePlan, other: Other, place: Place) -> S
     match other {
         Other::Status => {
             let at = |rung: &Rung| rung.routing.get()?.agent.get()?.status.get()?.listen.place();
-            rung::path(context.cluster, node, "routing.agent.status.listen", place, at)
+            rung::path(context.cluster, node.nth, "routing.agent.status.listen", place, at)
         }
         Other::Kubeprism => "cluster.kubeprism".to_owned(),
         Other::Bird2 => {
             let at =
                 |rung: &Rung| rung.extensions.items().map(|item| item.place).find(|found| *found == place);
-            rung::path(context.cluster, node, "extensions", place, at)
+            rung::path(context.cluster, node.nth, "extensions", place, at)
         }
     }
 }
@@ -153,7 +153,7 @@ fn sysctl(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, key, value, why), roll) in rolls {
         let at = |rung: &Rung| Some(rung.kernel.get()?.sysctls.get()?.get(key)?.place);
-        let path = rung::path(context.cluster, roll.first(), &format!("kernel.sysctls.{key}"), place, at);
+        let path = rung::path(context.cluster, roll.first().nth, &format!("kernel.sysctls.{key}"), place, at);
         found.at(path, place, format!("with {value} {why}"));
     }
 }

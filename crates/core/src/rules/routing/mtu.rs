@@ -28,13 +28,8 @@ fn below_1280(context: &Context<'_>, found: &mut Found) {
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
         if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < Mtu::LEAST_FOR_IPV6) {
             let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
-            let path = rung::path(
-                context.cluster,
-                &context.plan.nodes[speaking.nodes[0]],
-                "routing.workload.link.mtu",
-                mtu.place,
-                at,
-            );
+            let path =
+                rung::path(context.cluster, speaking.nodes[0], "routing.workload.link.mtu", mtu.place, at);
             found.at(path, mtu.place, message(*mtu.value));
         }
     }
@@ -56,7 +51,11 @@ fn network(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, mtu), roll) in rolls {
         let at = |rung: &Rung| rung.network.get()?.mtu.place();
-        found.at(rung::path(context.cluster, roll.first(), "network.mtu", place, at), place, message(mtu));
+        found.at(
+            rung::path(context.cluster, roll.first().nth, "network.mtu", place, at),
+            place,
+            message(mtu),
+        );
     }
 }
 
@@ -78,7 +77,7 @@ fn links(context: &Context<'_>, found: &mut Found) {
             let mut links = rung.links.values();
             links.find(|link| link.name.get() == Some(name) && link.mtu.place() == Some(place))?.mtu.place()
         };
-        found.at(rung::path(context.cluster, roll.first(), &key, place, at), place, message(mtu));
+        found.at(rung::path(context.cluster, roll.first().nth, &key, place, at), place, message(mtu));
     }
 }
 

@@ -269,7 +269,8 @@ fn no_neighbors(context: &Context<'_>, found: &mut Found) {
         }
     }
     for (place, roll) in rolls {
-        let path = rung::path(context.cluster, roll.first(), "routing", place, |rung| rung.routing.place());
+        let path =
+            rung::path(context.cluster, roll.first().nth, "routing", place, |rung| rung.routing.place());
         found.at(path, place, format!("there is no neighbour for {roll}: nothing is announced"));
     }
 }

@@ -33,7 +33,7 @@ fn prepend_too_often(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, times), roll) in rolls {
         let at = |rung: &Rung| rung.routing.get()?.policy.get()?.out.get()?.prepend.place();
-        let path = rung::path(context.cluster, roll.first(), "routing.policy.out.prepend", place, at);
+        let path = rung::path(context.cluster, roll.first().nth, "routing.policy.out.prepend", place, at);
         found.at(path, place, format!("{times} is more than the {MOST} that fit on a line of FRR"));
     }
 }

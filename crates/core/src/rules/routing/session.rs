@@ -109,7 +109,7 @@ impl<'c> Session<'c> {
 
 /// The key path of a session of `node` that stands at `place`: among its neighbours, or the router it follows from.
 pub(super) fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
-    let written = rung::find(context.cluster, node, |rung| {
+    let written = rung::find(context.cluster, node.nth, |rung| {
         rung.routing.get()?.neighbors.items().position(|neighbor| neighbor.place == place)
     });
     if let Some((step, position)) = written {

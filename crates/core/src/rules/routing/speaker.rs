@@ -108,7 +108,7 @@ pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaki
 
 /// The path of the speaker of `node`.
 pub(super) fn path(context: &Context<'_>, node: &NodePlan) -> String {
-    let found = rung::find(context.cluster, node, |rung| rung.routing.get()?.workload.place());
+    let found = rung::find(context.cluster, node.nth, |rung| rung.routing.get()?.workload.place());
     found.map_or_else(|| "routing.workload".to_owned(), |(step, _)| step.path("routing.workload"))
 }
 
@@ -135,7 +135,7 @@ fn report(
         let node = roll.first();
         let at = if is_written {
             let below = format!("routing.workload.{below}");
-            rung::path(context.cluster, node, &below, place, |rung| {
+            rung::path(context.cluster, node.nth, &below, place, |rung| {
                 key(rung.routing.get()?.workload.get()?)
             })
         } else {

@@ -51,7 +51,7 @@ fn broken(context: &Context<'_>, found: &mut Found) {
             Some(path.place)
         };
         let key = format!("{TEMPLATE}.{backend}");
-        let path = rung::path(context.cluster, roll.first(), &key, roll.place(), at);
+        let path = rung::path(context.cluster, roll.first().nth, &key, roll.place(), at);
         found.at(path, roll.place(), reason);
     }
 }

@@ -61,9 +61,9 @@ fn table_clash(context: &Context<'_>, found: &mut Found) {
         let at = |rung: &Rung| rung.routing.get()?.workload.get()?.vrf.get()?.table.place();
         let node = roll.first();
         let is_written =
-            rung::find(context.cluster, node, |rung| at(rung).filter(|found| *found == place)).is_some();
+            rung::find(context.cluster, node.nth, |rung| at(rung).filter(|found| *found == place)).is_some();
         let path = if is_written {
-            rung::path(context.cluster, node, "routing.workload.vrf.table", place, at)
+            rung::path(context.cluster, node.nth, "routing.workload.vrf.table", place, at)
         } else {
             speaker::path(context, node)
         };

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{self, gate, session, status, trouble};
 use crate::model::Family;
-use crate::setting;
 use ichor_values::Moment;
 use ichor_values::format::Version;
 
