@@ -12,6 +12,7 @@ use std::path::Path;
 use ichor_core::rules::{self, Finding, Rule, clash};
 
 /// The findings in `NAME.yaml`, or, where there is a `NAME-other.yaml`, those between both; each with its file.
+#[expect(clippy::disallowed_methods, reason = "a case is a folder")]
 fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
     let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
     if !case.join(&other).exists() {

@@ -12,8 +12,11 @@ use ichor_values::schema::Shape;
 /// Keys whose documentation says how the default is found, and not what it is.
 const BY_RULE: [&str; 4] = ["network.node.link", "routing.workload.link.theirs", "vm.bridge", "vm.storage"];
 
-/// Every value of a plan with its key path: from the root of the file, and from where its documentation begins.
-fn rows(plan: &Plan) -> Vec<(String, Row, fn() -> Shape)> {
+/// A row with its key path from the root of the file, and the shape of the section where its documentation begins.
+type PathRow = (String, Row, fn() -> Shape);
+
+/// Every value of a plan.
+fn rows(plan: &Plan) -> Vec<PathRow> {
     let details = cluster_detail_rows(&plan.cluster).into_iter().chain(surrounding_rows(plan));
     let of_file = cluster_rows(&plan.cluster).into_iter().chain(details);
     let mut all: Vec<_> = of_file.map(|row| (row.0.clone(), row, File::shape as fn() -> Shape)).collect();

@@ -2,7 +2,6 @@
 //!
 //! What they boot is Debian's kernel with a first file system of one program: it tells the kernel's command line on the serial console, and
 //! ends the machine.
-#![expect(clippy::disallowed_methods, reason = "a virtual machine reads files")]
 
 use std::fs;
 use std::path::Path;

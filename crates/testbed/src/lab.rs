@@ -3,7 +3,6 @@
 //!
 //! Everything in a machine ends with its first process, and that ends with the test, however the test ends: it waits on a
 //! pipe that nobody else holds. Machines share nothing with each other but the links between them, and leave nothing behind.
-#![expect(clippy::disallowed_types, reason = "real daemons are processes and read files")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -164,7 +164,9 @@ pub fn assert_same_texts(folder: &Path, texts: &BTreeMap<String, String>) {
     let is_stale = |path: &PathBuf| !texts.keys().any(|name| *path == folder.join(name));
     let stale: Vec<_> = files_below(folder).into_iter().filter(is_stale).collect();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        stale.iter().for_each(|path| fs::remove_file(path).unwrap());
+        for path in &stale {
+            fs::remove_file(path).unwrap();
+        }
     } else {
         assert!(stale.is_empty(), "{stale:#?} are expected no longer");
     }

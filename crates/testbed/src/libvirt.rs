@@ -7,7 +7,7 @@ pub struct Host(pub Machine);
 
 impl Host {
     /// Starts it. Needs `scripts/tools libvirt`.
-    pub fn new() -> Self {
+    pub fn start() -> Self {
         let machine = Machine::new(Root::Own);
         machine.ask(
             "for folder in /etc/libvirt /var/lib/libvirt /var/cache/libvirt; do

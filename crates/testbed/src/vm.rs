@@ -3,7 +3,6 @@
 //! It runs on the file system of this machine, and so it runs this very test: the program with the test is started a second
 //! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently. What can be
 //! done outside is done ten times as fast.
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a virtual machine is a process")]
 
 use std::any::type_name;
 use std::env;

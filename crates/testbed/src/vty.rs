@@ -1,5 +1,4 @@
 //! FRR's daemons by their sockets, as the agent talks to them.
-#![expect(clippy::disallowed_types, reason = "daemons are asked through sockets")]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

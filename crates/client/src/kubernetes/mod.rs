@@ -35,7 +35,9 @@ pub const PORT: u16 = 6443;
 /// Where the API may answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// A name or an address.
     pub host: String,
+    /// Its TCP port.
     pub port: u16,
 }
 
@@ -48,10 +50,13 @@ pub struct Kubernetes {
 /// Why secrets do not open Kubernetes.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// The authority signs no certificate.
     #[error("the authority certs.k8s of the bundle signs no certificate")]
     Issue(#[from] IssueError),
+    /// TLS rejects the authority or the certificate.
     #[error("the authority certs.k8s of the bundle is not a certificate that can judge others")]
     Tls(#[from] rustls::Error),
+    /// The authority is not PEM.
     #[error("the authority certs.k8s of the bundle is not PEM")]
     NotPem,
 }

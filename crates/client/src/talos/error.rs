@@ -71,6 +71,7 @@ impl NodeError {
         }
     }
 
+    /// The kind of failure.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -21,6 +21,7 @@ const FORFEIT: Call =
 const ALARMS: Call = Call::quick("etcd alarms", method::ETCD_ALARM_LIST);
 
 impl Node {
+    /// The members of etcd, as this node knows them.
     pub async fn etcd_members(&self) -> Result<Vec<EtcdMember>, NodeError> {
         let answer: EtcdMemberListResponse = self.ask(MEMBERS, Empty {}).await?;
         self.only(MEMBERS, answer.messages).map(|it| it.members)
@@ -45,6 +46,7 @@ impl Node {
         self.only(FORFEIT, answer.messages).map(|it| it.member)
     }
 
+    /// The alarms that etcd has raised on any member.
     pub async fn etcd_alarms(&self) -> Result<Vec<EtcdAlarm>, NodeError> {
         let answer: EtcdAlarmListResponse = self.ask(ALARMS, Empty {}).await?;
         Ok(answer.messages.into_iter().flat_map(|it| it.member_alarms).collect())

@@ -72,6 +72,7 @@ impl Node {
             .map_err(|error| NodeError::new(self.about(KUBECONFIG.name), Kind::Refused, error.to_string()))
     }
 
+    /// The services of Talos, with their state and health.
     pub async fn services(&self) -> Result<Vec<ServiceInfo>, NodeError> {
         let answer: ServiceListResponse = self.ask(SERVICES, Empty {}).await?;
         self.only(SERVICES, answer.messages).map(|list| list.services)
@@ -99,6 +100,7 @@ impl Node {
         self.stream(READ, ReadRequest { path: path.to_owned() }, false).bytes().await
     }
 
+    /// Reboots the node.
     pub async fn reboot(&self, mode: RebootMode) -> Result<(), NodeError> {
         let answer: ActionResponse = self.ask(REBOOT, RebootRequest { mode: mode.into() }).await?;
         self.only(REBOOT, answer.messages).map(drop)

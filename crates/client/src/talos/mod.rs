@@ -51,9 +51,15 @@ pub enum Met {
     Maintenance(Node),
     /// A machine of the cluster.
     Configured(Node),
-    /// Somebody with another certificate, and what is wrong with it; one that `may_pass` is of the cluster and not yet, or no
-    /// longer, good.
-    Other { peer: Peer, reason: String, may_pass: bool },
+    /// A server with a certificate that is not trusted.
+    Other {
+        /// The certificate.
+        peer: Peer,
+        /// What is wrong with it.
+        reason: String,
+        /// Whether the cluster signed it and only its dates are wrong.
+        may_pass: bool,
+    },
 }
 
 struct Inner {

@@ -14,9 +14,11 @@ use rustls::sign::CertifiedKey;
 /// Whom to believe.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// A machine in maintenance mode: nobody signed its certificate, and it wants none. With a pin, only the one with that
-    /// key.
-    Maintenance { pin: Option<Pin> },
+    /// A machine in maintenance mode: its certificate is self-signed, and it asks for none.
+    Maintenance {
+        /// The only key to accept; any key if absent.
+        pin: Option<Pin>,
+    },
     /// A machine of the cluster: both sides show certificates of its authority.
     Mutual(Arc<Credentials>),
 }

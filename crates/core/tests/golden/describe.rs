@@ -246,7 +246,7 @@ fn word(name: &str, value: Option<&impl Display>) -> String {
 }
 
 fn all(values: &[impl Display]) -> String {
-    values.iter().map(|value| format!(" {value}")).collect()
+    values.iter().fold(String::new(), |text, value| text + " " + &value.to_string())
 }
 
 fn domain(domain: &Domain) -> String {

@@ -141,7 +141,7 @@ fn add_networks(expected: &mut Expected, case: &Path, own: Option<u64>) {
 
 #[test]
 fn every_cluster_becomes_its_expected_files() {
-    for case in common::cases("cases").into_iter() {
+    for case in common::cases("cases") {
         common::assert_same_texts(&case.join("expected"), &expected(&case));
     }
 }

@@ -124,7 +124,7 @@ fn compare_command(host: &Host, guest: &Guest<'_>) {
 
 #[test]
 fn libvirt_takes_every_document_and_understands_what_was_meant() {
-    let host = Host::new();
+    let host = Host::start();
     let mut seen = 0;
     for case in cases() {
         let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
@@ -166,7 +166,7 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
 /// The network gives a machine the address that the file says.
 #[test]
 fn a_network_behind_nat_leases_what_the_file_says() {
-    let host = Host::new();
+    let host = Host::start();
     let case = common::folder("cases/hypervisor-libvirt");
     let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
     let files = files(&case);
@@ -195,7 +195,7 @@ fn a_network_behind_nat_leases_what_the_file_says() {
 /// Firmware, boot order, port and network of a machine that runs: OVMF finds the disk empty and asks for an address.
 #[test]
 fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
-    let host = Host::new();
+    let host = Host::start();
     let files = files_of(
         "cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}\n\
          network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.1}}}\n\
@@ -217,7 +217,7 @@ fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
 
 #[test]
 fn libvirt_takes_the_pools_that_are_made_of_folders_and_volume_groups() {
-    let host = Host::new();
+    let host = Host::start();
     for (text, kind, source) in [("/srv/vm & more", "dir", ""), ("/dev/vg-talos", "logical", "vg-talos")] {
         let store = Store::of(text);
         host.0.write("/tmp/pool.xml", &store.document().unwrap());

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::etcd::Etcd;
-use super::fleet::{Fleet, GRACE};
 use super::intent::Intent;
 use super::machine::{Phase, Sequence, Unit, What};
 use super::refusal::{Code, Refusal};
 use super::resources::platform;
 use super::rights::Caller;
+use super::simulation::{Fleet, GRACE};
 use ichor_talos::api::machine::{
     Action, ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse,
     ApplyMode, EtcdAlarmListResponse, EtcdAlarms, EtcdMember, EtcdMemberListResponse, EtcdMemberStatus,

@@ -1,8 +1,8 @@
 //! The checks of `HealthCheck`, in Talos' order and words.
 
 use super::etcd::Etcd;
-use super::fleet::Fleet;
 use super::machine::{Phase, Unit};
+use super::simulation::Fleet;
 
 type Look = fn(&Fleet, &Nodes) -> Result<(), Waits>;
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::etcd::{Etcd, KubeNode};
-use super::fleet::Fleet;
 use super::pods;
+use super::simulation::Fleet;
 use ichor_talos::release::default_kubernetes;
 use ichor_values::Moment;
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::fleet::Fleet;
 use super::intent::Intent;
 use super::machine::{Machine, Phase, Unit};
+use super::simulation::Fleet;
 use ichor_talos::api::cosi::{Metadata, Resource, Spec};
 use ichor_talos::api::machine::Stage;
 use ichor_talos::asset::Wanted;

@@ -1,9 +1,9 @@
 //! What a simulated node says in words: its kernel, its services, its files.
 
-use super::fleet::Fleet;
 use super::machine::{Machine, Phase};
 use super::refusal::{Code, Refusal};
 use super::routing::{self, Cut};
+use super::simulation::Fleet;
 
 impl Fleet {
     /// What the kernel says, as Talos writes it.

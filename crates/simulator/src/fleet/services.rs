@@ -1,8 +1,8 @@
 //! The services of a simulated node, and whether it is ready.
 
-use super::fleet::Fleet;
 use super::machine::{Machine, Phase, Unit};
 use super::refusal::{Code, Refusal};
+use super::simulation::Fleet;
 use ichor_talos::api::machine::{
     Plain, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
     UnmetCondition,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::Fault;
-use super::fleet::Fleet;
 use super::intent::{Authorities, Intent, key};
 use super::machine::Disk;
+use super::simulation::Fleet;
 
 impl Fleet {
     /// Makes a node do something wrong. For a machine of another cluster, `strangers` are the authorities of that.

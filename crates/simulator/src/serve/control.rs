@@ -31,17 +31,31 @@ pub enum Wish {
     /// To know how the nodes are.
     Status,
     /// That a node does something wrong.
-    Fault { fault: String },
+    Fault {
+        /// The fault, in the form `NODE:KIND[=VALUE]`.
+        fault: String,
+    },
     /// That a node does everything right again, or one thing.
-    Heal { node: String, kind: Option<String> },
+    Heal {
+        /// The node.
+        node: String,
+        /// The only kind of fault to end; all if absent.
+        kind: Option<String>,
+    },
     /// That a node has power, or has none.
-    Power { node: String, on: bool },
+    Power {
+        /// The node.
+        node: String,
+        /// Whether it has power.
+        on: bool,
+    },
     /// The end.
     Stop,
 }
 
 /// Why nodes do not do what is wanted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says it")]
 pub enum ControlError {
     #[error("no simulated nodes run in {}; start them with `ichor lab nodes`", folder.display())]
     None { folder: PathBuf },

@@ -38,6 +38,7 @@ use journal::Journal;
 
 /// Why nodes cannot be simulated.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says it")]
 pub enum NodesError {
     #[error("cannot use {}", path.display())]
     Folder { path: PathBuf, source: io::Error },

@@ -22,10 +22,12 @@ pub struct World {
     began: Instant,
     changed: watch::Sender<u64>,
     stirred: Notify,
+    /// Every call, in order.
     pub journal: Journal,
 }
 
 impl World {
+    /// Starts the clock of `fleet`.
     pub fn new(fleet: Fleet, journal: Journal) -> Arc<Self> {
         Arc::new(Self {
             fleet: Mutex::new(fleet),

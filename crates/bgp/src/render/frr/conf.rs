@@ -21,7 +21,7 @@ pub fn render(
     version: (u16, u16),
 ) -> String {
     let passing = passes_by(model, version);
-    let mut conf = Page::new();
+    let mut conf = Page::default();
     conf.head(model);
     conf.whole_routes(Some(version), &model.fabric.neighbors);
     conf.bfd_profiles(&model.bfd());

@@ -19,14 +19,10 @@ pub fn profile(bfd: Bfd) -> String {
 }
 
 /// The text so far.
+#[derive(Default)]
 pub struct Page(String);
 
 impl Page {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self(String::new())
-    }
-
     /// All that was written.
     pub fn text(self) -> String {
         self.0

@@ -1,8 +1,6 @@
 //! What programs of this machine make, and machines that boot from it. Needs `scripts/tools disk efi openssl`, `scripts/lab-vm` and
 //! `scripts/lab-efi`.
 
-mod machines;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +14,7 @@ use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
 use super::{Drafts, Signer, bios, grub_cd};
-use machines::firmware::{Drive, Firmware, boot, parts};
+use ichor_testbed::firmware::{Drive, Firmware, boot, parts};
 
 fn profile() -> Profile {
     let mut line = Line::default();
@@ -32,7 +30,7 @@ fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk openssl"));
-    let said = machines::lab::said(&output);
+    let said = ichor_testbed::lab::said(&output);
     assert!(output.status.success(), "{program} {arguments:?}: {}\n{said}", output.status);
     said
 }

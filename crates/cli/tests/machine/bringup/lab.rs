@@ -34,7 +34,7 @@ const HYPERVISOR: &str = "here: {libvirt: {iso: /tmp/isos, network: {bridge: br0
 
 impl Libvirt {
     fn new() -> Self {
-        let host = Host::new();
+        let host = Host::start();
         let machine = &host.0;
         machine.ask("ip link add br0 type bridge && ip link set br0 up");
         machine.ask("mkdir -p /tmp/given && head -c 131072 /dev/zero >/tmp/given/talos.iso");

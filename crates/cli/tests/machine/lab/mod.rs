@@ -30,7 +30,7 @@ impl Site {
 
     /// The same with another file of the cluster.
     fn with(file: &str) -> Self {
-        let host = Host::new();
+        let host = Host::start();
         host.0.ask("mkdir -p /tmp/folder /tmp/site/build/pots/nodes/pot1 /tmp/site/build/pots/nodes/pot2 /tmp/cache/ichor/media");
         host.0.write("/tmp/site/ichor.yaml", file);
         host.0.ask("cd /tmp/site/build/pots/nodes && for node in pot1 pot2; do head -c 131072 /dev/zero | tr '\\0' $node >$node/cidata.iso; done");

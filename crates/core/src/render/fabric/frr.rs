@@ -50,7 +50,7 @@ pub fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)
 
 /// The whole configuration of a router that nobody else configures.
 pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::new(), prefix: String::new(), shared: false };
+    let mut conf = Conf { page: Page::default(), prefix: String::new(), shared: false };
     conf.page.line(format_args!("! {}: written by ichor", router.name));
     conf.page.line("frr defaults datacenter");
     conf.page.line(format_args!("hostname {}", router.name));
@@ -65,7 +65,7 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
 
 /// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
 pub fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::new(), prefix: format!("{cluster}-"), shared: true };
+    let mut conf = Conf { page: Page::default(), prefix: format!("{cluster}-"), shared: true };
     conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
     conf.all(router, groups);
     conf.page.text()

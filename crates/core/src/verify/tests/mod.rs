@@ -91,7 +91,7 @@ fn link(node: &NodePlan, nth: usize) -> (String, LinkStatus) {
 
 fn address(address: &(impl ToString + ?Sized), link: &str) -> AddressStatus {
     let (address, link_name) = (address.to_string(), link.to_owned());
-    AddressStatus { address, link_name, scope: "global".into(), ..AddressStatus::default() }
+    AddressStatus { address, link_name, scope: "global".into() }
 }
 
 fn detail(node: &NodePlan) -> Detail {

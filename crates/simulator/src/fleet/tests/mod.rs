@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::delays::Delays;
 use super::fault::Fault;
-use super::fleet::{Fleet, Lock};
 use super::hardware::Hardware;
 use super::intent::Authorities;
 use super::kube::Verb;
@@ -20,6 +19,7 @@ use super::machine::{Machine, Phase};
 use super::refusal::{Code, Refusal};
 use super::rights::Caller;
 use super::services::Handling;
+use super::simulation::{Fleet, Lock};
 use super::{Check, Waits, What};
 use ichor_talos::api::machine::{
     ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, PartitionToWipe, ResetRequest, Stage,
