@@ -86,7 +86,7 @@ fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
                     service.contains("mountPath: /usr/local/etc/frr/agent.json"),
                     "{name} {release}: {service}"
                 );
-                assert!(service.contains("\"asn\": \"650"), "{name} {release}: {service}");
+                assert!(service.contains("\"asn\": 650"), "{name} {release}: {service}");
             }
         }
     }

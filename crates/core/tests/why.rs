@@ -10,7 +10,13 @@ use ichor_values::read::Read;
 use ichor_values::schema::Shape;
 
 /// Keys whose documentation says how the default is found, and not what it is.
-const BY_RULE: [&str; 4] = ["network.node.link", "routing.workload.link.theirs", "vm.bridge", "vm.storage"];
+const BY_RULE: [&str; 5] = [
+    "cluster.kube_vip.interface",
+    "network.node.link",
+    "routing.workload.link.theirs",
+    "vm.bridge",
+    "vm.storage",
+];
 
 /// A row with its key path from the root of the file, and the shape of the section where its documentation begins.
 type PathRow = (String, Row, fn() -> Shape);
