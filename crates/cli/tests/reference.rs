@@ -1,8 +1,6 @@
 //! Everything that is there to be read: examples, explanations, schema, completions, manuals, documents.
 
-mod common;
-
-use common::{EXAMPLES, folder, ichor, root};
+use crate::common::{EXAMPLES, folder, ichor, root};
 
 #[test]
 fn every_example_starts_a_folder_that_passes_check() {

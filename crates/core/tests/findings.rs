@@ -1,6 +1,6 @@
 //! Every folder under `findings/` is a cluster with mistakes: `ichor.yaml` in, everything the rules find out.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test findings` rewrites `findings.txt`; the diff is reviewed. What one rule says
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core findings::` rewrites `findings.txt`; the diff is reviewed. What one rule says
 //! of a few lines is in `said.rs`.
 
 use ichor_testbed as common;

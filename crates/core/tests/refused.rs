@@ -1,6 +1,6 @@
 //! Every folder under `refused/` is a case: `ichor.yaml` in, `problems.txt` out.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test refused` rewrites `problems.txt`; the diff is reviewed.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core refused::` rewrites `problems.txt`; the diff is reviewed.
 
 use ichor_testbed as common;
 

@@ -2,7 +2,7 @@
 //! everything that is reported about `trips.yaml`, with the fix of the folder's rule.
 //!
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`. Those of boot media are in
-//! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run --test rules` rewrites `expected.txt`; the diff is reviewed.
+//! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core rules::` rewrites `expected.txt`; the diff is reviewed.
 
 use ichor_testbed as common;
 

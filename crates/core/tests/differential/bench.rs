@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::frr::Frr;
 use crate::common::lab::wait_for;
-use crate::lab::reality::Reality;
+use crate::differential::lab::reality::Reality;
 
 impl Reality {
     /// Whether everyone has a best route to every prefix, and nodes a default route besides.

@@ -9,7 +9,7 @@ use roxmltree::{Document, Node};
 
 use crate::common::lab::{said, wait_for};
 use crate::common::libvirt::Host;
-use crate::{cases, common, files, files_of, guests};
+use crate::hypervisor::{cases, common, files, files_of, guests};
 
 /// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
 fn write(host: &Host, file: &Artifact) {

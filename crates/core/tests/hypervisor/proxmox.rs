@@ -11,7 +11,7 @@ use ichor_core::render::hypervisor::guest::Guest;
 use ichor_core::render::hypervisor::proxmox::settings;
 use serde_json::Value;
 
-use crate::{cases, common, files, guests};
+use crate::hypervisor::{cases, common, files, guests};
 
 const PARAMETERS: &str = include_str!("pve-qemu.json");
 

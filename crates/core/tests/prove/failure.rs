@@ -2,7 +2,7 @@
 
 use ichor_core::prove::{Scope, Subject};
 
-use crate::{GATEWAYS, SPINE, common, outcome_of, proof, rack, subject, told};
+use crate::prove::{GATEWAYS, SPINE, common, outcome_of, proof, rack, subject, told};
 
 #[test]
 fn a_link_without_a_second_way_is_told_and_a_spine_is_one() {

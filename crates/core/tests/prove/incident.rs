@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichor_core::prove::Subject;
 
-use crate::{common, proved, told};
+use crate::prove::{common, proved, told};
 
 fn rule_case(rule: &str, name: &str) -> (PathBuf, String) {
     (common::folder("rules").join(rule), name.to_owned())

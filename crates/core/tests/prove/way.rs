@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ichor_core::prove::{Subject, way};
 
-use crate::{GATEWAYS, common, rack};
+use crate::prove::{GATEWAYS, common, rack};
 
 /// Everyone's next hop to an address, in words.
 fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {

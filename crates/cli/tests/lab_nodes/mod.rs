@@ -1,8 +1,5 @@
 //! `ichor lab nodes`: simulated machines, asked over the wire by a client that is not ichor's.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod client;
 mod kube;
 mod simulator;
@@ -24,8 +21,8 @@ use nix::unistd::Pid;
 use serde_json::json;
 use tonic::Code;
 
+use crate::common::{command, ichor};
 use client::{Client, Key};
-use common::{command, ichor};
 use kube::Kube;
 use simulator::Simulator;
 
@@ -316,7 +313,7 @@ fn an_interrupt_ends_it_cleanly() {
 
 #[test]
 fn what_cannot_be_simulated_is_said() {
-    let folder = common::folder(&[("a/ichor.yaml", "version: 1\n")]);
+    let folder = crate::common::folder(&[("a/ichor.yaml", "version: 1\n")]);
     let said = |words: &str| {
         let run = ichor(folder.path(), words);
         (run.code, run.stderr)

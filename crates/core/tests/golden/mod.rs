@@ -6,7 +6,7 @@
 //! repeated. Beside the files of the build there can be `plan.txt`, every decided value; `lab.txt`, the machines and cables of
 //! `ichor lab up`; `network-1.N.txt`, the nodes' network on other releases; and `at-1.N/`, the nodes' configurations there.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test golden` rewrites `expected/`; the diff is reviewed.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core golden::` rewrites `expected/`; the diff is reviewed.
 
 use ichor_testbed as common;
 mod describe;

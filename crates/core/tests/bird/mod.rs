@@ -1,8 +1,6 @@
 //! What BIRD is told, what it says of that itself, and what it then does. The tests in `lab` need root, `scripts/tools frr bird` and
 //! `scripts/lab-root`.
 
-use ichor_testbed as common;
-
 mod told;
 
 mod lab {

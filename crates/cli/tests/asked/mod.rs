@@ -1,11 +1,5 @@
 //! `ichor status`, `logs`, `discover` and `diff` on simulated nodes, before and after they have their configurations.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../up/simulated.rs"]
-#[allow(dead_code, reason = "each test uses its part")]
-mod simulated;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,9 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Run, command, folder, ichor};
+use crate::common::{Run, command, folder, ichor};
+use crate::simulated::Simulated;
 use serde_json::Value;
-use simulated::Simulated;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 fn asked(nodes: &Simulated, words: &str) -> Run {

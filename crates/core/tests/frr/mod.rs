@@ -1,7 +1,5 @@
 //! What FRR itself says of what it is told, and what it then does. Needs root, `scripts/tools frr` and `scripts/lab-root`.
 
-use ichor_testbed as common;
-
 mod lab {
     mod grammar;
     mod random;

@@ -1,11 +1,8 @@
 //! `ichor lab status` and `ichor lab capture`: what is seen of a lab that runs.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod lab;
 
-use common::{folder, ichor};
+use crate::common::{folder, ichor};
 
 #[test]
 fn a_lab_that_is_not_there_is_told() {

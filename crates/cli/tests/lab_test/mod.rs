@@ -1,10 +1,8 @@
 //! `ichor lab test`: a running fabric against the proof, and what cannot be tested.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod lab;
 
-use common::{folder, ichor};
+use crate::common::{folder, ichor};
 
 /// Two nodes with two leafs, and a spine above them: quick to fail and to heal.
 pub const CLUSTER: &str = "\

@@ -2,7 +2,6 @@
 //! carries a machine's first configuration: that Talos finds in it what is meant, and when it cannot hold it. The tests in `lab`
 //! need `scripts/tools iso fat` and `scripts/lab-vm`.
 
-use ichor_testbed as common;
 mod volumes;
 
 mod discs;

@@ -1,21 +1,17 @@
 //! `ichor up` on simulated nodes: from nothing to healthy, whatever happens in between.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod dhcp;
 mod lab;
 mod live;
-#[allow(dead_code, reason = "each test uses its part")]
-mod simulated;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use common::{GOOD, folder, ichor};
+use crate::common::{GOOD, folder, ichor};
+use crate::simulated::{Simulated, events, is_private, steps};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use simulated::{Simulated, events, is_private, steps};
 
 #[test]
 fn five_machines_without_a_configuration_become_a_healthy_cluster() {

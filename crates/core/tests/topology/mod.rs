@@ -1,7 +1,6 @@
 //! The topology picture: what holds for any cluster at all. What single clusters look like is in `cases/`.
 
 mod clusters;
-use ichor_testbed as common;
 mod picture;
 
 use clusters::{draw, every_kind, routed};

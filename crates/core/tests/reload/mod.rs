@@ -1,7 +1,5 @@
 //! Turning one configuration of FRR into another while it runs: by the words alone, and on real daemons.
 
-use ichor_testbed as common;
-
 mod property;
 
 mod lab {

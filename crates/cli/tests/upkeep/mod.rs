@@ -1,21 +1,16 @@
 //! `ichor upgrade`, `ichor reset` and `ichor down` on simulated nodes.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod down;
 mod lab;
 mod reset;
-#[path = "../up/simulated.rs"]
-#[allow(dead_code, reason = "each test uses its part")]
-mod simulated;
 mod upgrade;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Run, ichor};
+use crate::common::{Run, ichor};
+use crate::simulated::Simulated;
 use serde_json::Value;
-use simulated::Simulated;
 
 /// A cluster of so many nodes that is up; `more` are arguments of the simulator.
 fn cluster(count: usize, more: &str) -> Simulated {

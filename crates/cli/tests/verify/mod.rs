@@ -1,18 +1,12 @@
 //! `ichor verify` on simulated nodes, and on routers that a stand-in for ssh speaks for.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[allow(dead_code, reason = "each test uses its part")]
-#[path = "../up/simulated.rs"]
-mod simulated;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Run, ichor, ichor_with};
+use crate::common::{Run, ichor, ichor_with};
+use crate::simulated::Simulated;
 use serde_json::{Value, json};
-use simulated::Simulated;
 
 fn verify(nodes: &Simulated, more: &str) -> (i32, Value) {
     let run = ichor(&nodes.folder(), &format!("verify --json {more}"));

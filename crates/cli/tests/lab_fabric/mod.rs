@@ -1,13 +1,10 @@
 //! `ichor lab up` and what goes with it: a fabric of real daemons, and nothing of it left behind.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod lab;
 
 use std::fs;
 
-use common::{folder, ichor, ichor_with};
+use crate::common::{folder, ichor, ichor_with};
 
 const CLUSTER: &str = include_str!("../../../../examples/namespace/ichor.yaml");
 

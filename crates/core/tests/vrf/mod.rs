@@ -1,8 +1,6 @@
 //! What is told to daemons for a speaker in a VRF, done by them in a kernel that has VRFs. Needs root, `scripts/tools frr bird`,
 //! `scripts/lab-root` and `scripts/lab-vm`.
 
-use ichor_testbed as common;
-
 mod lab {
     mod examples;
     mod holds;

@@ -8,7 +8,5 @@
     reason = "real programs read files and take time"
 )]
 
-use ichor_testbed as common;
-
 mod bench;
 mod lab;
