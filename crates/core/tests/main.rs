@@ -2,8 +2,6 @@
 //!
 //! A module that needs root, daemons or a virtual machine is called `lab`, and runs in nextest's profile of that name.
 
-use ichor_testbed as common;
-
 mod bird;
 mod bringup;
 mod cni;

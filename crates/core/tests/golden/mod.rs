@@ -8,19 +8,18 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core golden::` rewrites `expected/`; the diff is reviewed.
 
-use ichor_testbed as common;
 mod describe;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::machine::Beside;
 use describe::{decided, networks, readable};
 use ichor_core::cluster::load;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::topology;
 use ichor_core::render::tree::{Purpose, Tree, TreeFile, tree};
+use ichor_testbed::machine::Beside;
 
 /// Texts by their paths in `expected/`.
 type Expected = BTreeMap<String, String>;
@@ -47,16 +46,16 @@ fn group(case: &Path) -> &str {
 }
 
 fn planned(case: &Path, release: Option<&str>) -> (Cluster, Plan) {
-    let below = common::Below(case.to_owned());
-    common::planned(match release {
-        Some(release) => load("ichor.yaml", &mut common::At(below, release)),
-        None => common::load_case(case, "ichor.yaml"),
+    let below = ichor_testbed::Below(case.to_owned());
+    ichor_testbed::planned(match release {
+        Some(release) => load("ichor.yaml", &mut ichor_testbed::At(below, release)),
+        None => ichor_testbed::load_case(case, "ichor.yaml"),
     })
 }
 
 /// All files that a build writes for a case.
 fn built(case: &Path, (cluster, plan): (&Cluster, &Plan)) -> Tree {
-    let beside = Beside::of(cluster, &mut common::Below(case.to_owned()));
+    let beside = Beside::of(cluster, &mut ichor_testbed::Below(case.to_owned()));
     let admin = beside.bundle.os.clone();
     let built = beside.with((cluster, plan), |inputs| tree(inputs, &admin));
     let tree = built.unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()));
@@ -141,7 +140,7 @@ fn add_networks(expected: &mut Expected, case: &Path, own: Option<u64>) {
 
 #[test]
 fn every_cluster_becomes_its_expected_files() {
-    for case in common::cases("cases") {
-        common::assert_same_texts(&case.join("expected"), &expected(&case));
+    for case in ichor_testbed::cases("cases") {
+        ichor_testbed::assert_same_texts(&case.join("expected"), &expected(&case));
     }
 }

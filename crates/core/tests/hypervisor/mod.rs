@@ -2,8 +2,6 @@
 //!
 //! What libvirt itself says needs root and `scripts/tools libvirt`.
 
-use ichor_testbed as common;
-
 mod lab;
 mod proxmox;
 mod terraform;
@@ -19,17 +17,17 @@ use ichor_core::render::hypervisor::guest::Guest;
 
 /// The examples, and the cases of their own.
 fn cases() -> Vec<PathBuf> {
-    ["example", "hypervisor"].into_iter().flat_map(common::group).collect()
+    ["example", "hypervisor"].into_iter().flat_map(ichor_testbed::group).collect()
 }
 
 fn files(case: &Path) -> Vec<Artifact> {
-    let (_, plan) = common::planned_case(case, "ichor.yaml");
+    let (_, plan) = ichor_testbed::planned_case(case, "ichor.yaml");
     hypervisor::render(&plan).unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
 /// The files of a text.
 fn files_of(text: &str) -> Vec<Artifact> {
-    let (_, plan) = common::planned(common::load_text(text));
+    let (_, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     hypervisor::render(&plan).unwrap()
 }
 
@@ -40,8 +38,8 @@ fn guests<'p>(_: &Cluster, plan: &'p Plan) -> Vec<Guest<'p>> {
 
 #[test]
 fn no_case_has_findings_that_keep_it_from_being_built() {
-    for case in common::group("hypervisor") {
-        let findings = common::findings_of_case(&case, "ichor.yaml");
+    for case in ichor_testbed::group("hypervisor") {
+        let findings = ichor_testbed::findings_of_case(&case, "ichor.yaml");
         let errors: Vec<_> =
             findings.iter().filter(|it| it.rule.severity == ichor_core::rules::Severity::Error).collect();
 
@@ -71,10 +69,11 @@ fn the_range_of_a_network_has_nobodys_address() {
 /// Every block behind the path of a file is that file.
 #[test]
 fn the_document_shows_what_is_written() {
-    let path = common::folder("../../../docs/hypervisors.md");
-    let text =
-        String::from_utf8(common::Below(common::folder("../../../docs")).read("hypervisors.md").unwrap())
-            .unwrap();
+    let path = ichor_testbed::folder("../../../docs/hypervisors.md");
+    let text = String::from_utf8(
+        ichor_testbed::Below(ichor_testbed::folder("../../../docs")).read("hypervisors.md").unwrap(),
+    )
+    .unwrap();
     let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
     let (from, to) = (yaml.find("  nat:").unwrap(), yaml.find("defaults:").unwrap());
     let proxmox = "  pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}\n";
@@ -95,5 +94,5 @@ fn the_document_shows_what_is_written() {
     want += rest;
 
     assert_eq!(shown, 3);
-    common::assert_same(&path, &want);
+    ichor_testbed::assert_same(&path, &want);
 }

@@ -1,7 +1,6 @@
 //! What the proof says of clusters.
 
 mod aggregate;
-use ichor_testbed as common;
 mod failure;
 mod incident;
 mod route;
@@ -24,7 +23,7 @@ fn proved((cluster, plan): &(ichor_core::model::Cluster, ichor_core::plan::Plan)
 }
 
 fn proof(text: &str) -> Proof {
-    proved(&common::planned(common::load_text(text)))
+    proved(&ichor_testbed::planned(ichor_testbed::load_text(text)))
 }
 
 /// All that is broken, and all remarks, each with the name of its intent.
@@ -58,7 +57,7 @@ fn outcome_of(proof: &Proof, subject: &Subject, name: &str) -> Option<(usize, us
 }
 
 fn subject(text: &str) -> Subject {
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     Subject::of(&cluster, &plan).unwrap()
 }
 

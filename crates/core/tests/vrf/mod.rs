@@ -8,5 +8,4 @@ mod lab {
     mod node;
     mod router;
     mod scene;
-    mod speaker;
 }

@@ -1,7 +1,6 @@
 //! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
 
 mod command;
-use ichor_testbed as common;
 mod lab;
 
 /// The program.

@@ -2,7 +2,7 @@
 
 use ichor_bgp::model::{Family, Model};
 
-use crate::common::lab::{Machine, Root, said, wait_for};
+use crate::lab::{Machine, Root, said, wait_for};
 
 /// How gobgpd is asked.
 const ASK: &str = "gobgp --target unix:///run/speaker.sock";

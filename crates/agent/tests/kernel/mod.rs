@@ -1,7 +1,6 @@
 //! The agent and a real kernel. Each test has network and mounts of its own, and leaves nothing.
 
 mod alone;
-mod common;
 mod host;
 
 mod advertisement;
