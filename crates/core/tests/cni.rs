@@ -338,8 +338,9 @@ fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
     let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
     let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
-    let about = findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.path.contains("cilium"));
-    about.map(|it| format!("{} {}: {}", it.rule.id, it.path, it.message)).collect()
+    let about =
+        findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.issue.subject.contains("cilium"));
+    about.map(|it| format!("{} {}: {}", it.rule.id, it.issue.subject, it.issue.message)).collect()
 }
 
 #[test]

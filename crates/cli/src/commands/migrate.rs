@@ -169,7 +169,7 @@ impl Work<'_> {
     fn is_sound(&self, cluster: &Cluster, plan: &Plan, out: &mut dyn Write) -> anyhow::Result<bool> {
         let mut findings = rules::check(&Context { cluster, plan, attachments: self.attachments });
         let wrong =
-            |finding: &Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
+            |finding: &Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error;
         findings.retain(wrong);
         if !findings.is_empty() {
             let hidden = rules::secret_places(cluster);

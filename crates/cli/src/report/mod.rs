@@ -14,9 +14,12 @@ use ichor_core::routing::ModelError;
 
 use crate::style;
 
-pub(crate) use json::{finding as finding_json, problem as problem_json, unresolved as unresolved_json};
+pub(crate) use json::{
+    IssueKeys, finding as finding_json, issue as issue_json, problem as problem_json,
+    unresolved as unresolved_json,
+};
 pub(crate) use junit::junit;
-pub(crate) use text::{findings, problems, unrendered};
+pub(crate) use text::{findings, line, problems, unrendered};
 
 /// Tells what keeps a fabric from being known, and gives the exit status of a command that stops there.
 pub(crate) fn underivable(errors: &[ModelError]) -> ExitCode {
