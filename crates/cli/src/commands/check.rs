@@ -6,9 +6,7 @@ use std::process::ExitCode;
 
 use ichor_bgp::render::password;
 use ichor_core::rules::{self, Finding, Severity, clash};
-use ichor_values::FileIssue;
-use ichor_values::Secret;
-use ichor_values::Sources;
+use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
 
 use crate::project::{self, Project, Refused};

@@ -18,26 +18,34 @@ fn place(sources: &Sources, place: Place) -> Map<String, Value> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IssueKeys {
     severity: Option<&'static str>,
-    subject: &'static str,
+    subject: Option<&'static str>,
     message: &'static str,
     help: Option<&'static str>,
 }
 
 impl IssueKeys {
     /// What keeps a file from being understood.
-    const PROBLEM: Self = Self { severity: None, subject: "path", message: "message", help: Some("want") };
+    const PROBLEM: Self =
+        Self { severity: None, subject: Some("path"), message: "message", help: Some("want") };
     /// What a rule finds.
     const FINDING: Self =
-        Self { severity: Some("severity"), subject: "path", message: "message", help: Some("fix") };
+        Self { severity: Some("severity"), subject: Some("path"), message: "message", help: Some("fix") };
     /// What is wrong under a key path, where nothing is advised.
-    pub(crate) const AT_PATH: Self = Self { severity: None, subject: "path", message: "message", help: None };
+    pub(crate) const AT_PATH: Self =
+        Self { severity: None, subject: Some("path"), message: "message", help: None };
+    /// What is in the way of a node, a hypervisor or etcd.
+    pub(crate) const IN_THE_WAY: Self =
+        Self { severity: None, subject: Some("at"), message: "reason", help: Some("remedy") };
+    /// What is in the way of a node.
+    pub(crate) const OF_NODE: Self =
+        Self { severity: None, subject: Some("node"), message: "reason", help: Some("remedy") };
 }
 
 /// An issue under the keys of a format, with the place of its subject.
 fn located(issue: &Issue, keys: IssueKeys, place: Map<String, Value>) -> Map<String, Value> {
     let mut object = Map::new();
     object.extend(keys.severity.map(|key| (key.to_owned(), json!(issue.severity.to_string()))));
-    object.insert(keys.subject.to_owned(), json!(issue.subject));
+    object.extend(keys.subject.map(|key| (key.to_owned(), json!(issue.subject))));
     object.extend(place);
     object.insert(keys.message.to_owned(), json!(issue.message));
     object.extend(keys.help.map(|key| (key.to_owned(), json!(issue.help))));

@@ -127,8 +127,9 @@ mod tests {
     use std::net::IpAddr;
     use std::sync::Mutex;
 
-    use ichor_core::machines::{Drives, Obstacle};
+    use ichor_core::machines::Drives;
     use ichor_core::render::hypervisor::medium::{Medium, Source as From};
+    use ichor_values::Issue;
 
     use super::*;
     use crate::machines::{Folders, Kind, Made, Powers, Shelf, Stop, Supply};
@@ -166,7 +167,7 @@ mod tests {
             Powers { makes: true, media: true, addresses: true }
         }
 
-        fn check(&self, _: &[&str]) -> Vec<Obstacle> {
+        fn check(&self, _: &[&str]) -> Vec<Issue> {
             Vec::new()
         }
 

@@ -30,11 +30,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
 use ichor_core::cluster::section::Role;
-use ichor_core::machines::Obstacle;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::machine::RenderError;
 use ichor_talos::document;
 use ichor_talos::secrets::{Bundle, Pair};
+use ichor_values::Issue;
 use ichor_values::digest::sha256;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,7 +52,8 @@ use self::shelf::Media;
 use crate::configuration::{carriers, configurations};
 use crate::machines::{Fleet, Folders};
 use crate::project::Project;
-use crate::{reach, report, style, table};
+use crate::report::{self, IssueKeys};
+use crate::{reach, style, table};
 use ichor_client::talos::Credentials;
 
 pub(crate) use self::sources::{SourceArgs, prefix};
@@ -228,21 +229,21 @@ fn machines(
 /// Says what is in the way of machines, and that nothing was done.
 fn obstructed(
     project: &Project,
-    obstacles: &[Obstacle],
+    obstacles: &[Issue],
     order: &Order<'_>,
     start: Instant,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let words = "nothing was done: machines cannot be made or used as the file says";
     if order.json {
-        let refused = obstacles.iter().map(|Obstacle { at, what, fix }| match project.plan.node(at) {
-            Some(_) => json!({"node": at, "reason": what, "remedy": fix}),
-            None => json!({"reason": format!("{at}: {what}"), "remedy": fix}),
+        let refused = obstacles.iter().map(|obstacle| match project.plan.node(&obstacle.subject) {
+            Some(_) => report::issue_json(obstacle, IssueKeys::OF_NODE),
+            None => json!({"reason": obstacle.headline(), "remedy": obstacle.help}),
         });
         nothing_done(refused.collect(), words, start);
     } else {
         for obstacle in obstacles {
-            writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+            writeln!(out, "{}", report::line(obstacle))?;
         }
         style::say(words);
     }

@@ -6,10 +6,9 @@ use typed_arena::Arena;
 
 use super::section::File;
 use super::table;
-use ichor_values::FileIssue;
 use ichor_values::read::Reader;
 use ichor_values::tree::{Forest, Tree, View};
-use ichor_values::{Place, Source, Sources};
+use ichor_values::{FileIssue, Place, Source, Sources};
 
 /// The newest format of the file this program reads.
 const FORMAT: u32 = 1;

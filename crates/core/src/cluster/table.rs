@@ -3,9 +3,8 @@
 //! The first row names key paths (`name`, `macs[0]`, `vm.cores`, `labels."topology.kubernetes.io/zone"`), every further
 //! row is a node. A cell holds what could stand behind its key; an empty one leaves the key unset.
 
-use ichor_values::FileIssue;
-use ichor_values::Place;
 use ichor_values::tree::Forest;
+use ichor_values::{FileIssue, Place};
 
 /// One step of a column's key path.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,11 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::cluster::section::{
     ClusterSection, Fabric, File, Hypervisor, Neighbor, Node, Nodes, Routing, Rung,
 };
-use ichor_values::Either;
-use ichor_values::FileIssue;
-use ichor_values::Place;
 use ichor_values::key::{At, Key};
-use ichor_values::nearest;
+use ichor_values::{Either, FileIssue, Place, nearest};
 
 /// Adds everything that keeps `file` from being a cluster to what reading it found.
 pub fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {

@@ -12,11 +12,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use ichor_values::FileIssue;
-use ichor_values::Place;
 use ichor_values::key::{At, Over};
 use ichor_values::read::{Read, Reference};
-use ichor_values::{NodeName, TalosVersion};
+use ichor_values::{FileIssue, NodeName, Place, TalosVersion};
 
 /// A cluster file that is understood.
 #[derive(Debug)]

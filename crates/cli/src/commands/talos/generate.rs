@@ -231,7 +231,7 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
         warning(&loss);
     }
     for found in bundle.warnings(ichor_client::now()) {
-        warning(&format!("{} {}", found.path, found.text));
+        warning(&format!("{} {}", found.subject, found.message));
     }
 }
 
