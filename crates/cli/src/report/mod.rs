@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use ichor_core::prove::crowd;
 use ichor_core::render::tree::Warning;
-use ichor_core::routing::ModelError;
+use ichor_values::Issue;
 
 use crate::style;
 
@@ -22,9 +22,9 @@ pub(crate) use junit::junit;
 pub(crate) use text::{findings, line, problems, unrendered};
 
 /// Tells what keeps a fabric from being known, and gives the exit status of a command that stops there.
-pub(crate) fn underivable(errors: &[ModelError]) -> ExitCode {
+pub(crate) fn underivable(errors: &[Issue]) -> ExitCode {
     for error in errors {
-        style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
+        style::say(&line(error));
     }
     ExitCode::from(1)
 }

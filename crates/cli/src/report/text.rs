@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use ichor_core::render::machine::RenderError;
 use ichor_core::rules::Finding;
 use ichor_values::{FileIssue, Issue, Place, Sources};
 
@@ -101,23 +100,28 @@ pub(crate) fn findings(
 }
 
 /// Prints why configurations cannot be made; what many nodes have is told once.
-pub(crate) fn unrendered(out: &mut dyn Write, errors: &[RenderError]) -> io::Result<()> {
+pub(crate) fn unrendered(out: &mut dyn Write, errors: &[Issue]) -> io::Result<()> {
     let colour = style::ERROR;
-    for (reason, places) in by_reason(errors) {
-        writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+    for (words, subjects) in by_words(errors) {
+        writeln!(out, "{colour}error:{colour:#} {}: {words}", subjects.join(", "))?;
     }
     Ok(())
 }
 
-/// Errors that many nodes have, told once, each place once.
-fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+/// What is wrong and what helps, once for all nodes that have it, each node once.
+fn by_words(issues: &[Issue]) -> Vec<(String, Vec<&str>)> {
+    let mut subjects: Vec<((&str, Option<&str>), Vec<&str>)> = Vec::new();
     let mut told = BTreeSet::new();
-    for error in errors.iter().filter(|error| told.insert(*error)) {
-        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
-            Some((_, places)) => places.push(&error.at),
-            None => reasons.push((&error.reason, vec![&error.at])),
+    for issue in issues.iter().filter(|issue| told.insert(*issue)) {
+        let words = (issue.message.as_str(), issue.help.as_deref());
+        match subjects.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, subjects)) => subjects.push(&issue.subject),
+            None => subjects.push((words, vec![&issue.subject])),
         }
     }
-    reasons
+    let joined = |(message, help): (&str, Option<&str>)| match help {
+        Some(help) => format!("{message}; {help}"),
+        None => message.to_owned(),
+    };
+    subjects.into_iter().map(|(words, subjects)| (joined(words), subjects)).collect()
 }

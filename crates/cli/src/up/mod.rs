@@ -31,7 +31,6 @@ use anyhow::{Context as _, bail};
 use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::machine::RenderError;
 use ichor_talos::document;
 use ichor_talos::secrets::{Bundle, Pair};
 use ichor_values::Issue;
@@ -252,15 +251,15 @@ fn obstructed(
 
 /// Says which configurations cannot be made, and that nothing was done.
 fn unrendered(
-    errors: &[RenderError],
+    errors: &[Issue],
     order: &Order<'_>,
     start: Instant,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let words = "nothing was done: there are configurations that cannot be made";
     if order.json {
-        let refused = errors.iter().map(|RenderError { at, reason }| {
-            json!({"reason": format!("{at}: {reason}"), "remedy": "mend it in the cluster file; `ichor build` says the same"})
+        let refused = errors.iter().map(|issue| {
+            json!({"reason": issue.to_string(), "remedy": "mend it in the cluster file; `ichor build` says the same"})
         });
         nothing_done(refused.collect(), words, start);
     } else {

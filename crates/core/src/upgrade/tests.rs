@@ -1,5 +1,6 @@
 use super::*;
 use crate::etcd::{Member, Said};
+use ichor_values::Issue;
 
 fn talos(text: &str) -> TalosVersion {
     TalosVersion::parse(text).unwrap()
