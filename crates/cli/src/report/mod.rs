@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use ichor_core::prove::crowd;
-use ichor_core::render::tree::Warning;
+use ichor_core::render::tree::NodeWarning;
 use ichor_values::Issue;
 
 use crate::style;
@@ -30,7 +30,7 @@ pub(crate) fn underivable(errors: &[Issue]) -> ExitCode {
 }
 
 /// Prints what Talos says of configurations that it accepts: each warning once, with the nodes that have it.
-pub(crate) fn warnings(warnings: &[Warning]) {
+pub(crate) fn warnings(warnings: &[NodeWarning]) {
     let mut nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for warning in warnings {
         nodes.entry(warning.to_string()).or_default().push(warning.node.as_str());

@@ -22,7 +22,7 @@ use ichor_talos::secrets::{Bundle, Pair};
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{Issue, NodeName};
 
-pub use super::machine::{PatchTexts, Renderer, Warning};
+pub use super::machine::{NodeWarning, PatchTexts, Renderer};
 
 /// What the files of a build are made from.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ pub struct NodeTree {
     /// The files, in the order in which they are used.
     pub files: Vec<TreeFile>,
     /// What Talos says of its configurations beside that it accepts them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
     /// The service of its routing daemon; none where no daemon runs.
     pub service: Option<Service>,
     /// Its BGP; none where it does not route.
@@ -115,7 +115,7 @@ pub struct Tree {
     /// The files: those of the nodes in the order of the cluster file, then those around them.
     pub files: Vec<TreeFile>,
     /// What Talos says of the nodes' configurations beside that it accepts them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
     /// What the files leave to their reader.
     pub notes: Vec<String>,
 }

@@ -29,15 +29,15 @@ use ichor_talos::generate::Contract;
 use ichor_talos::generate::contract::Trait;
 use ichor_talos::patch::Patch;
 use ichor_talos::validate;
-use ichor_talos::validate::{Flaw, Mode, Setting, Weight};
+use ichor_talos::validate::{DocumentIssue, Mode, Setting};
 use ichor_talos::{encode, load, release};
-use ichor_values::{Issue, TalosVersion};
+use ichor_values::{Issue, Severity, TalosVersion};
 
 pub use duty::{Script, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 pub use routing::NodeRouting;
-pub use warning::Warning;
+pub use warning::NodeWarning;
 
 pub use super::tree::Inputs;
 pub(crate) use super::tree::Inputs as Ground;
@@ -51,7 +51,7 @@ pub struct Rendered {
     /// Its documents, as Talos writes them.
     pub documents: Vec<Value>,
     /// What the release says of it beside that.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
 }
 
 /// Makes configurations.
@@ -181,7 +181,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Names in each warning the patch that brought it.
-    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [Warning]) {
+    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [NodeWarning]) {
         let mut config = self.unpatched(node, routing, &mut Vec::new());
         let mut known = warnings_about(&config, node);
         for patch in self.patches.of(node) {
@@ -263,25 +263,25 @@ impl<'a> Renderer<'a> {
 }
 
 /// What the node's release says of a configuration.
-fn judge(config: &Config, node: &NodePlan) -> Vec<Flaw> {
+fn judge(config: &Config, node: &NodePlan) -> Vec<DocumentIssue> {
     let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
     validate::validate(config, Setting { talos: &node.talos.value, mode })
 }
 
 /// Why the node's release refuses a configuration.
 fn refused(config: &Config, node: &NodePlan) -> Vec<String> {
-    let errors = judge(config, node).into_iter().filter(|flaw| flaw.weight == Weight::Error);
-    errors.map(|flaw| told(&flaw, node)).collect()
+    let errors = judge(config, node).into_iter().filter(|found| found.issue.severity == Severity::Error);
+    errors.map(|found| told(&found.issue, node)).collect()
 }
 
 /// What the node's release says of a configuration that it accepts.
-fn warnings_about(config: &Config, node: &NodePlan) -> Vec<Warning> {
-    let flaws = judge(config, node).into_iter().filter(|flaw| flaw.weight != Weight::Error);
-    flaws.map(|flaw| Warning::of(config, flaw, node)).collect()
+fn warnings_about(config: &Config, node: &NodePlan) -> Vec<NodeWarning> {
+    let accepted = judge(config, node).into_iter().filter(|found| found.issue.severity != Severity::Error);
+    accepted.map(|found| NodeWarning::of(config, found, node)).collect()
 }
 
-fn told(flaw: &Flaw, node: &NodePlan) -> String {
-    format!("Talos {} refuses the configuration: {}: {}", node.talos.value, flaw.path, flaw.message)
+fn told(Issue { subject, message, .. }: &Issue, node: &NodePlan) -> String {
+    format!("Talos {} refuses the configuration: {subject}: {message}", node.talos.value)
 }
 
 fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, Issue> {
