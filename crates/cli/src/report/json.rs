@@ -1,6 +1,8 @@
 //! Issues for programs.
 
+use ichor_core::bringup::Blocker;
 use ichor_core::rules::Finding;
+use ichor_image::inspect::Mistake;
 use ichor_values::{FileIssue, Issue, Place, Sources};
 use serde_json::{Map, Value, json};
 
@@ -30,6 +32,10 @@ impl IssueKeys {
     /// What a rule finds.
     const FINDING: Self =
         Self { severity: Some("severity"), subject: Some("path"), message: "message", help: Some("fix") };
+    /// What is wrong with boot media as a whole.
+    const MISTAKE: Self = Self { subject: None, ..Self::FINDING };
+    /// What is in the way of a node of `up`, whose name is told beside it.
+    const REFUSED: Self = Self { subject: None, ..Self::IN_THE_WAY };
     /// What is wrong under a key path, where nothing is advised.
     pub(crate) const AT_PATH: Self =
         Self { severity: None, subject: Some("path"), message: "message", help: None };
@@ -55,6 +61,25 @@ fn located(issue: &Issue, keys: IssueKeys, place: Map<String, Value>) -> Map<Str
 /// An issue under the keys of a format.
 pub(crate) fn issue(issue: &Issue, keys: IssueKeys) -> Value {
     Value::Object(located(issue, keys, Map::new()))
+}
+
+/// What is wrong with boot media.
+pub(crate) fn mistake(mistake: &Mistake) -> Value {
+    let mut object = Map::from_iter([("rule".to_owned(), json!(mistake.rule.id))]);
+    object.extend(located(&mistake.issue, IssueKeys::MISTAKE, Map::new()));
+    Value::Object(object)
+}
+
+/// What blocks a node, or the cluster where there is none.
+pub(crate) fn refused(node: Option<&str>, blocker: &Blocker) -> Value {
+    let at = blocker.at;
+    let mut object = Map::from_iter([
+        ("node".to_owned(), json!(node)),
+        ("address".to_owned(), json!(at.map(|at| at.address))),
+        ("stage".to_owned(), json!(at.map(|at| at.stage))),
+    ]);
+    object.extend(located(&blocker.issue, IssueKeys::REFUSED, Map::new()));
+    Value::Object(object)
 }
 
 /// One problem.

@@ -357,7 +357,7 @@ async fn first_look(subjects: &[Arc<Subject>], machines: &[Option<Machine>], see
         let mut node = NodeSeen { at, look: Some(look), ..NodeSeen::default() };
         match machine {
             Some(Ok(told)) => node.machine = Some(told.seen),
-            Some(Err(Ended::Refused(refusal))) => node.failed = Some(refusal),
+            Some(Err(Ended::Refused(blocker))) => node.failed = Some(blocker),
             _ => {}
         }
         all.insert(nth, (eye, node));
@@ -391,8 +391,8 @@ fn tell_plan(
                     "address": seen.at.map(|at| at.address),
                     "stage": seen.at.map(|at| at.stage),
                     "steps": steps.as_ref().ok(),
-                    "refused": refused.map(|refusal| refusal.reason.as_str()),
-                    "remedy": refused.map(|refusal| refusal.remedy.as_str()),
+                    "refused": refused.map(|blocker| blocker.issue.message.as_str()),
+                    "remedy": refused.map(|blocker| blocker.remedy()),
                 })
             })
             .collect();
@@ -405,11 +405,11 @@ fn tell_plan(
         match steps {
             Ok(steps) if steps.is_empty() => {}
             Ok(steps) => rows.push(vec![node.name.clone(), at, steps.join("\n")]),
-            Err(refusal) => {
+            Err(blocker) => {
                 rows.push(vec![
                     node.name.clone(),
                     at,
-                    format!("refused: {}\nhint: {}", refusal.reason, refusal.remedy),
+                    format!("refused: {}\nhint: {}", blocker.issue.message, blocker.remedy()),
                 ]);
             }
         }
@@ -455,13 +455,13 @@ fn end(
 ) -> anyhow::Result<ExitCode> {
     let refused = outcome.decision.nodes.iter().filter(|next| matches!(next, Next::Refused(_))).count();
     let cluster = match &outcome.decision.cluster {
-        Next::Refused(refusal) => Some(refusal),
+        Next::Refused(blocker) => Some(blocker),
         _ => None,
     };
     let up = refused == 0 && cluster.is_none();
     if order.json {
         let end = json!({"time": ichor_client::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
-            "reason": cluster.map(|refusal| refusal.told())});
+            "reason": cluster.map(|blocker| blocker.issue.headline())});
         writeln!(out, "{end}")?;
         return Ok(ExitCode::from(u8::from(!up)));
     }
@@ -469,7 +469,7 @@ fn end(
     for (nth, node) in wanted.nodes.iter().enumerate().filter(|(_, node)| node.chosen) {
         let at = outcome.seen.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
         let state = match &outcome.decision.nodes[nth] {
-            Next::Refused(refusal) => refusal.reason.clone(),
+            Next::Refused(blocker) => blocker.issue.message.clone(),
             _ => "up".to_owned(),
         };
         let took = outcome.took[nth].map(|took| format!("{:.1} s", took.as_secs_f64())).unwrap_or_default();
@@ -478,13 +478,13 @@ fn end(
     table::print(out, &["node", "at", "state", "took"], &rows)?;
     let seconds = outcome.elapsed.as_secs_f64();
     match cluster {
-        Some(refusal) => {
+        Some(blocker) => {
             style::say(&format!(
                 "{}error:{:#} {}\n  hint: {}",
                 style::ERROR,
                 style::ERROR,
-                refusal.told(),
-                refusal.remedy
+                blocker.issue.headline(),
+                blocker.remedy()
             ));
         }
         None if refused > 0 => style::say(&format!("{refused} nodes are not up")),

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::refusal::{Code, Refusal};
+use super::call_error::{CallError, Code};
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::AgentConfig;
 use ichor_talos::document;
@@ -88,8 +88,8 @@ pub struct BgpPeer {
 
 impl Intent {
     /// Reads a configuration as a machine with this release does.
-    pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, Refusal> {
-        let refused = |message: String| Refusal::new(Code::InvalidArgument, message);
+    pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, CallError> {
+        let refused = |message: String| CallError::new(Code::InvalidArgument, message);
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(refused("yaml: control characters are not allowed".to_owned()));
         };

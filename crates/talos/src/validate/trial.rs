@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{DocumentIssue, Mode, Setting, validate};
 use crate::config::{Config, Document};
 use crate::kind;
-use ichor_values::Severity;
-use ichor_values::TalosVersion;
+use ichor_values::{Severity, TalosVersion};
 
 /// The base64 of a PEM text with the outline of a certificate.
 pub const CERTIFICATE: &str =
