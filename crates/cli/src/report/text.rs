@@ -100,28 +100,23 @@ pub(crate) fn findings(
 }
 
 /// Prints why configurations cannot be made; what many nodes have is told once.
-pub(crate) fn unrendered(out: &mut dyn Write, errors: &[Issue]) -> io::Result<()> {
-    let colour = style::ERROR;
-    for (words, subjects) in by_words(errors) {
-        writeln!(out, "{colour}error:{colour:#} {}: {words}", subjects.join(", "))?;
+pub(crate) fn unrendered(out: &mut dyn Write, issues: &[Issue]) -> io::Result<()> {
+    for (issue, subjects) in by_words(issues) {
+        writeln!(out, "{}", line(&Issue { subject: subjects.join(", "), ..issue.clone() }))?;
     }
     Ok(())
 }
 
-/// What is wrong and what helps, once for all nodes that have it, each node once.
-fn by_words(issues: &[Issue]) -> Vec<(String, Vec<&str>)> {
-    let mut subjects: Vec<((&str, Option<&str>), Vec<&str>)> = Vec::new();
+/// Issues of the same words once, each with everything that it is about.
+fn by_words(issues: &[Issue]) -> Vec<(&Issue, Vec<&str>)> {
+    let mut groups: Vec<(&Issue, Vec<&str>)> = Vec::new();
     let mut told = BTreeSet::new();
     for issue in issues.iter().filter(|issue| told.insert(*issue)) {
-        let words = (issue.message.as_str(), issue.help.as_deref());
-        match subjects.iter_mut().find(|(known, _)| *known == words) {
+        let same = |known: &Issue| (&known.message, &known.help) == (&issue.message, &issue.help);
+        match groups.iter_mut().find(|(known, _)| same(known)) {
             Some((_, subjects)) => subjects.push(&issue.subject),
-            None => subjects.push((words, vec![&issue.subject])),
+            None => groups.push((issue, vec![&issue.subject])),
         }
     }
-    let joined = |(message, help): (&str, Option<&str>)| match help {
-        Some(help) => format!("{message}; {help}"),
-        None => message.to_owned(),
-    };
-    subjects.into_iter().map(|(words, subjects)| (joined(words), subjects)).collect()
+    groups
 }

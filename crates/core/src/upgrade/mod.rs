@@ -159,7 +159,7 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
     }
     match etcd {
         Some(etcd) => {
-            found.extend(etcd.problems().into_iter().map(|what| Issue::error("etcd", what).with_help(fix)))
+            found.extend(etcd.problems().into_iter().map(|what| Issue::error("etcd", what).with_help(fix)));
         }
         None => found.push(Issue::error("etcd", "no control plane tells how it is").with_help(fix)),
     }

@@ -38,17 +38,17 @@ impl Report {
     pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
         match load::load(text, talos) {
             Err(error) => {
-                let entries = error.problems.into_iter().map(|problem| Entry {
-                    line: problem.line,
-                    issue: Issue::error(problem.path, problem.message),
-                });
+                let entries = error
+                    .problems
+                    .into_iter()
+                    .map(|problem| Entry { line: problem.line, issue: problem.issue });
                 Report { load_error: true, entries: entries.collect(), valid: false }
             }
             Ok(config) => {
                 let nodes = yaml::parse(text).unwrap_or_default();
                 let lost = load::lost_keys(&nodes, talos).into_iter().map(|problem| Entry {
                     line: problem.line,
-                    issue: Issue::new(Severity::Note, problem.path, problem.message),
+                    issue: Issue { severity: Severity::Note, ..problem.issue },
                 });
                 let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
                 let issues = validate(&config, Setting { talos, mode });
