@@ -37,6 +37,7 @@ pub mod source;
 pub mod symlink;
 pub mod table;
 pub mod tree;
+mod value_error;
 mod version;
 
 pub use arch::Arch;
@@ -55,4 +56,5 @@ pub use number::{Asn, Mtu, VlanId};
 pub use problem::Problem;
 pub use secret::Secret;
 pub use source::{Place, Source, Sources};
+pub use value_error::ValueError;
 pub use version::{KubernetesVersion, SoftwareVersion, TalosVersion};
