@@ -1,6 +1,6 @@
 //! What the machine says of itself in Kubernetes.
 
-use crate::label;
+use crate::label::{self, LabelError};
 use crate::validate::Flaws;
 use crate::validate::field::Field;
 
@@ -25,9 +25,9 @@ pub fn validate(machine: &Field<'_>, flaws: &mut Flaws) {
     }
 }
 
-fn say(field: &Field<'_>, judged: Result<(), String>, flaws: &mut Flaws) {
-    if let Err(message) = judged {
-        flaws.error(field, message);
+fn say(field: &Field<'_>, judged: Result<(), LabelError>, flaws: &mut Flaws) {
+    if let Err(error) = judged {
+        flaws.error(field, error.to_string());
     }
 }
 

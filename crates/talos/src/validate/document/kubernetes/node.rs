@@ -1,7 +1,7 @@
 //! A node, as Kubernetes sees it.
 
 use crate::go::netip;
-use crate::label;
+use crate::label::{self, LabelError};
 use crate::validate::Flaws;
 use crate::validate::field::Field;
 
@@ -28,9 +28,9 @@ pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
     }
 }
 
-fn tell(field: &Field<'_>, judged: Result<(), String>, flaws: &mut Flaws) {
-    if let Err(reason) = judged {
-        flaws.error(field, reason);
+fn tell(field: &Field<'_>, judged: Result<(), LabelError>, flaws: &mut Flaws) {
+    if let Err(error) = judged {
+        flaws.error(field, error.to_string());
     }
 }
 
