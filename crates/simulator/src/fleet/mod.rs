@@ -33,7 +33,7 @@ mod tests;
 
 pub use delays::Delays;
 pub use etcd::{Etcd, KubeNode, Member};
-pub use fault::{Fault, Faults};
+pub use fault::{Fault, FaultError, Faults};
 pub use hardware::Hardware;
 pub use health::{Check, Nodes, Waits};
 pub use intent::{Authorities, BgpPeer, Intent};
