@@ -4,6 +4,7 @@ use ichor_testbed as common;
 
 use common::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ichor_bgp::model::{Family, Model};
+use ichor_bgp::render::SecretError;
 use ipnet::IpNet;
 
 /// The model of the only node of a text.
@@ -245,6 +246,7 @@ fn a_password_cannot_add_lines_and_is_not_told() {
         assert!(refusals[0].to_string().contains("1 to 80"));
         assert!(bad.is_empty() || !refusals[0].to_string().contains(bad));
     }
-    let unknown = service_with(&cluster, &plan, node, &|_| Err("the variable PW is not set".to_owned()));
+    let unknown =
+        service_with(&cluster, &plan, node, &|_| Err(SecretError::new("the variable PW is not set")));
     assert_eq!(unknown.err().unwrap()[0].to_string(), "the variable PW is not set");
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_bgp::render::password;
+use ichor_bgp::render::{PasswordError, SecretError, password};
 use ichor_core::rules::{self, Finding, Severity, clash};
 use ichor_values::Problem;
 use ichor_values::Secret;
@@ -115,14 +115,15 @@ struct Unresolved {
 /// The references that give nothing, or what a session cannot have, with the reason.
 fn unresolved(project: &Project) -> Vec<Unresolved> {
     let name = project.name();
-    let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(|error| error.to_string());
+    let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(SecretError::new);
     let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
         let tried = if reference.is_session_password() {
             password(&fetch, reference.secret)
         } else {
-            fetch(reference.secret)
+            fetch(reference.secret).map_err(PasswordError::Secret)
         };
-        Some(Unresolved { path: reference.path, place: reference.place, reason: tried.err()? })
+        let reason = tried.err()?.to_string();
+        Some(Unresolved { path: reference.path, place: reference.place, reason })
     });
     tries.collect()
 }

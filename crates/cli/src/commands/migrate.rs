@@ -158,7 +158,9 @@ impl Work<'_> {
         for step in steps {
             match step {
                 Ok(step) => done.push(step),
-                Err(StepError { node, reason }) => errors.push(RenderError { at: node.to_string(), reason }),
+                Err(StepError { node, reason }) => {
+                    errors.push(RenderError { at: node.to_string(), reason: reason.to_string() });
+                }
             }
         }
         report::unrendered(out, &errors)?;

@@ -132,9 +132,9 @@ fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result
             }
             Ok(departure) => Ok(departure),
             Err(_) if allowed.last => Ok(Departure::Last),
-            Err(what) => Err(Obstacle::new(
+            Err(error) => Err(Obstacle::new(
                 name,
-                what,
+                error.to_string(),
                 "bring the other members back first, or take those that are gone out with --gone",
             )),
         },
@@ -145,6 +145,7 @@ fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result
 mod tests {
     use super::*;
     use crate::etcd::{Member, Said};
+    use crate::probe::ProbeError;
 
     fn subject(name: &str, seen: Seen) -> Subject {
         let role = if name.starts_with("cp") { Role::Controlplane } else { Role::Worker };
@@ -156,7 +157,11 @@ mod tests {
             id,
             node: format!("cp{id}"),
             learner: false,
-            said: if *well { Ok(Said { leader: 1, errors: Vec::new() }) } else { Err("off".to_owned()) },
+            said: if *well {
+                Ok(Said { leader: 1, errors: Vec::new() })
+            } else {
+                Err(ProbeError::new("off"))
+            },
         });
         Etcd { members: members.collect(), alarms: Vec::new() }
     }

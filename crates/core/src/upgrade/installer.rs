@@ -1,7 +1,7 @@
 //! The installer of a node: which one it is, and whether it is for that machine.
 
 use crate::plan::NodePlan;
-use crate::render::machine;
+use crate::render::machine::{self, RenderError};
 use ichor_talos::asset::Wanted;
 use ichor_talos::document;
 use ichor_talos::release::{at_least, is_newer};
@@ -11,21 +11,41 @@ use ichor_values::TalosVersion;
 const OFFICIAL: &str = "ghcr.io/siderolabs/installer";
 const METAL: &str = "metal";
 
+/// Why the installer of a node is not known.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InstallerError {
+    /// The installer by which its images are made cannot be named.
+    #[error(transparent)]
+    Image(#[from] RenderError),
+    /// Talos publishes installers for metal alone.
+    #[error("nobody says which installer is for {platform}")]
+    Platform {
+        /// Its platform.
+        platform: &'static str,
+    },
+    /// Talos publishes none for the release.
+    #[error("there is no installer of Talos' own for {talos}")]
+    NotPublished {
+        /// The release.
+        talos: TalosVersion,
+    },
+}
+
 /// The reference of the installer of a node whose configuration is `config`: what stands there, patches included, else what
 /// its images are made by, else Talos' own.
-pub fn installer(node: &NodePlan, config: &str) -> Result<String, String> {
+pub fn installer(node: &NodePlan, config: &str) -> Result<String, InstallerError> {
     if let Some(image) = configured(config) {
         return Ok(image);
     }
-    if let Some(image) = machine::installer(node).map_err(|error| error.to_string())? {
+    if let Some(image) = machine::installer(node)? {
         return Ok(image);
     }
     let talos = &node.talos.value;
     if node.platform.value.word() != METAL {
-        return Err(format!("nobody says which installer is for {}", node.platform.value.word()));
+        return Err(InstallerError::Platform { platform: node.platform.value.word() });
     }
     if at_least(talos, 14) || talos.patch().is_none() {
-        return Err(format!("there is no installer of Talos' own for {talos}"));
+        return Err(InstallerError::NotPublished { talos: talos.clone() });
     }
     Ok(format!("{OFFICIAL}:{talos}"))
 }

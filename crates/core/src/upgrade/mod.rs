@@ -10,10 +10,13 @@
 
 pub mod installer;
 
+use installer::InstallerError;
+
 use crate::cluster::section::Role;
 use crate::etcd::{Absence, Etcd};
 use crate::machines::Obstacle;
 use crate::observe::{ExtensionTold, Image};
+use crate::probe::ProbeError;
 use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
 use ichor_values::{KubernetesVersion, TalosVersion};
 
@@ -31,11 +34,11 @@ pub struct Candidate {
     /// Architecture, as the file says.
     pub arch: String,
     /// The reference of its installer, or why there is none.
-    pub installer: Result<String, String>,
+    pub installer: Result<String, InstallerError>,
     /// The image that the installer brings.
     pub image: Image,
     /// What it runs, or why that is not known.
-    pub seen: Result<Running, String>,
+    pub seen: Result<Running, ProbeError>,
 }
 
 /// What a node runs.
@@ -154,7 +157,9 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Obstacle> {
                 found.push(Obstacle::new(&candidate.name, format!("it is not ready: {why}"), fix));
             }
             // What is chosen was told before.
-            Err(why) if !candidate.chosen => found.push(Obstacle::new(&candidate.name, why, fix)),
+            Err(error) if !candidate.chosen => {
+                found.push(Obstacle::new(&candidate.name, error.to_string(), fix));
+            }
             _ => {}
         }
     }
@@ -169,9 +174,9 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Obstacle> {
 pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Obstacle> {
     let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(Absence::None) };
     match etcd.without(node) {
-        Err(what) => Err(Obstacle::new(
+        Err(error) => Err(Obstacle::new(
             node,
-            what,
+            error.to_string(),
             "bring the other members back first; nothing is rebooted meanwhile",
         )),
         Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Obstacle::new(
@@ -186,8 +191,12 @@ pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Res
 /// What a node needs; none where it runs what it shall.
 fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
     let Candidate { name, wanted, .. } = candidate;
-    let running = candidate.seen.as_ref().map_err(|why| {
-        vec![Obstacle::new(name, why, "see `ichor status`; it cannot be upgraded without its API")]
+    let running = candidate.seen.as_ref().map_err(|error| {
+        vec![Obstacle::new(
+            name,
+            error.to_string(),
+            "see `ichor status`; it cannot be upgraded without its API",
+        )]
     })?;
     let is_same = is_same(wanted, &running.release);
     let other = running.extensions.as_deref().and_then(|has| candidate.image.differs(has));
@@ -222,7 +231,7 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
         wrong(what, "upgrade Kubernetes first, with `talosctl upgrade-k8s`");
     }
     match &candidate.installer {
-        Err(why) => wrong(why.clone(), "name one in `image.source.installer`"),
+        Err(error) => wrong(error.to_string(), "name one in `image.source.installer`"),
         Ok(image) => {
             if let Some(what) = installer::unfit(image, wanted, &running.platform) {
                 wrong(
@@ -256,33 +265,80 @@ fn is_same(wanted: &TalosVersion, running: &TalosVersion) -> bool {
     }
 }
 
+/// What a node runs after its upgrade, where that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpgradeError {
+    /// The image is still the former one.
+    #[error(
+        "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
+    )]
+    SameImage {
+        /// In what the image differs.
+        other: String,
+        /// The installer.
+        image: String,
+    },
+    /// The image is neither the former one nor the one of the file.
+    #[error("it runs {running} now, and {other}: {image} is not what the file means")]
+    OtherImage {
+        /// The release it runs.
+        running: TalosVersion,
+        /// In what the image differs.
+        other: String,
+        /// The installer.
+        image: String,
+    },
+    /// The release is neither the former one nor the wanted one.
+    #[error("it runs {running} now, which is neither {from} nor {to}")]
+    OtherRelease {
+        /// The release it runs.
+        running: TalosVersion,
+        /// The one it ran.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+    /// The new release was installed and did not boot.
+    #[error(
+        "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
+    )]
+    FellBack {
+        /// The release it runs.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+    /// Talos installed nothing, or what it installed did not boot.
+    #[error(
+        "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
+    )]
+    NotInstalled {
+        /// The release it runs.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+}
+
 /// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise; `has` are the extensions of
 /// its image, where it tells them.
-pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), String> {
+pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), UpgradeError> {
     let Step { from, to, way, image, .. } = step;
     if is_same(to, running) {
+        let image = image.clone();
         return match has.and_then(|has| step.expects.differs(has)) {
             None => Ok(()),
-            Some(other) if step.other.as_ref() == Some(&other) => Err(format!(
-                "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
-            )),
-            Some(other) => {
-                Err(format!("it runs {running} now, and {other}: {image} is not what the file means"))
+            Some(other) if step.other.as_ref() == Some(&other) => {
+                Err(UpgradeError::SameImage { other, image })
             }
+            Some(other) => Err(UpgradeError::OtherImage { running: running.clone(), other, image }),
         };
     }
+    let (from, to) = (from.clone(), to.clone());
     Err(match way {
-        _ if running != from => format!("it runs {running} now, which is neither {from} nor {to}"),
-        Way::Parts => {
-            format!(
-                "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
-            )
-        }
-        Way::Whole => {
-            format!(
-                "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
-            )
-        }
+        _ if *running != from => UpgradeError::OtherRelease { running: running.clone(), from, to },
+        Way::Parts => UpgradeError::FellBack { from, to },
+        Way::Whole => UpgradeError::NotInstalled { from, to },
     })
 }
 

@@ -144,8 +144,8 @@ fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<
         };
         let password = match (ground.secret)(password) {
             Ok(password) => password,
-            Err(reason) => {
-                errors.push(RenderError::new(key, reason));
+            Err(error) => {
+                errors.push(RenderError::new(key, error.to_string()));
                 continue;
             }
         };

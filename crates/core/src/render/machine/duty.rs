@@ -69,8 +69,8 @@ fn of_model(
     let mut refusals = Vec::new();
     let passwords = routing::passwords(&model, script.secret, &mut refusals);
     let mut errors = told(node, refusals);
-    let template = template(script.attachments, plan).unwrap_or_else(|reason| {
-        errors.push(RenderError::new(node.path(routing::TEMPLATE), reason));
+    let template = template(script.attachments, plan).unwrap_or_else(|error| {
+        errors.push(RenderError::new(node.path(routing::TEMPLATE), error.to_string()));
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
