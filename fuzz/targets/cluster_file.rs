@@ -5,7 +5,7 @@
 #![no_main]
 
 use ichor_values::read::Read;
-use ichor_core::cluster::{Files, load};
+use ichor_core::cluster::{FileError, Files, load};
 use ichor_core::render::topology;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::rules::{self, Context};
@@ -16,16 +16,16 @@ const NAME: &str = "ichor.yaml";
 struct Parts<'a>(Vec<&'a [u8]>);
 
 impl Files for Parts<'_> {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
         let part = match path {
             NAME => 0,
             table if table.ends_with(".csv") => 2,
             _ => 1,
         };
-        self.0.get(part).map(|bytes| bytes.to_vec()).ok_or_else(|| "no such file".to_owned())
+        self.0.get(part).map(|bytes| bytes.to_vec()).ok_or_else(|| FileError::new("no such file"))
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
         Ok(vec![pattern.to_owned()])
     }
 }

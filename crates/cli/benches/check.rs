@@ -7,7 +7,7 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ichor_core::cluster::{Files, load};
+use ichor_core::cluster::{FileError, Files, load};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::rules::{self, Context};
 use ichor_core::{model, plan};
@@ -20,11 +20,11 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 struct Disk;
 
 impl Files for Disk {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        fs::read(path).map_err(|error| error.to_string())
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        fs::read(path).map_err(FileError::new)
     }
 
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
         Ok(Vec::new())
     }
 }

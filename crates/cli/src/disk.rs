@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek as _, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::Files;
+use ichor_core::cluster::{FileError, Files};
 use tempfile::NamedTempFile;
 
 /// Ten times a cluster of a hundred thousand nodes; a device that never ends is no cluster file.
@@ -15,27 +15,28 @@ const LARGEST: u64 = 256 << 20;
 pub(crate) struct Disk;
 
 impl Files for Disk {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let meta = fs::metadata(path).map_err(|error| reason(&error))?;
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        let meta = fs::metadata(path).map_err(|error| unreadable(&error))?;
         if meta.is_dir() {
-            return Err("it is a folder".to_owned());
+            return Err(FileError::new("it is a folder"));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-        let file = fs::File::open(path).map_err(|error| reason(&error))?;
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+        let file = fs::File::open(path).map_err(|error| unreadable(&error))?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
         if bytes.len() as u64 > LARGEST {
-            return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+            return Err(FileError::new(format!("it is larger than {} MiB", LARGEST >> 20)));
         }
         Ok(bytes)
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
-        let paths = glob::glob(pattern).map_err(|error| error.to_string())?;
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
+        let paths = glob::glob(pattern).map_err(FileError::new)?;
         let mut found = Vec::new();
         for path in paths {
-            let path = path.map_err(|error| error.to_string())?;
+            let path = path.map_err(FileError::new)?;
             if path.is_file() {
-                found.push(path.to_str().ok_or("a file name that is not UTF-8")?.to_owned());
+                let name = path.to_str().ok_or_else(|| FileError::new("a file name that is not UTF-8"))?;
+                found.push(name.to_owned());
             }
         }
         found.sort();
@@ -47,17 +48,21 @@ impl Files for Disk {
 pub(crate) struct Regular;
 
 impl Files for Regular {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let meta = fs::metadata(path).map_err(|error| reason(&error))?;
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        let meta = fs::metadata(path).map_err(|error| unreadable(&error))?;
         if !meta.is_file() && !meta.is_dir() {
-            return Err("it is not a regular file".to_owned());
+            return Err(FileError::new("it is not a regular file"));
         }
         Disk.read(path)
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
         Disk.find(pattern)
     }
+}
+
+fn unreadable(error: &std::io::Error) -> FileError {
+    FileError::new(reason(error))
 }
 
 /// Why a file could not be read, in the words of the system.

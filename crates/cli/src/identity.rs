@@ -67,7 +67,7 @@ impl Identities {
     fn add_file(&mut self, path: &Path) -> Result<(), IdentityError> {
         let unreadable = |reason| IdentityError::Unreadable { path: path.to_owned(), reason };
         let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
-        let bytes = Disk.read(name).map_err(unreadable)?;
+        let bytes = Disk.read(name).map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
         self.places.push(name.to_owned());
         self.add(&text, name)

@@ -97,7 +97,7 @@ fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientE
     };
     let wrong = |reason: &str| RecipientError::Rules { path: path.clone(), reason: reason.to_owned() };
     let name = path.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?;
-    let bytes = Disk.read(name).map_err(|reason| wrong(&reason))?;
+    let bytes = Disk.read(name).map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text"))?;
     let documents = document::read(&text).map_err(|error| wrong(&error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new("/"));

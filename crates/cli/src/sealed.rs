@@ -73,7 +73,7 @@ fn stream(documents: &[Value]) -> String {
 fn read(path: &Path) -> Result<String, OpenError> {
     let unreadable = |reason| OpenError::Unreadable { path: path.to_owned(), reason };
     let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
-    let bytes = Disk.read(name).map_err(unreadable)?;
+    let bytes = Disk.read(name).map_err(|error| unreadable(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         let text = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = text.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::cluster::{self, load};
+use ichor_core::cluster::{self, FileError, load};
 use ichor_core::plan::NodePlan;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::chart::Order;
@@ -20,12 +20,12 @@ const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 struct Files(BTreeMap<&'static str, String>);
 
 impl cluster::Files for Files {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        self.0.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "not here".to_owned())
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        self.0.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| FileError::new("not here"))
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
-        let (start, end) = pattern.split_once('*').ok_or("no pattern")?;
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
+        let (start, end) = pattern.split_once('*').ok_or_else(|| FileError::new("no pattern"))?;
         let fits = |path: &&&str| path.starts_with(start) && path.ends_with(end);
         Ok(self.0.keys().filter(fits).map(|path| (*path).to_owned()).collect())
     }

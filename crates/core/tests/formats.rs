@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::{Files, load};
+use ichor_core::cluster::{FileError, Files, load};
 use ichor_core::render::{platform_network as network_text, schematic as node_schematic};
 use ichor_core::{model, plan};
 use ichor_talos::schematic::Schematic;
@@ -102,11 +102,11 @@ fn meta_key_10_is_read_as_each_release_reads_it() {
 struct One(&'static str);
 
 impl Files for One {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
         Ok(self.0.as_bytes().to_vec())
     }
 
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
         Ok(Vec::new())
     }
 }

@@ -94,7 +94,7 @@ fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
 fn boot_of(text: &str) -> String {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     let boot = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));
-    boot.map_or_else(|errors| errors, |rendered| emit_all(&rendered.documents))
+    boot.map_or_else(|errors| errors.to_string(), |rendered| emit_all(&rendered.documents))
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ichor_core::render::native;
 use ichor_core::render::native::selectors::selectors;
 use ichor_talos::load;
 use ichor_talos::validate::{Mode, Setting, validate};
+use ichor_testbed::machine::RenderErrors;
 use ichor_testbed::random::holds_for;
 use ichor_testbed::routing::{cases, documents, model, routed};
 use ichor_values::Backend;
@@ -18,12 +19,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// The documents of the first node of a text, before and after the installation, or why there are none.
-fn rendered(text: &str) -> Result<[Vec<Value>; 2], String> {
+fn rendered(text: &str) -> Result<[Vec<Value>; 2], RenderErrors> {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     rendered_node(&cluster, &plan, &plan.nodes[0])
 }
 
-fn rendered_node(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Result<[Vec<Value>; 2], String> {
+fn rendered_node(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Result<[Vec<Value>; 2], RenderErrors> {
     ichor_testbed::machine::rendered(cluster, plan, |renderer| {
         Ok([renderer.boot(node)?.documents, renderer.machine(node)?.documents])
     })
@@ -85,7 +86,8 @@ fn talos_takes_the_documents_of_any_cluster() {
     holds_for(60, Backend::Native, |random| {
         let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(random.text.as_str()));
         for node in routed(&plan) {
-            let stages = rendered_node(&cluster, &plan, node).map_err(TestCaseError::fail)?;
+            let stages = rendered_node(&cluster, &plan, node)
+                .map_err(|errors| TestCaseError::fail(errors.to_string()))?;
             for documents in stages {
                 let config = load::load_values(&documents, &node.talos.value);
                 let config = config.map_err(|error| TestCaseError::fail(error.to_string()))?;

@@ -1,6 +1,7 @@
 //! What a node's BGP means, and how routing daemons are told.
 
 use ichor_bgp::model::{Family, Model};
+use ichor_bgp::render::SecretError;
 use ichor_testbed::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ipnet::IpNet;
 
@@ -243,6 +244,7 @@ fn a_password_cannot_add_lines_and_is_not_told() {
         assert!(refusals[0].to_string().contains("1 to 80"));
         assert!(bad.is_empty() || !refusals[0].to_string().contains(bad));
     }
-    let unknown = service_with(&cluster, &plan, node, &|_| Err("the variable PW is not set".to_owned()));
+    let unknown =
+        service_with(&cluster, &plan, node, &|_| Err(SecretError::new("the variable PW is not set")));
     assert_eq!(unknown.err().unwrap()[0].to_string(), "the variable PW is not set");
 }

@@ -21,7 +21,11 @@ pub const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
     let nodes = yaml::parse(text)?;
     let nodes = nodes.iter().filter(|node| !node.is_null());
-    nodes.map(|node| scalar::any(node).map_err(|reason| SyntaxError { line: node.line, reason })).collect()
+    nodes
+        .map(|node| {
+            scalar::any(node).map_err(|error| SyntaxError { line: node.line, reason: error.to_string() })
+        })
+        .collect()
 }
 
 /// A value on one line, as every reader of YAML takes it back: JSON, with the letters escaped that YAML forbids or breaks

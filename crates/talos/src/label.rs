@@ -15,47 +15,77 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 /// The longest name without its prefix, and the longest value of a label.
 const LONGEST: usize = 63;
 
+/// Why Talos does not take a label, annotation or taint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LabelError {
+    /// The prefix of a name is not a DNS name.
+    #[error("{text:?}: what stands before the slash has to be a DNS name in lower case")]
+    Prefix {
+        /// The name with its prefix.
+        text: String,
+    },
+    /// It is not a name.
+    #[error("{text:?} is not a name: {WORD}")]
+    Name {
+        /// The text.
+        text: String,
+    },
+    /// It cannot be a value.
+    #[error("{text:?} cannot be a label's value: {WORD}")]
+    Value {
+        /// The text.
+        text: String,
+    },
+    /// Talos keeps the annotation for itself.
+    #[error("{key} is Talos' own: choose another name")]
+    Reserved {
+        /// The annotation.
+        key: String,
+    },
+    /// A taint without an effect that Kubernetes knows.
+    #[error("{effect:?} is no effect of a taint: use one of {}{}", EFFECTS.join(", "), did_you_mean(effect))]
+    Effect {
+        /// What stands in its place.
+        effect: String,
+    },
+}
+
+fn did_you_mean(effect: &str) -> String {
+    nearest(effect, EFFECTS).map(|effect| format!("; did you mean `{effect}`?")).unwrap_or_default()
+}
+
 /// Whether it is a name, with or without a prefix: `zone`, `example.com/zone`.
-pub fn name(text: &str) -> Result<(), String> {
+pub fn name(text: &str) -> Result<(), LabelError> {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
     };
     if prefix.is_some_and(|prefix| !is_subdomain(prefix)) {
-        return Err(format!("{text:?}: what stands before the slash has to be a DNS name in lower case"));
+        return Err(LabelError::Prefix { text: text.to_owned() });
     }
-    if is_word(name) { Ok(()) } else { Err(format!("{text:?} is not a name: {WORD}")) }
+    if is_word(name) { Ok(()) } else { Err(LabelError::Name { text: text.to_owned() }) }
 }
 
 /// Whether it can be the value of a label.
-pub fn value(text: &str) -> Result<(), String> {
-    if text.is_empty() || is_word(text) {
-        Ok(())
-    } else {
-        Err(format!("{text:?} cannot be a label's value: {WORD}"))
-    }
+pub fn value(text: &str) -> Result<(), LabelError> {
+    if text.is_empty() || is_word(text) { Ok(()) } else { Err(LabelError::Value { text: text.to_owned() }) }
 }
 
 /// Whether an annotation of this name may be set.
-pub fn annotation(key: &str) -> Result<(), String> {
+pub fn annotation(key: &str) -> Result<(), LabelError> {
     if OWN.contains(&key) {
-        return Err(format!("{key} is Talos' own: choose another name"));
+        return Err(LabelError::Reserved { key: key.to_owned() });
     }
     name(key)
 }
 
 /// Whether it is what a taint is written as: `Effect` or `value:Effect`.
-pub fn taint(text: &str) -> Result<(), String> {
+pub fn taint(text: &str) -> Result<(), LabelError> {
     let (word, effect) = text.split_once(':').unwrap_or(("", text));
     if EFFECTS.contains(&effect) {
         return value(word);
     }
-    let meant = nearest(effect, EFFECTS).map(|effect| format!("; did you mean `{effect}`?"));
-    Err(format!(
-        "{effect:?} is no effect of a taint: use one of {}{}",
-        EFFECTS.join(", "),
-        meant.unwrap_or_default()
-    ))
+    Err(LabelError::Effect { effect: effect.to_owned() })
 }
 
 const WORD: &str =
@@ -111,7 +141,7 @@ mod tests {
         for wrong in ["", "yes", "yes:", "a:NoExecute:NoSchedule", "a b:NoExecute"] {
             assert!(taint(wrong).is_err(), "{wrong}");
         }
-        assert!(taint("NoShedule").unwrap_err().contains("did you mean `NoSchedule`?"));
+        assert!(taint("NoShedule").unwrap_err().to_string().contains("did you mean `NoSchedule`?"));
     }
 
     #[test]

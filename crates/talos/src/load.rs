@@ -13,7 +13,7 @@ use super::document::MACHINE_KEYS;
 use super::go::url;
 use super::key_path::{KeyPath, Step};
 use super::kind::{self, Kind, MAKE_LINKS};
-use super::types::scalar::{self, Form, Scalar};
+use super::types::scalar::{self, Form, Scalar, ScalarError};
 use super::types::{self, Struct, Type, Types};
 use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::{Body, Node};
@@ -275,8 +275,8 @@ impl Loader {
             Type::Optional(kind) => self.value(node, kind),
             Type::Scalar(scalar) => match self.word(node, *scalar) {
                 Ok(value) => Some(value),
-                Err(message) => {
-                    self.problem(node.line, "", &message);
+                Err(error) => {
+                    self.problem(node.line, "", &error.to_string());
                     None
                 }
             },
@@ -291,12 +291,12 @@ impl Loader {
     }
 
     /// A word of a type, as the release reads it.
-    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, String> {
+    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, ScalarError> {
         let value = scalar.read(node, self.leniency)?;
         let bare =
             || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
         if scalar == Scalar::Form(Form::Url) && self.minor >= 13 && bare() {
-            return Err("an IPv6 address in a URL has to stand in square brackets".to_owned());
+            return Err(ScalarError::BareAddress);
         }
         Ok(value)
     }
@@ -353,8 +353,8 @@ impl Loader {
         }
         match scalar::tree(entries) {
             Ok(map) => Some(Value::Object(map)),
-            Err(message) => {
-                self.problem(node.line, "", &message);
+            Err(error) => {
+                self.problem(node.line, "", &error.to_string());
                 None
             }
         }

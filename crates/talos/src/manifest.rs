@@ -5,16 +5,33 @@
 use serde_json::Value;
 
 use super::document;
+use ichor_values::go_yaml::reader::SyntaxError;
 
-/// The objects of a manifest, or what is wrong with it. Lists are unwrapped when they are applied, and count as one here.
-pub fn read(text: &str) -> Result<Vec<Value>, String> {
-    let documents = document::read(text).map_err(|error| error.to_string())?;
+/// Why Talos would apply nothing of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// It is not YAML.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// A document is not an object of Kubernetes.
+    #[error("document {nth} has no `{key}`: it is no object of Kubernetes")]
+    NoObject {
+        /// Which document, counted from 1.
+        nth: usize,
+        /// The key that every object has.
+        key: &'static str,
+    },
+}
+
+/// The objects of a manifest. Lists are unwrapped when they are applied, and count as one here.
+pub fn read(text: &str) -> Result<Vec<Value>, ManifestError> {
+    let documents = document::read(text)?;
     let objects: Vec<Value> =
         documents.into_iter().filter(|it| it.as_object().is_none_or(|map| !map.is_empty())).collect();
     for (nth, object) in objects.iter().enumerate() {
         let missing = ["apiVersion", "kind"].into_iter().find(|key| !object[*key].is_string());
         if let Some(key) = missing {
-            return Err(format!("document {} has no `{key}`: it is no object of Kubernetes", nth + 1));
+            return Err(ManifestError::NoObject { nth: nth + 1, key });
         }
     }
     Ok(objects)
@@ -34,7 +51,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         assert_eq!(
-            read("apiVersion: v1\nkind: A\n---\nhello\n").unwrap_err(),
+            read("apiVersion: v1\nkind: A\n---\nhello\n").unwrap_err().to_string(),
             "document 2 has no `apiVersion`: it is no object of Kubernetes"
         );
         assert!(read("a: [\n").is_err());

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::{Files, Loaded, load};
+use ichor_core::cluster::{FileError, Files, Loaded, load};
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
@@ -54,16 +54,16 @@ pub fn group(group: &str) -> Vec<PathBuf> {
 pub struct Below(pub PathBuf);
 
 impl Files for Below {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        fs::read(self.0.join(path)).map_err(|error| error.to_string())
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        fs::read(self.0.join(path)).map_err(FileError::new)
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
         let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
         let Some((start, end)) = name.split_once('*') else {
             return Ok(if self.0.join(pattern).exists() { vec![pattern.to_owned()] } else { Vec::new() });
         };
-        let names = fs::read_dir(self.0.join(folder)).map_err(|error| error.to_string())?;
+        let names = fs::read_dir(self.0.join(folder)).map_err(FileError::new)?;
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut found: Vec<_> = names
             .filter(|name| name.starts_with(start) && name.ends_with(end))
@@ -78,7 +78,7 @@ impl Files for Below {
 pub struct At<'r>(pub Below, pub &'r str);
 
 impl Files for At<'_> {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
         let text = String::from_utf8(self.0.read(path)?).unwrap();
         let mut parts = text.split("talos: v");
         let mut changed = parts.next().unwrap().to_owned();
@@ -89,7 +89,7 @@ impl Files for At<'_> {
         Ok(changed.into_bytes())
     }
 
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError> {
         self.0.find(pattern)
     }
 }
@@ -103,11 +103,11 @@ pub fn load_case(case: &Path, name: &str) -> Loaded {
 pub struct Alone(pub Vec<u8>);
 
 impl Files for Alone {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err("not here".to_owned()) }
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err(FileError::new("not here")) }
     }
 
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
         Ok(Vec::new())
     }
 }

@@ -1,5 +1,7 @@
 //! Files of nodes: what a build makes of a cluster with the secrets of the tests.
 
+use std::fmt;
+
 use ichor_core::cluster::{Files, load};
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
@@ -62,13 +64,24 @@ pub fn of_files<T>(
     Beside::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
 }
 
-/// The same of a cluster that names no files, with what is wrong as text.
+/// Everything that is wrong, one on a line.
+#[derive(Debug)]
+pub struct RenderErrors(pub Vec<Issue>);
+
+impl fmt::Display for RenderErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join("\n"))
+    }
+}
+
+/// The same of a cluster that names no files.
 pub fn rendered<T>(
     cluster: &Cluster,
     plan: &Plan,
     make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<Issue>>,
-) -> Result<T, String> {
+) -> Result<T, RenderErrors> {
     let beside = Beside::of(cluster, &mut super::Alone(Vec::new()));
     let made = beside.with((cluster, plan), |inputs| make(&Renderer::new(inputs)?));
-    made.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    made.map_err(RenderErrors)
 }

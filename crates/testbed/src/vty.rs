@@ -1,5 +1,6 @@
 //! FRR's daemons by their sockets, as the agent talks to them.
 
+use std::fmt;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread::sleep;
@@ -9,6 +10,23 @@ use ichor_bgp::reload::{Change, Comparison, Configuration, Daemon, Line, compare
 
 use super::frr::Frr;
 use super::lab::Machine;
+
+/// A command that a daemon did not do.
+#[derive(Debug)]
+pub struct RefusedCommand {
+    /// The command.
+    pub command: String,
+    /// The daemon's status.
+    pub status: u8,
+    /// What the daemon said.
+    pub said: String,
+}
+
+impl fmt::Display for RefusedCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}", self.command, self.status, self.said)
+    }
+}
 
 /// A conversation with one daemon.
 pub struct Vty(UnixStream);
@@ -50,12 +68,12 @@ impl Vty {
     }
 
     /// Makes a change, or says why the daemon did not.
-    pub fn apply(&mut self, change: &Change) -> Result<(), String> {
+    pub fn apply(&mut self, change: &Change) -> Result<(), RefusedCommand> {
         for command in change.commands() {
             let (said, status) = self.ask_until_free(&command);
             if status != 0 {
                 self.ask(Change::END);
-                return Err(format!("{command}: {status} {said}"));
+                return Err(RefusedCommand { command, status, said });
             }
         }
         Ok(())

@@ -39,6 +39,7 @@ pub mod source;
 pub mod symlink;
 pub mod table;
 pub mod tree;
+mod value_error;
 mod version;
 
 pub use arch::Arch;
@@ -58,4 +59,5 @@ pub use net::{Address, AddressOrPrefix4, AddressOrPrefix6, Mac, Prefix};
 pub use number::{Asn, Mtu, VlanId};
 pub use secret::Secret;
 pub use source::{Place, Source, Sources};
+pub use value_error::ValueError;
 pub use version::{KubernetesVersion, SoftwareVersion, TalosVersion};

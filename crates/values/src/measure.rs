@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ValueError;
 use crate::scalar::scalar;
 
 /// Reads `8GiB` as a number and a unit.
@@ -33,10 +34,11 @@ const UNITS: [Unit; 8] = [
 
 impl Size {
     /// Reads a number and its unit: `8GiB`, `64GB`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (number, name) = split(text).ok_or("not a size")?;
-        let unit = UNITS.into_iter().find(|unit| unit.0 == name.trim_start()).ok_or("not a size")?;
-        number.checked_mul(unit.1).filter(|&bytes| bytes > 0).ok_or("not a size")?;
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let wrong = || ValueError::new("not a size");
+        let (number, name) = split(text).ok_or_else(wrong)?;
+        let unit = UNITS.into_iter().find(|unit| unit.0 == name.trim_start()).ok_or_else(wrong)?;
+        number.checked_mul(unit.1).filter(|&bytes| bytes > 0).ok_or_else(wrong)?;
         Ok(Self { number, unit })
     }
 
@@ -60,8 +62,8 @@ pub struct Duration(pub u64);
 
 impl Duration {
     /// Reads numbers with units: `90s`, `30m`, `1h30m`, `7d`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || "not a duration".to_owned();
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let wrong = || ValueError::new("not a duration");
         let mut seconds = 0_u64;
         let mut rest = text;
         if rest.is_empty() {

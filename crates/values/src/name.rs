@@ -2,10 +2,11 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use crate::ValueError;
 use crate::scalar::text;
 
-fn ok(good: bool, reason: &str) -> Result<(), String> {
-    if good { Ok(()) } else { Err(reason.to_owned()) }
+fn ok(good: bool, reason: &'static str) -> Result<(), ValueError> {
+    if good { Ok(()) } else { Err(ValueError::new(reason)) }
 }
 
 fn is_dns_label(text: &str) -> bool {

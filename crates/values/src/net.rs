@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::json;
 
+use crate::ValueError;
 use crate::key::Over;
 use crate::read::{Form, Scalar};
 use crate::scalar::scalar;
@@ -13,8 +14,8 @@ use crate::scalar::scalar;
 macro_rules! address {
     ($ty:ty, $name:literal, $want:literal) => {
         impl Scalar for $ty {
-            fn parse(text: &str) -> Result<Self, String> {
-                text.parse().map_err(|_| concat!("not an ", $name).to_owned())
+            fn parse(text: &str) -> Result<Self, ValueError> {
+                text.parse().map_err(|_| ValueError::new(concat!("not an ", $name)))
             }
 
             fn form() -> Form {
@@ -40,10 +41,10 @@ pub struct Prefix(pub IpNet);
 
 impl Prefix {
     /// Reads `10.101.0.0/24` or `fd00:101::/64`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let net: IpNet = text.parse().map_err(|_| "not a prefix".to_owned())?;
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let net: IpNet = text.parse().map_err(|_| ValueError::new("not a prefix"))?;
         if net.trunc() != net {
-            return Err(format!("has host bits set; the prefix is {}", net.trunc()));
+            return Err(ValueError::new(format!("has host bits set; the prefix is {}", net.trunc())));
         }
         Ok(Self(net))
     }
@@ -63,13 +64,13 @@ pub struct Address(pub IpNet);
 
 impl Address {
     /// Reads `10.20.0.21/24`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
         text.parse().map(Self).map_err(|_| {
-            if text.parse::<IpAddr>().is_ok() {
-                "has no prefix length".to_owned()
+            ValueError::new(if text.parse::<IpAddr>().is_ok() {
+                "has no prefix length"
             } else {
-                "not an address with prefix length".to_owned()
-            }
+                "not an address with prefix length"
+            })
         })
     }
 }
@@ -95,11 +96,11 @@ macro_rules! address_or_prefix {
 
         impl $ty {
             /// Reads a prefix, an address with prefix length or a bare address.
-            pub fn parse(text: &str) -> Result<Self, String> {
+            pub fn parse(text: &str) -> Result<Self, ValueError> {
                 if let Ok(address) = text.parse::<$addr>() {
                     return Ok(Self { address, length: None });
                 }
-                let net: $net = text.parse().map_err(|_| concat!("not an ", $family).to_owned())?;
+                let net: $net = text.parse().map_err(|_| ValueError::new(concat!("not an ", $family)))?;
                 Ok(Self { address: net.addr(), length: Some(net.prefix_len()) })
             }
 
@@ -156,8 +157,8 @@ pub struct Mac(pub [u8; 6]);
 
 impl Mac {
     /// Reads `bc:24:11:00:00:11`, `bc-24-11-00-00-11` or `bc24.1100.0011`, in any case.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || "not a MAC address".to_owned();
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let wrong = || ValueError::new("not a MAC address");
         let (separator, width) = match *text.as_bytes() {
             [_, _, separator @ (b':' | b'-'), ..] if text.len() == 17 => (separator, 2),
             [_, _, _, _, b'.', ..] if text.len() == 14 => (b'.', 4),
@@ -235,6 +236,9 @@ mod tests {
 
     #[test]
     fn a_prefix_names_itself_when_host_bits_are_set() {
-        assert_eq!(Prefix::parse("10.0.0.5/24").unwrap_err(), "has host bits set; the prefix is 10.0.0.0/24");
+        assert_eq!(
+            Prefix::parse("10.0.0.5/24").unwrap_err().to_string(),
+            "has host bits set; the prefix is 10.0.0.0/24"
+        );
     }
 }

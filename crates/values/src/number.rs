@@ -4,25 +4,26 @@ use std::fmt;
 
 use serde_json::json;
 
+use crate::ValueError;
 use crate::key::Over;
 use crate::read::{Form, Scalar};
 use crate::scalar::scalar;
 
 /// Digits only: no sign, no `0x`, no leading zero that might once have meant octal.
-fn digits<T: std::str::FromStr>(text: &str, most: &str) -> Result<T, String> {
+fn digits<T: std::str::FromStr>(text: &str, most: &str) -> Result<T, ValueError> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("not a number".to_owned());
+        return Err(ValueError::new("not a number"));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err("a number with a leading zero could be octal".to_owned());
+        return Err(ValueError::new("a number with a leading zero could be octal"));
     }
-    text.parse().map_err(|_| format!("larger than {most}"))
+    text.parse().map_err(|_| ValueError::new(format!("larger than {most}")))
 }
 
 macro_rules! number {
     ($ty:ty, $want:literal) => {
         impl Scalar for $ty {
-            fn parse(text: &str) -> Result<Self, String> {
+            fn parse(text: &str) -> Result<Self, ValueError> {
                 digits(text, &<$ty>::MAX.to_string())
             }
 
@@ -44,11 +45,11 @@ number!(u16, "a whole number up to 65535");
 number!(u32, "a whole number up to 4294967295");
 
 impl Scalar for bool {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err("neither true nor false".to_owned()),
+            _ => Err(ValueError::new("neither true nor false")),
         }
     }
 
@@ -69,11 +70,11 @@ pub struct Asn(pub u32);
 
 impl Asn {
     /// Reads a number from 1 on; whether it is a wise one is a matter of rules.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "4294967295") {
-            Ok(0) => Err("0 is not an AS number".to_owned()),
+            Ok(0) => Err(ValueError::new("0 is not an AS number")),
             Ok(number) => Ok(Self(number)),
-            Err(reason) => Err(reason),
+            Err(error) => Err(error),
         }
     }
 
@@ -107,11 +108,11 @@ impl Mtu {
 
 impl Mtu {
     /// Reads a number a link can have.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "65536") {
             Ok(number @ 68..=65_536) => Ok(Self(number)),
-            Ok(_) => Err("no link has this MTU".to_owned()),
-            Err(reason) => Err(reason),
+            Ok(_) => Err(ValueError::new("no link has this MTU")),
+            Err(error) => Err(error),
         }
     }
 }
@@ -130,11 +131,11 @@ pub struct VlanId(pub u16);
 
 impl VlanId {
     /// Reads a number from 1 to 4094.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "4094") {
             Ok(number @ 1..=4094) => Ok(Self(number)),
-            Ok(_) => Err("not a VLAN number".to_owned()),
-            Err(reason) => Err(reason),
+            Ok(_) => Err(ValueError::new("not a VLAN number")),
+            Err(error) => Err(error),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::print::Printed;
 use super::schema::{FieldShape, RecordShape, Shape};
 use super::source::Place;
 use super::tree::{Entries, Tree, View};
-use crate::Secret;
+use crate::{Secret, ValueError};
 
 /// One step of a key path.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +188,7 @@ impl Reference<'_> {
 /// A value that is written as one word.
 pub trait Scalar: Sized + Clone + PartialEq {
     /// Why `text` is not one, in a few words.
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, ValueError>;
     /// Its name, what would be right, and its JSON Schema.
     fn form() -> Form;
     /// The text it is written as.
@@ -226,8 +226,8 @@ impl<T: Scalar + Over> Read for T {
         };
         match T::parse(text) {
             Ok(value) => Some(value),
-            Err(reason) => {
-                reader.problem(tree.place(), reason, format!("want {}", T::form().want));
+            Err(error) => {
+                reader.problem(tree.place(), error, format!("want {}", T::form().want));
                 None
             }
         }
@@ -331,7 +331,7 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
                 Ok(name) => {
                     map.insert(name, reader.key(value));
                 }
-                Err(reason) => reader.problem(key.place(), reason, format!("want {}", K::form().want)),
+                Err(error) => reader.problem(key.place(), error, format!("want {}", K::form().want)),
             }
             reader.steps.pop();
         }

@@ -3,6 +3,8 @@
 //! From one description come the type, the reader, the printer, the override ladder, the JSON Schema and the
 //! reference.
 
+use crate::ValueError;
+
 /// Defines a map with known keys.
 ///
 /// ```text
@@ -162,7 +164,7 @@ macro_rules! choice {
         }
 
         impl $crate::read::Scalar for $name {
-            fn parse(text: &str) -> Result<Self, String> {
+            fn parse(text: &str) -> Result<Self, $crate::ValueError> {
                 match text {
                     $( $word => Ok(Self::$variant), )+
                     _ => Err($crate::record::not_a_word(text, $noun, &[$($word),+])),
@@ -197,9 +199,9 @@ pub const fn key_name(field: &'static str) -> &'static str {
 }
 
 /// Why `text` is not one of `words`, with the word that was probably meant.
-pub fn not_a_word(text: &str, noun: &str, words: &[&'static str]) -> String {
-    match crate::nearest::nearest(text, words.iter().copied()) {
+pub fn not_a_word(text: &str, noun: &str, words: &[&'static str]) -> ValueError {
+    ValueError::new(match crate::nearest::nearest(text, words.iter().copied()) {
         Some(near) => format!("not a known {noun}; did you mean `{near}`?"),
         None => format!("not a known {noun}"),
-    }
+    })
 }

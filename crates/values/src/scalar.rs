@@ -4,7 +4,7 @@
 macro_rules! scalar {
     ($ty:ty, $name:literal, $want:literal, $schema:tt) => {
         impl $crate::read::Scalar for $ty {
-            fn parse(text: &str) -> Result<Self, String> {
+            fn parse(text: &str) -> Result<Self, $crate::ValueError> {
                 Self::parse(text)
             }
 
@@ -53,8 +53,8 @@ macro_rules! text {
 
         impl $ty {
             /// Reads it, or says why the text is none.
-            pub fn parse(text: &str) -> Result<Self, String> {
-                let check: fn(&str) -> Result<(), String> = $check;
+            pub fn parse(text: &str) -> Result<Self, $crate::ValueError> {
+                let check: fn(&str) -> Result<(), $crate::ValueError> = $check;
                 check(text).map(|()| Self(text.into()))
             }
 

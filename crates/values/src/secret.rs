@@ -43,9 +43,11 @@ impl Read for Secret {
             ["env"] => match EnvName::parse(get("env").text()) {
                 Ok(name) => Some(Self::Env(name)),
                 // Somebody may have put the secret itself there.
-                Err(reason) => {
+                Err(error) => {
                     let place = get("env").place();
-                    reader.problems.push(FileIssue::new(reader.path(), place, reason).want(WANT).hide(place));
+                    reader
+                        .problems
+                        .push(FileIssue::new(reader.path(), place, error.to_string()).want(WANT).hide(place));
                     None
                 }
             },

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ValueError;
 use crate::scalar::scalar;
 
 /// A dotted version with up to three numbers and an optional pre-release, such as `1.14.0-rc.1`.
@@ -64,11 +65,11 @@ macro_rules! version {
 
         impl $ty {
             /// Reads it with or without a leading `v`.
-            pub fn parse(text: &str) -> Result<Self, String> {
+            pub fn parse(text: &str) -> Result<Self, ValueError> {
                 Dotted::parse(text)
                     .filter(|version| version.numbers[$least - 1].is_some())
                     .map(Self)
-                    .ok_or_else(|| concat!("not a ", $name).to_owned())
+                    .ok_or_else(|| ValueError::new(concat!("not a ", $name)))
             }
 
             /// Major and minor number.

@@ -18,9 +18,25 @@ use super::agent::Agent;
 use super::chain;
 use super::host::Host;
 use super::state_dir::SWITCHES;
-use crate::daemon::replace;
+use crate::daemon::{DaemonError, WriteError, replace};
 use crate::kernel::Outcome;
 use crate::log;
+
+/// Why the daemon does not run the desired configuration.
+#[derive(Debug, thiserror::Error)]
+enum ApplyDaemonError {
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    #[error("{}", list(.0))]
+    Render(Vec<Issue>),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+fn list(issues: &[Issue]) -> String {
+    let each: Vec<_> = issues.iter().map(ToString::to_string).collect();
+    each.join("; ")
+}
 
 impl<H: Host> Agent<H> {
     /// What can be done now; none while ports cannot be told apart.
@@ -127,20 +143,19 @@ impl<H: Host> Agent<H> {
         } else {
             self.start_daemon(desired, own).await
         };
-        if let Err(reason) = applied {
-            self.report_failure(reason);
+        if let Err(error) = applied {
+            self.report_failure(chain(&error));
         }
     }
 
-    async fn start_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
+    async fn start_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), ApplyDaemonError> {
         let found = self.host.find_daemon(self.config.backend).await;
-        let (installation, version) = found.map_err(|error| chain(&error))?;
+        let (installation, version) = found?;
         self.daemon.version = version;
         let service = self.render(desired)?;
-        self.host.check_config(&installation, &service).await.map_err(|error| chain(&error))?;
+        self.host.check_config(&installation, &service).await?;
         write_files(&service, &self.settings.run)?;
-        let started = self.host.start_daemon(installation, &service, own).await;
-        let rejection = started.map_err(|error| chain(&error))?;
+        let rejection = self.host.start_daemon(installation, &service, own).await?;
         self.daemon.is_started = true;
         self.daemon.service = Some(service);
         self.daemon.record_rejection(rejection);
@@ -149,7 +164,7 @@ impl<H: Host> Agent<H> {
         Ok(())
     }
 
-    async fn reload_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), String> {
+    async fn reload_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), ApplyDaemonError> {
         let service = self.render(desired)?;
         if self.daemon.needs(&service, Instant::now()) {
             match self.host.reload_daemon(&service).await {
@@ -160,12 +175,11 @@ impl<H: Host> Agent<H> {
                 Err(rejection) => self.daemon.reject(service, rejection),
             }
         }
-        self.host.announce(own).await.map_err(|error| chain(&error))
+        Ok(self.host.announce(own).await?)
     }
 
-    fn render(&self, desired: &Scene) -> Result<Service, String> {
-        let list = |issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        desired.render(&self.config, self.daemon.version.as_ref()).map_err(list)
+    fn render(&self, desired: &Scene) -> Result<Service, ApplyDaemonError> {
+        desired.render(&self.config, self.daemon.version.as_ref()).map_err(ApplyDaemonError::Render)
     }
 }
 
@@ -176,9 +190,9 @@ fn own_addresses(desired: &Scene) -> BTreeSet<IpNet> {
 }
 
 /// Writes the daemon's files as they run into the agent's folder, for people to read. Each is replaced in one step.
-fn write_files(service: &Service, folder: &Path) -> Result<(), String> {
+fn write_files(service: &Service, folder: &Path) -> Result<(), WriteError> {
     for file in &service.files {
-        replace(&folder.join(file.name), &file.text).map_err(|error| chain(&error))?;
+        replace(&folder.join(file.name), &file.text)?;
     }
     Ok(())
 }

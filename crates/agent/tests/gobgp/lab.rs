@@ -13,7 +13,7 @@ use ichor_bgp::agent::gobgp::{Path, heard, routes};
 use ichor_bgp::agent::route::{MAIN, difference};
 use ichor_bgp::agent::{Link, Session};
 use ichor_bgp::model::Model;
-use ichor_bgp::render::{Order, Routers, Service, render};
+use ichor_bgp::render::{Order, Routers, SecretError, Service, render};
 use ichor_bgp::setting::Carrier;
 use ichor_core::plan::Plan;
 use ichor_values::Backend;
@@ -382,5 +382,5 @@ fn service_for(plan: &Plan, model: &Model) -> Service {
         template: None,
         routers: &Routers::new(),
     };
-    render(order, &|_| Err("no password is written".to_owned())).unwrap().unwrap()
+    render(order, &|_| Err(SecretError::new("no password is written"))).unwrap().unwrap()
 }

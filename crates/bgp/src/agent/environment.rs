@@ -18,7 +18,7 @@ use crate::model::workload::End;
 use crate::model::{Bfd, Domain, Family, Filter, Model, Term, Workload};
 use crate::setting::{Advertise, LogLevel, Speaker};
 use ichor_values::read::Scalar;
-use ichor_values::{Asn, Backend, Issue, LinkName, Mac, Mtu, NodeName, Word, nearest};
+use ichor_values::{Asn, Backend, Issue, LinkName, Mac, Mtu, NodeName, ValueError, Word, nearest};
 
 /// How the speaker is kept apart, and where the defaults come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,8 +157,8 @@ impl<'v> Reader<'v> {
         let text = self.text(name)?;
         match T::parse(text) {
             Ok(value) => Some(value),
-            Err(reason) => {
-                self.problem(name, format!("`{text}` is {reason}; want {}", T::form().want));
+            Err(error) => {
+                self.problem(name, format!("`{text}` is {error}; want {}", T::form().want));
                 None
             }
         }
@@ -171,14 +171,14 @@ impl<'v> Reader<'v> {
         self.value(name)
     }
 
-    fn list<T>(&mut self, name: &str, one: fn(&str) -> Result<T, String>) -> Vec<T> {
+    fn list<T>(&mut self, name: &str, one: fn(&str) -> Result<T, ValueError>) -> Vec<T> {
         let items =
             self.text(name).unwrap_or_default().split(',').map(str::trim).filter(|item| !item.is_empty());
         let mut values = Vec::new();
         for item in items {
             match one(item) {
                 Ok(value) => values.push(value),
-                Err(reason) => self.problem(name, format!("`{item}` is {reason}")),
+                Err(error) => self.problem(name, format!("`{item}` is {error}")),
             }
         }
         values
@@ -330,7 +330,7 @@ impl<'v> Reader<'v> {
 
     fn macs(&mut self) -> Vec<Mac> {
         let macs = self.list("FE_MACS", |item| {
-            Mac::parse(item).map_err(|reason| format!("{reason}; want {}", Mac::form().want))
+            Mac::parse(item).map_err(|error| ValueError::new(format!("{error}; want {}", Mac::form().want)))
         });
         let mut seen = Vec::new();
         for mac in macs {
@@ -344,8 +344,9 @@ impl<'v> Reader<'v> {
     }
 
     fn allowed(&mut self) -> Vec<IpNet> {
-        let net =
-            |item: &str| IpNet::from_str(item).map_err(|_| "not a prefix, such as 10.0.0.0/24".to_owned());
+        let net = |item: &str| {
+            IpNet::from_str(item).map_err(|_| ValueError::new("not a prefix, such as 10.0.0.0/24"))
+        };
         let mut allowed = self.list("ALLOWED_PREFIXES", net);
         allowed.extend(self.list("CILIUM_ALLOWED_PREFIXES", net));
         allowed

@@ -9,6 +9,7 @@ pub mod gobgp;
 pub mod template;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::Ipv6Addr;
 
 use crate::model::Model;
@@ -24,7 +25,34 @@ const LONGEST_PASSWORD: usize = 80;
 pub const TEMPLATE: &str = "routing.template";
 
 /// Fetches a secret that the file refers to.
-pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, String> + Sync + 'a;
+pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, SecretError> + Sync + 'a;
+
+/// Why a secret cannot be fetched, in the words of the edge that tried. It does not repeat the secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct SecretError {
+    reason: String,
+}
+
+impl SecretError {
+    /// The reason is an error of the edge.
+    pub fn new(reason: impl Display) -> Self {
+        Self { reason: reason.to_string() }
+    }
+}
+
+/// Why a session has no password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PasswordError {
+    /// It cannot be fetched.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// TCP does not take it, or it would break the line it is written in.
+    #[error(
+        "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, without spaces"
+    )]
+    Form,
+}
 
 /// What a daemon's configuration is made from.
 #[derive(Clone, Copy)]
@@ -162,8 +190,8 @@ fn fill(
 pub fn passwords(model: &Model, fetch: &Fetch<'_>, issues: &mut Vec<Issue>) -> Vec<Option<String>> {
     let mut one = |secret: &Secret| match password(fetch, secret) {
         Ok(password) => Some(password),
-        Err(reason) => {
-            issues.push(Issue::error("routing.neighbors", reason));
+        Err(error) => {
+            issues.push(Issue::error("routing.neighbors", error.to_string()));
             None
         }
     };
@@ -172,14 +200,9 @@ pub fn passwords(model: &Model, fetch: &Fetch<'_>, issues: &mut Vec<Issue>) -> V
 }
 
 /// The password of one session, or why it cannot be had.
-pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, String> {
+pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, PasswordError> {
     let password = fetch(secret)?;
-    if fits(&password) {
-        return Ok(password);
-    }
-    Err(format!(
-        "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, without spaces"
-    ))
+    if fits(&password) { Ok(password) } else { Err(PasswordError::Form) }
 }
 
 /// A line break would end the line and start another.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_bgp::render::password;
+use ichor_bgp::render::{PasswordError, SecretError, password};
 use ichor_core::rules::{self, Finding, Severity, clash};
 use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
@@ -107,14 +107,14 @@ fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
 /// The references that give nothing, or what a session cannot have, with the reason.
 fn unresolved(project: &Project) -> Vec<FileIssue> {
     let name = project.name();
-    let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(|error| error.to_string());
+    let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(SecretError::new);
     let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
         let tried = if reference.is_session_password() {
             password(&fetch, reference.secret)
         } else {
-            fetch(reference.secret)
+            fetch(reference.secret).map_err(PasswordError::Secret)
         };
-        Some(FileIssue::new(reference.path, reference.place, tried.err()?))
+        Some(FileIssue::new(reference.path, reference.place, tried.err()?.to_string()))
     });
     tries.collect()
 }

@@ -157,7 +157,9 @@ impl Work<'_> {
         for step in steps {
             match step {
                 Ok(step) => done.push(step),
-                Err(StepError { node, reason }) => errors.push(Issue::error(node.as_str(), reason)),
+                Err(StepError { node, reason }) => {
+                    errors.push(Issue::error(node.as_str(), reason.to_string()))
+                }
             }
         }
         report::unrendered(out, &errors)?;

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use ichor_core::etcd::{Alarm, Etcd, Member, Said};
+use ichor_core::probe::ProbeError;
 use ichor_talos::api::machine::{EtcdAlarm, EtcdMember, EtcdMemberStatus};
 
 use super::Crew;
@@ -34,7 +35,7 @@ impl Crew<'_> {
                 Some(Ok(status)) => Ok(Said { leader: status.leader, errors: status.errors.clone() }),
             };
             let node = told.map_or_else(|| member.hostname.clone(), |told| told.node.clone());
-            Member { id: member.id, node, learner: member.is_learner, said }
+            Member { id: member.id, node, learner: member.is_learner, said: said.map_err(ProbeError::new) }
         };
         Ok(Etcd {
             members: members.iter().map(member).collect(),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::{Bus, Guest, Machine, Part, Plug};
+use ichor_core::probe::ProbeError;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -167,7 +168,7 @@ fn words(order: &Order<'_>) -> Vec<String> {
 }
 
 /// Whether a machine runs; why not.
-pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), String> {
+pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), ProbeError> {
     let status = || {
         let mut monitor = Monitor::open(&lab.place.guest(nth).join(MONITOR))?;
         let status = monitor.ask("query-status", &json!({}))?;
@@ -175,8 +176,8 @@ pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), String> {
     };
     match status() {
         Ok(status) if status == "running" => Ok(()),
-        Ok(status) => Err(format!("its virtual machine is {status}")),
-        Err(error) => Err(format!("its qemu does not answer: {error}")),
+        Ok(status) => Err(ProbeError::new(format!("its virtual machine is {status}"))),
+        Err(error) => Err(ProbeError::new(format!("its qemu does not answer: {error}"))),
     }
 }
 

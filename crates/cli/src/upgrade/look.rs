@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use ichor_core::etcd::Etcd;
 use ichor_core::observe::Image;
 use ichor_core::plan::NodePlan;
+use ichor_core::probe::ProbeError;
 use ichor_core::upgrade::Candidate;
 use ichor_core::upgrade::installer::installer;
 use ichor_talos::kubernetes::KubeNode;
@@ -20,7 +21,8 @@ pub(super) async fn look(
     configs: &[String],
     only: &[String],
 ) -> (Vec<Candidate>, Result<Etcd, String>) {
-    let looks = join_all(nodes.iter().map(|node| crew.running(node.name.as_str())));
+    let look = async |node: &NodePlan| crew.running(node.name.as_str()).await.map_err(ProbeError::new);
+    let looks = join_all(nodes.iter().map(|node| look(node)));
     let (seen, etcd, known) = tokio::join!(looks, crew.etcd(), crew.kubernetes.nodes());
     let known: BTreeMap<String, KubeNode> =
         known.unwrap_or_default().into_iter().map(|node| (node.name.clone(), node)).collect();

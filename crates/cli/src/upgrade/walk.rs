@@ -74,7 +74,7 @@ impl Walker<'_> {
         let back = async {
             let release = self.crew.back(self.node, &before, self.order.timeout, &hear).await?;
             let has = self.crew.extensions(self.node).await;
-            judge(step, &release, has.as_deref())
+            judge(step, &release, has.as_deref()).map_err(|error| error.to_string())
         };
         self.step("come back", back).await?;
         if drained == Drained::Cordoned {

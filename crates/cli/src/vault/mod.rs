@@ -9,8 +9,11 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, bail};
+use ichor_bgp::render::SecretError;
 use ichor_bgp::render::template::hide;
+use ichor_core::cluster::FileError;
 use ichor_core::cluster::load::beside;
+use ichor_core::plan::attachment::Unread;
 use ichor_core::render::machine::{PatchTexts, sealed_patches};
 use ichor_talos::secrets::{Bundle, Pair, admin_cautions, admin_faults, read_admin};
 use ichor_values::Secret;
@@ -61,7 +64,7 @@ fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> anyhow::Result<()>
 /// Secrets that the file refers to, each fetched once.
 pub(crate) struct Vault<'p> {
     from: &'p str,
-    known: Mutex<HashMap<String, Result<String, String>>>,
+    known: Mutex<HashMap<String, Result<String, SecretError>>>,
 }
 
 impl<'p> Vault<'p> {
@@ -70,8 +73,8 @@ impl<'p> Vault<'p> {
         Self { from, known: Mutex::default() }
     }
 
-    pub(crate) fn open(&self, reference: &Secret) -> Result<String, String> {
-        let fetch = || secret::resolve(self.from, reference).map_err(|error| error.to_string());
+    pub(crate) fn open(&self, reference: &Secret) -> Result<String, SecretError> {
+        let fetch = || secret::resolve(self.from, reference).map_err(SecretError::new);
         self.known().entry(name(reference)).or_insert_with(fetch).clone()
     }
 
@@ -87,7 +90,7 @@ impl<'p> Vault<'p> {
         hide(text, &secrets)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Result<String, String>>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Result<String, SecretError>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,7 +104,8 @@ pub(crate) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTe
     let mut patches = PatchTexts::new();
     for path in sealed_patches(&project.cluster) {
         let opened = sealed::open_sealed_text(Path::new(&beside(project.name(), &path)), identity);
-        patches.insert(path, opened.map_err(|error| format!("{:#}", anyhow::Error::from(error))));
+        let opened = opened.map_err(|error| FileError::new(format!("{:#}", anyhow::Error::from(error))));
+        patches.insert(path, opened.map_err(Unread::Failed));
     }
     patches
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ichor_core::cluster::section::Role;
 use ichor_core::observe::{Answer, routing_service};
 use ichor_core::plan::NodePlan;
+use ichor_core::probe::ProbeError;
 use ichor_core::verify::{Detail, EtcdSeen, Known, ServiceSeen};
 use ichor_talos::resource::{
     AddressStatus, ExtensionServiceConfigStatus, KernelCmdline, Kind as Typed, LinkStatus, MetaKey,
@@ -50,7 +51,7 @@ pub(super) async fn detail(node: &Node, plan: &NodePlan, answer: &Answer) -> Det
 }
 
 fn known<T>(told: Result<T, NodeError>) -> Known<T> {
-    told.map_err(|error| format!("it does not tell ({}): {}", error.call(), error.answer()))
+    told.map_err(|error| ProbeError::new(format!("it does not tell ({}): {}", error.call(), error.answer())))
 }
 
 fn bare<T>(all: Vec<(String, T)>) -> Vec<T> {
@@ -72,7 +73,7 @@ async fn log(node: &Node, plan: &NodePlan) -> Known<Vec<String>> {
     let log = node.logs(&service, LogTail { lines: Some(LINES), follow: false }).bytes().await;
     match log {
         Err(error) if error.kind() == Kind::Unimplemented => {
-            Err("Talos before 1.13 shows no logs before it is configured".to_owned())
+            Err(ProbeError::new("Talos before 1.13 shows no logs before it is configured"))
         }
         Err(error) if error.kind() == Kind::NotFound => Ok(Vec::new()),
         log => known(log.map(|log| String::from_utf8_lossy(&log).lines().map(str::to_owned).collect())),
@@ -80,6 +81,6 @@ async fn log(node: &Node, plan: &NodePlan) -> Known<Vec<String>> {
 }
 
 async fn etcd(node: &Node) -> Known<EtcdSeen> {
-    let told = node.etcd_status().await.map_err(|error| error.answer().to_owned())?;
+    let told = node.etcd_status().await.map_err(|error| ProbeError::new(error.answer()))?;
     Ok(EtcdSeen { leader: told.leader != 0, learner: told.is_learner, errors: told.errors })
 }

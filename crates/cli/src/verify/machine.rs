@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ichor_core::bringup::{Contact, Source, Stage};
 use ichor_core::machines::Drives;
+use ichor_core::probe::ProbeError;
 use ichor_core::verify::{Known, MachineTold};
 use tokio::task::spawn_blocking;
 
@@ -26,7 +27,7 @@ impl Providers {
             }
             Err(obstacles) => {
                 let why: Vec<_> = obstacles.iter().map(ToString::to_string).collect();
-                let why = why.join("; ");
+                let why = ProbeError::new(why.join("; "));
                 names.filter(|(_, vm)| *vm).map(|(name, _)| (name, Err(why.clone()))).collect()
             }
         })
@@ -41,7 +42,7 @@ impl Providers {
         };
         let (name, place) = (node.to_owned(), provider.place());
         let looked = spawn_blocking(move || look(&*provider, &name)).await;
-        looked.unwrap_or_else(|error| Told::only(Err(format!("{place}: {error}"))))
+        looked.unwrap_or_else(|error| Told::only(Err(ProbeError::new(format!("{place}: {error}")))))
     }
 }
 
@@ -63,7 +64,7 @@ impl Told {
 }
 
 fn look(provider: &dyn Machines, node: &str) -> Told {
-    let why = |error: MachineError| format!("{}: {}", provider.place(), chain(&error));
+    let why = |error: MachineError| ProbeError::new(format!("{}: {}", provider.place(), chain(&error)));
     let (machine, on) = match provider.state(node) {
         Ok(State::Absent) => return Told::only(Ok(MachineTold::Absent)),
         Ok(State::Foreign(whose)) => return Told::only(Ok(MachineTold::Foreign(whose))),

@@ -17,6 +17,7 @@ use ichor_bgp::setting::{Advertise, Software};
 use ichor_core::cluster::section::Role;
 use ichor_core::observe::Answer;
 use ichor_core::plan::{NodePlan, Plan};
+use ichor_core::probe::ProbeError;
 use ichor_core::verify::{Door, EtcdMembers, Known, NodeSeen, Seen, far_ends};
 use ichor_talos::api::PORT;
 use ichor_talos::kubernetes::KubeNode;
@@ -107,7 +108,7 @@ impl Look<'_> {
             _ => None,
         };
         let configured = matches!(report.answer, Answer::Configured(_));
-        let unknown = || Err(format!("{name} does not tell its members"));
+        let unknown = || Err(ProbeError::new(format!("{name} does not tell its members")));
         let etcd = etcd.or_else(|| (configured && plan.role == Role::Controlplane).then(unknown));
         (NodeSeen { machine, drives, at: report.at, answer: report.answer, detail, loopbacks }, etcd)
     }
@@ -132,9 +133,12 @@ impl Look<'_> {
         let endpoint = match Endpoint::planned(&self.project.plan, &bundle.k8s.crt) {
             Ok(Some(endpoint)) => endpoint,
             Ok(None) => return (None, None),
-            Err(error) => return (Some(Err(format!("the authority in the bundle: {error}"))), None),
+            Err(error) => {
+                let error = ProbeError::new(format!("the authority in the bundle: {error}"));
+                return (Some(Err(error)), None);
+            }
         };
-        let answers = endpoint.answers().await;
+        let answers = endpoint.answers().await.map_err(ProbeError::new);
         let nodes = if answers.is_ok() { Some(kube_nodes(bundle, endpoint).await) } else { None };
         (Some(answers), nodes)
     }
@@ -142,14 +146,13 @@ impl Look<'_> {
 
 async fn kube_nodes(bundle: &Bundle, at: Endpoint) -> Known<BTreeMap<String, KubeNode>> {
     let places = vec![Place { host: at.host, port: at.port }];
-    let kubernetes =
-        Kubernetes::new(bundle, places, ichor_client::now()).map_err(|error| error.to_string())?;
-    let nodes = kubernetes.nodes().await.map_err(|error| error.to_string())?;
+    let kubernetes = Kubernetes::new(bundle, places, ichor_client::now()).map_err(ProbeError::new)?;
+    let nodes = kubernetes.nodes().await.map_err(ProbeError::new)?;
     Ok(nodes.into_iter().map(|node| (node.name.clone(), node)).collect())
 }
 
 async fn etcd(node: &Node, told_by: String, names: Vec<String>) -> Known<EtcdMembers> {
-    let alarms = node.etcd_alarms().await.map_err(|error| error.answer().to_owned())?;
+    let alarms = node.etcd_alarms().await.map_err(|error| ProbeError::new(error.answer()))?;
     let word = |alarm: i32| usize::try_from(alarm).ok().and_then(|nth| ALARMS.get(nth)).unwrap_or(&"another");
     let alarms = alarms.iter().filter(|it| it.alarm != 0);
     let alarms = alarms.map(|it| format!("{} of member {:x}", word(it.alarm), it.member_id)).collect();
@@ -177,7 +180,7 @@ async fn doors(plan: &Plan) -> Vec<Door> {
 async fn knock(address: IpAddr, port: u16) -> Known<()> {
     match time::timeout(KNOCK, TcpStream::connect((address, port))).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(disk::reason(&error)),
-        Err(_) => Err(format!("no answer within {} s", KNOCK.as_secs())),
+        Ok(Err(error)) => Err(ProbeError::new(disk::reason(&error))),
+        Err(_) => Err(ProbeError::new(format!("no answer within {} s", KNOCK.as_secs()))),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::frr;
 use ichor_bgp::agent::frr::NEIGHBORS;
+use ichor_core::probe::ProbeError;
 use ichor_core::verify::Known;
 use tokio::process::Command;
 use tokio::time;
@@ -21,15 +22,16 @@ pub(super) async fn sessions(ssh: &str) -> Known<Vec<Session>> {
     command.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--", ssh]);
     command.arg(format!("vtysh -c '{NEIGHBORS}'"));
     command.stdin(Stdio::null()).kill_on_drop(true);
+    let failed = |reason: String| Err(ProbeError::new(reason));
     let output = match time::timeout(PATIENCE, command.output()).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => return Err(format!("cannot run ssh: {}", disk::reason(&error))),
-        Err(_) => return Err(format!("no answer by `ssh {ssh}` within {} s", PATIENCE.as_secs())),
+        Ok(Err(error)) => return failed(format!("cannot run ssh: {}", disk::reason(&error))),
+        Err(_) => return failed(format!("no answer by `ssh {ssh}` within {} s", PATIENCE.as_secs())),
     };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().lines().last().unwrap_or("it said nothing").to_owned();
-        return Err(format!("`ssh {ssh}` failed: {said}"));
+        return failed(format!("`ssh {ssh}` failed: {said}"));
     }
-    frr::sessions(&String::from_utf8_lossy(&output.stdout), None).map_err(|error| error.to_string())
+    frr::sessions(&String::from_utf8_lossy(&output.stdout), None).map_err(ProbeError::new)
 }

@@ -1,5 +1,6 @@
 //! A call over HTTPS: from one control plane to the next until there is an answer.
 
+use std::io;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -44,6 +45,23 @@ impl KubernetesError {
     }
 }
 
+/// Why a control plane gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("not a name of a host")]
+    Host,
+    #[error("no answer within {} s", .0.as_secs())]
+    Silent(Duration),
+    #[error(transparent)]
+    Connect(io::Error),
+    #[error("the connection broke: {0}")]
+    Broken(hyper::Error),
+    #[error(transparent)]
+    Request(hyper::http::Error),
+    #[error("the answer broke off: {0}")]
+    Answer(Box<dyn std::error::Error + Send + Sync>),
+}
+
 impl Place {
     pub(super) fn authority(&self) -> String {
         if self.host.contains(':') {
@@ -81,8 +99,8 @@ impl Kubernetes {
                     }
                     error
                 }
-                Ok(Err(why)) => failed(None, why),
-                Err(_) => failed(None, format!("no answer within {} s", ANSWER.as_secs())),
+                Ok(Err(error)) => failed(None, error.to_string()),
+                Err(_) => failed(None, CallError::Silent(ANSWER).to_string()),
             };
         }
         Err(last)
@@ -94,17 +112,16 @@ impl Kubernetes {
         method: &Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<(StatusCode, Value), String> {
-        let name = ServerName::try_from(place.host.clone()).map_err(|_| "not a name of a host".to_owned())?;
+    ) -> Result<(StatusCode, Value), CallError> {
+        let name = ServerName::try_from(place.host.clone()).map_err(|_| CallError::Host)?;
         let greeted = time::timeout(GREET, async {
             let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
             self.connector.connect(name, stream).await
         });
-        let stream = greeted.await.map_err(|_| format!("no answer within {} s", GREET.as_secs()))?;
-        let stream = stream.map_err(|error| error.to_string())?;
-        let broke = |error: hyper::Error| format!("the connection broke: {error}");
+        let stream = greeted.await.map_err(|_| CallError::Silent(GREET))?;
+        let stream = stream.map_err(CallError::Connect)?;
         let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broke)?;
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(CallError::Broken)?;
         // It ends when the sender is dropped.
         tokio::spawn(connection);
         let kind = match *method {
@@ -118,11 +135,11 @@ impl Kubernetes {
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, kind)
             .body(Full::new(Bytes::from(body.map(Value::to_string).unwrap_or_default())))
-            .map_err(|error| error.to_string())?;
-        let response = sender.send_request(request).await.map_err(broke)?;
+            .map_err(CallError::Request)?;
+        let response = sender.send_request(request).await.map_err(CallError::Broken)?;
         let status = response.status();
         let body = Limited::new(response.into_body(), LONGEST).collect().await;
-        let body = body.map_err(|error| format!("the answer broke off: {error}"))?.to_bytes();
+        let body = body.map_err(CallError::Answer)?.to_bytes();
         // What is no JSON is told by its status.
         Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
     }

@@ -10,16 +10,37 @@ use ichor_talos::document;
 use ichor_talos::secrets::{Pem, ends};
 use ichor_values::Moment;
 use ichor_values::go_yaml::emit;
+use ichor_values::go_yaml::reader::SyntaxError;
 
 /// Why kubeconfigs cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// The file is none.
     #[error("it is no kubeconfig: {0}")]
-    Theirs(String),
+    Theirs(KubeconfigError),
     /// The one from the cluster is none.
     #[error("what the cluster gave is no kubeconfig: {0}")]
-    Ours(String),
+    Ours(KubeconfigError),
+}
+
+/// Why a text is no kubeconfig.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// It is not YAML.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// It is a map of another kind.
+    #[error("its kind is another one")]
+    Kind,
+    /// It is a list or a word.
+    #[error("it is no map")]
+    NoMap,
+    /// It is more than one document.
+    #[error("it has several documents")]
+    Documents,
+    /// A key that holds a list has another value.
+    #[error("`{0}` is no list")]
+    NoList(&'static str),
 }
 
 /// The lists of a kubeconfig.
@@ -36,7 +57,7 @@ pub fn merge(theirs: &str, ours: &str) -> Result<String, MergeError> {
             *known = Value::Array(Vec::new());
         }
         let Value::Array(all) = known else {
-            return Err(MergeError::Theirs(format!("`{list}` is no list")));
+            return Err(MergeError::Theirs(KubeconfigError::NoList(list)));
         };
         for entry in more {
             match all.iter_mut().find(|one| one.get("name") == entry.get("name")) {
@@ -117,18 +138,18 @@ fn entries<'v>(file: &'v Map<String, Value>, list: &str) -> impl Iterator<Item =
 }
 
 /// A kubeconfig; an empty text is one with nothing in it.
-fn read(text: &str) -> Result<Map<String, Value>, String> {
-    let mut documents = document::read(text).map_err(|error| error.to_string())?;
+fn read(text: &str) -> Result<Map<String, Value>, KubeconfigError> {
+    let mut documents = document::read(text)?;
     match documents.len() {
         0 => Ok(Map::from_iter(
             [("apiVersion", "v1"), ("kind", "Config")].map(|(key, word)| (key.to_owned(), word.into())),
         )),
         1 => match documents.remove(0) {
             Value::Object(map) if map.get("kind").is_none_or(|kind| kind == "Config") => Ok(map),
-            Value::Object(_) => Err("its kind is another one".to_owned()),
-            _ => Err("it is no map".to_owned()),
+            Value::Object(_) => Err(KubeconfigError::Kind),
+            _ => Err(KubeconfigError::NoMap),
         },
-        _ => Err("it has several documents".to_owned()),
+        _ => Err(KubeconfigError::Documents),
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use ichor_values::Mac;
+use ichor_values::{Mac, ValueError};
 
 /// What Terraform tells of machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,41 @@ pub enum OutputError {
         /// The output.
         output: &'static str,
         /// What is wrong.
-        reason: String,
+        reason: OutputValueError,
+    },
+}
+
+/// Why the value of an output cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputValueError {
+    /// It is not a map.
+    #[error("it is no map from nodes")]
+    NoMap,
+    /// A node has something else than text.
+    #[error("{node}: {value} is no text")]
+    NoText {
+        /// The node.
+        node: String,
+        /// What it has.
+        value: Value,
+    },
+    /// A node has something else than an address.
+    #[error("{node}: `{text}` is no address")]
+    Address {
+        /// The node.
+        node: String,
+        /// What it has.
+        text: String,
+    },
+    /// A node has something else than a MAC address.
+    #[error("{node}: `{text}`: {reason}")]
+    Mac {
+        /// The node.
+        node: String,
+        /// What it has.
+        text: String,
+        /// What is wrong with it.
+        reason: ValueError,
     },
 }
 
@@ -47,12 +81,20 @@ pub enum OutputError {
 pub fn read(text: &str) -> Result<Outputs, OutputError> {
     let all: Value = serde_json::from_str(text).map_err(|error| OutputError::Syntax(error.to_string()))?;
     let output = |name: &str| all.get(name)?.get("value").filter(|value| !value.is_null());
-    let address = |text: &str| {
+    let address = |node: &str, text: &str| {
         // Some resources tell an address with its prefix length.
         let address = text.split('/').next().unwrap_or(text);
-        address.parse().map_err(|_| format!("`{text}` is no address"))
+        address
+            .parse()
+            .map_err(|_| OutputValueError::Address { node: node.to_owned(), text: text.to_owned() })
     };
-    let mac = |text: &str| Mac::parse(text).map_err(|reason| format!("`{text}`: {reason}"));
+    let mac = |node: &str, text: &str| {
+        Mac::parse(text).map_err(|reason| OutputValueError::Mac {
+            node: node.to_owned(),
+            text: text.to_owned(),
+            reason,
+        })
+    };
     let external = by_node("external_addresses", output("external_addresses"), address)?;
     let dhcp = by_node("dhcp_addresses", output("dhcp_addresses"), address)?;
     let macs = by_node("macs", output("macs"), mac)?;
@@ -65,18 +107,19 @@ pub fn read(text: &str) -> Result<Outputs, OutputError> {
 fn by_node<T>(
     output: &'static str,
     value: Option<&Value>,
-    parse: impl Fn(&str) -> Result<T, String>,
+    parse: impl Fn(&str, &str) -> Result<T, OutputValueError>,
 ) -> Result<BTreeMap<String, Vec<T>>, OutputError> {
     let wrong = |reason| OutputError::Value { output, reason };
     let Some(value) = value else { return Ok(BTreeMap::new()) };
-    let map = value.as_object().ok_or_else(|| wrong("it is no map from nodes".to_owned()))?;
+    let map = value.as_object().ok_or_else(|| wrong(OutputValueError::NoMap))?;
     let mut all = BTreeMap::new();
     for (node, value) in map {
         let one = std::slice::from_ref(value);
         let texts = value.as_array().map_or(one, Vec::as_slice);
         let read = |value: &Value| {
-            let text = value.as_str().ok_or_else(|| wrong(format!("{node}: {value} is no text")))?;
-            parse(text).map_err(|reason| wrong(format!("{node}: {reason}")))
+            let no_text = || OutputValueError::NoText { node: node.clone(), value: value.clone() };
+            let text = value.as_str().ok_or_else(|| wrong(no_text()))?;
+            parse(node, text).map_err(wrong)
         };
         all.insert(node.clone(), texts.iter().map(read).collect::<Result<_, _>>()?);
     }

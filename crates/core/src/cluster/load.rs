@@ -1,6 +1,7 @@
 //! Reading a cluster file with everything it includes.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use typed_arena::Arena;
 
@@ -21,9 +22,23 @@ const DEEPEST_INCLUDE: usize = 64;
 /// The files a cluster file may name, as the edge finds them.
 pub trait Files {
     /// The bytes of the file at `path`, or why they cannot be had.
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError>;
     /// The files that match `pattern`, in a fixed order.
-    fn find(&mut self, pattern: &str) -> Result<Vec<String>, String>;
+    fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError>;
+}
+
+/// Why a file cannot be read or searched for, in the words of the edge that tried.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct FileError {
+    reason: String,
+}
+
+impl FileError {
+    /// The reason is an error of the edge.
+    pub fn new(reason: impl Display) -> Self {
+        Self { reason: reason.to_string() }
+    }
 }
 
 /// What came of reading a cluster file.

@@ -7,5 +7,5 @@ pub mod load;
 pub mod section;
 mod table;
 
-pub use load::{Files, Loaded, load};
+pub use load::{FileError, Files, Loaded, load};
 pub use section::File;

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::probe::ProbeError;
+
 /// A cluster's etcd, as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Etcd {
@@ -26,7 +28,7 @@ pub struct Member {
     /// Whether it does not vote yet.
     pub learner: bool,
     /// What it says of itself, or why it says nothing.
-    pub said: Result<Said, String>,
+    pub said: Result<Said, ProbeError>,
 }
 
 /// What a member says of itself.
@@ -82,6 +84,35 @@ pub enum Absence {
     Outage,
 }
 
+/// Why a node must not go away: too few members of etcd would be well.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuorumError {
+    /// Those that stay could not write.
+    #[error("without {node} etcd would have {well} of {voters} members that are well, and needs {needed}")]
+    Lost {
+        /// The node that would go.
+        node: String,
+        /// Members that would be well.
+        well: usize,
+        /// Members that would vote.
+        voters: usize,
+        /// The members it takes to write.
+        needed: usize,
+    },
+    /// Those that are there cannot agree that it goes.
+    #[error("etcd has {well} of {voters} members that are well and needs {needed} to let {node} go")]
+    NoMajority {
+        /// The node that would go.
+        node: String,
+        /// Members that are well.
+        well: usize,
+        /// Members that vote.
+        voters: usize,
+        /// The members it takes to write.
+        needed: usize,
+    },
+}
+
 impl Etcd {
     /// The member on a node.
     pub fn member(&self, node: &str) -> Option<&Member> {
@@ -128,7 +159,7 @@ impl Etcd {
     }
 
     /// What happens while a node is away, or why it must not be now.
-    pub fn without(&self, node: &str) -> Result<Absence, String> {
+    pub fn without(&self, node: &str) -> Result<Absence, QuorumError> {
         let Some(member) = self.member(node).filter(|member| !member.learner) else {
             return Ok(Absence::None);
         };
@@ -141,13 +172,11 @@ impl Etcd {
         if voters <= 2 && others + 1 == voters {
             return Ok(Absence::Outage);
         }
-        Err(format!(
-            "without {node} etcd would have {others} of {voters} members that are well, and needs {quorum}"
-        ))
+        Err(QuorumError::Lost { node: node.to_owned(), well: others, voters, needed: quorum })
     }
 
     /// Whether a node may leave for good: those that stay must be enough, and must be able to agree that it leaves.
-    pub fn leaving(&self, node: &str) -> Result<Departure, String> {
+    pub fn leaving(&self, node: &str) -> Result<Departure, QuorumError> {
         let Some(member) = self.member(node) else { return Ok(Departure::NoMember) };
         if member.learner {
             return Ok(Departure::Leaves);
@@ -160,15 +189,11 @@ impl Etcd {
         let (now, then) = (voters / 2 + 1, (voters - 1) / 2 + 1);
         let agree = others + usize::from(Self::is_well(member));
         if agree < now {
-            return Err(format!(
-                "etcd has {agree} of {voters} members that are well and needs {now} to let {node} go"
-            ));
+            return Err(QuorumError::NoMajority { node: node.to_owned(), well: agree, voters, needed: now });
         }
         if others < then {
-            return Err(format!(
-                "without {node} etcd would have {others} of {} members that are well, and needs {then}",
-                voters - 1
-            ));
+            let node = node.to_owned();
+            return Err(QuorumError::Lost { node, well: others, voters: voters - 1, needed: then });
         }
         Ok(Departure::Leaves)
     }
@@ -201,7 +226,11 @@ mod tests {
             id,
             node: format!("cp{id}"),
             learner: false,
-            said: if *well { Ok(Said { leader: 1, errors: Vec::new() }) } else { Err("off".to_owned()) },
+            said: if *well {
+                Ok(Said { leader: 1, errors: Vec::new() })
+            } else {
+                Err(ProbeError::new("off"))
+            },
         });
         Etcd { members: members.collect(), alarms: Vec::new() }
     }
@@ -211,7 +240,7 @@ mod tests {
         assert_eq!(etcd(&[true, true, true]).without("cp2"), Ok(Absence::Spared));
         assert_eq!(etcd(&[true, false, true]).without("cp2"), Ok(Absence::Spared));
 
-        let said = etcd(&[true, false, true]).without("cp1").unwrap_err();
+        let said = etcd(&[true, false, true]).without("cp1").unwrap_err().to_string();
 
         assert_eq!(said, "without cp1 etcd would have 1 of 3 members that are well, and needs 2");
     }

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::difference::{self, DocumentId};
 use crate::cluster::section::Role;
 use crate::plan::{NodePlan, Peer};
-use ichor_talos::patch::Patch;
-use ichor_talos::{document, encode, load};
+use ichor_talos::load::{self, LoadError};
+use ichor_talos::patch::{Patch, PatchError};
+use ichor_talos::{document, encode};
 use ichor_values::Backend;
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{NodeName, TalosVersion};
@@ -65,7 +66,35 @@ pub struct StepError {
     /// The node.
     pub node: NodeName,
     /// Why.
-    pub reason: String,
+    pub reason: StepFailure,
+}
+
+/// Why no step leads from one configuration to the other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepFailure {
+    /// The new backend is in an image that the file does not name.
+    #[error(
+        "{backend} comes with an image, and nobody says where it is: name the registry in `image.registry`, \
+         or the installer in `image.source.installer`"
+    )]
+    NoImage {
+        /// The backend.
+        backend: String,
+    },
+    /// Talos would not read the configuration.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Talos would refuse the patch.
+    #[error(transparent)]
+    Patch(#[from] PatchError),
+    /// Talos would merge the patch to something else than is wanted.
+    #[error(
+        "a patch would {change}, as Talos merges; give the node its new configuration as a whole, with `talosctl apply-config`"
+    )]
+    Unmergeable {
+        /// What it would do.
+        change: String,
+    },
 }
 
 /// A node on one side: what was decided, and its configuration.
@@ -82,7 +111,10 @@ impl Step {
     /// written for.
     pub fn between(from: Side<'_>, to: Side<'_>, talos: &TalosVersion) -> Result<Self, StepError> {
         if installer(from.documents).is_some() && installer(to.documents).is_none() {
-            return Err(StepError { node: to.node.name.clone(), reason: no_image(to.node) });
+            return Err(StepError {
+                node: to.node.name.clone(),
+                reason: StepFailure::NoImage { backend: backend(to.node) },
+            });
         }
         let (remove, add) = difference::between(from.documents, to.documents);
         let step = Self {
@@ -106,39 +138,27 @@ impl Step {
         emit_all(&deletions.chain(self.add.iter().cloned()).collect::<Vec<_>>())
     }
 
-    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), String> {
-        let mut config = load::load_values(from, talos).map_err(|error| error.to_string())?;
+    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), StepFailure> {
+        let mut config = load::load_values(from, talos)?;
         let text = self.patch();
         if !text.is_empty() {
-            let patch = Patch::read("the patch", &text, talos).map_err(|error| error.to_string())?;
-            patch.apply(&mut config, talos).map_err(|error| error.to_string())?;
+            let patch = Patch::read("the patch", &text, talos)?;
+            patch.apply(&mut config, talos)?;
         }
         let made = encode::encode(&config, talos);
         let (made, meant) = (difference::by_id(&made), difference::by_id(to));
         match meant.iter().find(|(id, document)| made.get(id) != Some(document)) {
-            Some((id, _)) => Err(unmergeable(&format!("would make another `{id}` of it"))),
+            Some((id, _)) => Err(StepFailure::Unmergeable { change: format!("make another `{id}` of it") }),
             None => match made.keys().find(|id| !meant.contains_key(id)) {
-                Some(id) => Err(unmergeable(&format!("would leave `{id}`"))),
+                Some(id) => Err(StepFailure::Unmergeable { change: format!("leave `{id}`") }),
                 None => Ok(()),
             },
         }
     }
 }
 
-/// Why the new backend cannot come, and what would let it.
-fn no_image(node: &NodePlan) -> String {
-    let backend = node.routing.as_ref().map(|routing| routing.backend.value.to_string()).unwrap_or_default();
-    format!(
-        "{backend} comes with an image, and nobody says where it is: name the registry in `image.registry`, \
-         or the installer in `image.source.installer`"
-    )
-}
-
-/// What merging cannot do, and what can be done instead.
-fn unmergeable(what: &str) -> String {
-    format!(
-        "a patch {what}, as Talos merges; give the node its new configuration as a whole, with `talosctl apply-config`"
-    )
+fn backend(node: &NodePlan) -> String {
+    node.routing.as_ref().map(|routing| routing.backend.value.to_string()).unwrap_or_default()
 }
 
 fn upgrade(from: Side<'_>, to: Side<'_>) -> Option<Upgrade> {

@@ -241,18 +241,18 @@ pub fn paste(found: &[Found], taken: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::load;
+    use crate::cluster::{FileError, load};
     use crate::plan::tests::planned;
     use ichor_talos::document;
 
     struct One(String);
 
     impl crate::cluster::Files for One {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.clone().into())
         }
 
-        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
             Ok(Vec::new())
         }
     }

@@ -1,11 +1,10 @@
 //! The files a cluster file names: patches, templates, values, manifests.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::patch::Patches;
-use crate::cluster::Files;
 use crate::cluster::load::beside;
+use crate::cluster::{FileError, Files};
 use crate::model::Cluster;
 use crate::model::rung;
 use crate::model::rung::Step;
@@ -20,7 +19,7 @@ pub struct Attachments {
     /// By the path as written: the text, or why it could not be read.
     pub texts: BTreeMap<String, Result<String, Unread>>,
     /// By the pattern as written: the files that match it, or why that could not be told.
-    pub matches: BTreeMap<String, Result<Vec<String>, String>>,
+    pub matches: BTreeMap<String, Result<Vec<String>, FileError>>,
     /// The patches among them, and those in the cluster file itself.
     pub patches: Patches,
     /// The file in which Cilium is kept as helm rendered it, where it is there.
@@ -33,21 +32,14 @@ pub fn lock_name(cluster: &Word) -> String {
 }
 
 /// Why there is no text of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// It could not be read, for this reason.
-    Failed(String),
+    #[error(transparent)]
+    Failed(#[from] FileError),
     /// It is there, and not UTF-8.
+    #[error("it is not UTF-8")]
     NotText,
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(reason) => f.write_str(reason),
-            Self::NotText => f.write_str("it is not UTF-8"),
-        }
-    }
 }
 
 impl Attachments {
@@ -74,7 +66,7 @@ impl Attachments {
 }
 
 fn text(files: &mut dyn Files, path: &str) -> Result<String, Unread> {
-    String::from_utf8(files.read(path).map_err(Unread::Failed)?).map_err(|_| Unread::NotText)
+    String::from_utf8(files.read(path)?).map_err(|_| Unread::NotText)
 }
 
 /// A file that a cluster file names.

@@ -348,17 +348,17 @@ impl Lacks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{Files, load};
+    use crate::cluster::{FileError, Files, load};
     use crate::{model, plan};
 
     struct One(&'static str);
 
     impl Files for One {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(format!("cluster: {{name: sol, id: 101, talos: v1.14.0}}\n{}", self.0).into_bytes())
         }
 
-        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
             Ok(Vec::new())
         }
     }

@@ -4,7 +4,7 @@
 //! what is lacking. So the table cannot say anything else than `check` does.
 
 use super::plan;
-use crate::cluster::{Files, load};
+use crate::cluster::{FileError, Files, load};
 use crate::model;
 use ichor_bgp::setting::Carrier;
 use ichor_values::Backend;
@@ -117,11 +117,11 @@ fn text(feature: &Feature, way: &Way) -> String {
 struct Text(String);
 
 impl Files for Text {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
         Ok(self.0.clone().into_bytes())
     }
 
-    fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+    fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
         Ok(Vec::new())
     }
 }

@@ -397,17 +397,17 @@ pub fn plan(cluster: &Cluster) -> Plan {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::Plan;
-    use crate::cluster::{Files, load};
+    use crate::cluster::{FileError, Files, load};
     use crate::model::{Cluster, validate};
 
     struct One(&'static str);
 
     impl Files for One {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.into())
         }
 
-        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
             Ok(Vec::new())
         }
     }

@@ -49,21 +49,47 @@ pub struct Input {
     pub place: Option<Place>,
 }
 
+/// Why a key path leads to no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WhyError {
+    /// It has no step.
+    #[error("an empty key path")]
+    Empty,
+    /// It leads to all nodes at once.
+    #[error("`nodes` is a list; ask for one, such as nodes.NAME.routing.asn")]
+    Nodes,
+    /// It names a node that the file does not have.
+    #[error("no node `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    Node {
+        /// The name.
+        name: String,
+        /// The nearest name of a node.
+        near: Option<String>,
+    },
+    /// It has a step that is not a key.
+    #[error("no key `{step}` in `{path}`{hint}")]
+    Key {
+        /// The step.
+        step: String,
+        /// The path.
+        path: String,
+        /// The keys that are known there, or the nearest of them.
+        hint: String,
+    },
+}
+
 /// Explains the value at `path`, or says what is near it.
-pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, String> {
+pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<Why, WhyError> {
     let steps = steps(path);
-    let Some((first, rest)) = steps.split_first() else { return Err("an empty key path".to_owned()) };
+    let Some((first, rest)) = steps.split_first() else { return Err(WhyError::Empty) };
     if *first == "nodes" {
         let Some((name, rest)) = rest.split_first() else {
-            return Err("`nodes` is a list; ask for one, such as nodes.NAME.routing.asn".to_owned());
+            return Err(WhyError::Nodes);
         };
         let found = cluster.node(name).or_else(|| name.parse().ok().filter(|nth| *nth < plan.nodes.len()));
         let Some(nth) = found else {
             let near = nearest(name, plan.nodes.iter().map(|node| node.name.as_str()));
-            return Err(format!(
-                "no node `{name}`{}",
-                near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
-            ));
+            return Err(WhyError::Node { name: (*name).to_owned(), near: near.map(str::to_owned) });
         };
         return node_why(cluster, plan, nth, rest, path);
     }
@@ -99,7 +125,7 @@ fn steps(path: &str) -> Vec<&str> {
     steps
 }
 
-fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &str) -> Result<Why, String> {
+fn node_why(cluster: &Cluster, plan: &Plan, nth: usize, steps: &[&str], path: &str) -> Result<Why, WhyError> {
     let node = &plan.nodes[nth];
     if steps.is_empty() {
         let rows = node_rows(plan, node).into_iter().map(|(key, value, _)| (key, Printed::Scalar(value)));
@@ -128,7 +154,7 @@ fn written_or_default<R: Record + Read>(
     shape: &Shape,
     steps: &[&str],
     path: &str,
-) -> Result<Why, String> {
+) -> Result<Why, WhyError> {
     let path = path.to_owned();
     if let Some((value, place)) = record.lookup(steps) {
         return Ok(Why { path, value: Some(value.to_flow()), cause: Cause::Line(place) });
@@ -143,7 +169,7 @@ fn written_or_default<R: Record + Read>(
                 None if known.is_empty() => String::new(),
                 None => format!("; known here: {}", known.join(", ")),
             };
-            Err(format!("no key `{step}` in `{path}`{hint}"))
+            Err(WhyError::Key { step: step.to_owned(), path, hint })
         }
     }
 }

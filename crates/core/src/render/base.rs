@@ -198,16 +198,16 @@ pub fn list(wanted: &[Wanted]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{Files, load};
+    use crate::cluster::{FileError, Files, load};
 
     struct One(&'static str);
 
     impl Files for One {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.as_bytes().to_vec())
         }
 
-        fn find(&mut self, _: &str) -> Result<Vec<String>, String> {
+        fn find(&mut self, _: &str) -> Result<Vec<String>, FileError> {
             Ok(Vec::new())
         }
     }

@@ -126,7 +126,7 @@ fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result
             }
             Ok(departure) => Ok(departure),
             Err(_) if allowed.last => Ok(Departure::Last),
-            Err(what) => Err(Issue::error(name, what).with_help(
+            Err(error) => Err(Issue::error(name, error.to_string()).with_help(
                 "bring the other members back first, or take those that are gone out with --gone",
             )),
         },
@@ -137,6 +137,7 @@ fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result
 mod tests {
     use super::*;
     use crate::etcd::{Member, Said};
+    use crate::probe::ProbeError;
 
     fn subject(name: &str, seen: Seen) -> Subject {
         let role = if name.starts_with("cp") { Role::Controlplane } else { Role::Worker };
@@ -148,7 +149,11 @@ mod tests {
             id,
             node: format!("cp{id}"),
             learner: false,
-            said: if *well { Ok(Said { leader: 1, errors: Vec::new() }) } else { Err("off".to_owned()) },
+            said: if *well {
+                Ok(Said { leader: 1, errors: Vec::new() })
+            } else {
+                Err(ProbeError::new("off"))
+            },
         });
         Etcd { members: members.collect(), alarms: Vec::new() }
     }

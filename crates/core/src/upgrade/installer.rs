@@ -5,27 +5,47 @@ use crate::render::machine;
 use ichor_talos::asset::Wanted;
 use ichor_talos::document;
 use ichor_talos::release::{at_least, is_newer};
-use ichor_values::TalosVersion;
+use ichor_values::{Issue, TalosVersion};
 
 /// Where Talos itself publishes an installer for machines without a hypervisor, until 1.13.
 const OFFICIAL: &str = "ghcr.io/siderolabs/installer";
 const METAL: &str = "metal";
 
+/// Why the installer of a node is not known.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InstallerError {
+    /// The installer by which its images are made cannot be named.
+    #[error(transparent)]
+    Image(#[from] Issue),
+    /// Talos publishes installers for metal alone.
+    #[error("nobody says which installer is for {platform}")]
+    Platform {
+        /// Its platform.
+        platform: &'static str,
+    },
+    /// Talos publishes none for the release.
+    #[error("there is no installer of Talos' own for {talos}")]
+    NotPublished {
+        /// The release.
+        talos: TalosVersion,
+    },
+}
+
 /// The reference of the installer of a node whose configuration is `config`: what stands there, patches included, else what
 /// its images are made by, else Talos' own.
-pub fn installer(node: &NodePlan, config: &str) -> Result<String, String> {
+pub fn installer(node: &NodePlan, config: &str) -> Result<String, InstallerError> {
     if let Some(image) = configured(config) {
         return Ok(image);
     }
-    if let Some(image) = machine::installer(node).map_err(|error| error.to_string())? {
+    if let Some(image) = machine::installer(node)? {
         return Ok(image);
     }
     let talos = &node.talos.value;
     if node.platform.value.word() != METAL {
-        return Err(format!("nobody says which installer is for {}", node.platform.value.word()));
+        return Err(InstallerError::Platform { platform: node.platform.value.word() });
     }
     if at_least(talos, 14) || talos.patch().is_none() {
-        return Err(format!("there is no installer of Talos' own for {talos}"));
+        return Err(InstallerError::NotPublished { talos: talos.clone() });
     }
     Ok(format!("{OFFICIAL}:{talos}"))
 }

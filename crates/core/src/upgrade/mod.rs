@@ -10,9 +10,12 @@
 
 pub mod installer;
 
+use installer::InstallerError;
+
 use crate::cluster::section::Role;
 use crate::etcd::{Absence, Etcd};
 use crate::observe::{ExtensionTold, Image};
+use crate::probe::ProbeError;
 use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
 use ichor_values::{Issue, KubernetesVersion, TalosVersion};
 
@@ -30,11 +33,11 @@ pub struct Candidate {
     /// Architecture, as the file says.
     pub arch: String,
     /// The reference of its installer, or why there is none.
-    pub installer: Result<String, String>,
+    pub installer: Result<String, InstallerError>,
     /// The image that the installer brings.
     pub image: Image,
     /// What it runs, or why that is not known.
-    pub seen: Result<Running, String>,
+    pub seen: Result<Running, ProbeError>,
 }
 
 /// What a node runs.
@@ -153,7 +156,9 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
                 found.push(Issue::error(&candidate.name, format!("it is not ready: {why}")).with_help(fix));
             }
             // What is chosen was told before.
-            Err(why) if !candidate.chosen => found.push(Issue::error(&candidate.name, why).with_help(fix)),
+            Err(error) if !candidate.chosen => {
+                found.push(Issue::error(&candidate.name, error.to_string()).with_help(fix));
+            }
             _ => {}
         }
     }
@@ -170,7 +175,8 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
 pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Issue> {
     let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(Absence::None) };
     match etcd.without(node) {
-        Err(what) => Err(Issue::error(node, what).with_help("bring the other members back first; nothing is rebooted meanwhile")),
+        Err(error) => Err(Issue::error(node, error.to_string())
+            .with_help("bring the other members back first; nothing is rebooted meanwhile")),
         Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster").with_help("add a third control plane first, or say --outage")),
         Ok(absence) => Ok(absence),
     }
@@ -179,8 +185,11 @@ pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Res
 /// What a node needs; none where it runs what it shall.
 fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
     let Candidate { name, wanted, .. } = candidate;
-    let running = candidate.seen.as_ref().map_err(|why| {
-        vec![Issue::error(name, why).with_help("see `ichor status`; it cannot be upgraded without its API")]
+    let running = candidate.seen.as_ref().map_err(|error| {
+        vec![
+            Issue::error(name, error.to_string())
+                .with_help("see `ichor status`; it cannot be upgraded without its API"),
+        ]
     })?;
     let is_same = is_same(wanted, &running.release);
     let other = running.extensions.as_deref().and_then(|has| candidate.image.differs(has));
@@ -215,7 +224,7 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
         wrong(what, "upgrade Kubernetes first, with `talosctl upgrade-k8s`");
     }
     match &candidate.installer {
-        Err(why) => wrong(why.clone(), "name one in `image.source.installer`"),
+        Err(error) => wrong(error.to_string(), "name one in `image.source.installer`"),
         Ok(image) => {
             if let Some(what) = installer::unfit(image, wanted, &running.platform) {
                 wrong(
@@ -249,33 +258,80 @@ fn is_same(wanted: &TalosVersion, running: &TalosVersion) -> bool {
     }
 }
 
+/// What a node runs after its upgrade, where that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpgradeError {
+    /// The image is still the former one.
+    #[error(
+        "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
+    )]
+    SameImage {
+        /// In what the image differs.
+        other: String,
+        /// The installer.
+        image: String,
+    },
+    /// The image is neither the former one nor the one of the file.
+    #[error("it runs {running} now, and {other}: {image} is not what the file means")]
+    OtherImage {
+        /// The release it runs.
+        running: TalosVersion,
+        /// In what the image differs.
+        other: String,
+        /// The installer.
+        image: String,
+    },
+    /// The release is neither the former one nor the wanted one.
+    #[error("it runs {running} now, which is neither {from} nor {to}")]
+    OtherRelease {
+        /// The release it runs.
+        running: TalosVersion,
+        /// The one it ran.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+    /// The new release was installed and did not boot.
+    #[error(
+        "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
+    )]
+    FellBack {
+        /// The release it runs.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+    /// Talos installed nothing, or what it installed did not boot.
+    #[error(
+        "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
+    )]
+    NotInstalled {
+        /// The release it runs.
+        from: TalosVersion,
+        /// The one it should run.
+        to: TalosVersion,
+    },
+}
+
 /// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise; `has` are the extensions of
 /// its image, where it tells them.
-pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), String> {
+pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), UpgradeError> {
     let Step { from, to, way, image, .. } = step;
     if is_same(to, running) {
+        let image = image.clone();
         return match has.and_then(|has| step.expects.differs(has)) {
             None => Ok(()),
-            Some(other) if step.other.as_ref() == Some(&other) => Err(format!(
-                "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
-            )),
-            Some(other) => {
-                Err(format!("it runs {running} now, and {other}: {image} is not what the file means"))
+            Some(other) if step.other.as_ref() == Some(&other) => {
+                Err(UpgradeError::SameImage { other, image })
             }
+            Some(other) => Err(UpgradeError::OtherImage { running: running.clone(), other, image }),
         };
     }
+    let (from, to) = (from.clone(), to.clone());
     Err(match way {
-        _ if running != from => format!("it runs {running} now, which is neither {from} nor {to}"),
-        Way::Parts => {
-            format!(
-                "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
-            )
-        }
-        Way::Whole => {
-            format!(
-                "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
-            )
-        }
+        _ if *running != from => UpgradeError::OtherRelease { running: running.clone(), from, to },
+        Way::Parts => UpgradeError::FellBack { from, to },
+        Way::Whole => UpgradeError::NotInstalled { from, to },
     })
 }
 

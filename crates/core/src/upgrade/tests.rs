@@ -85,7 +85,7 @@ fn steps_back_jumps_other_machines_and_old_kubernetes_are_refused_all_at_once() 
     all[1] = candidate("cp1", "v1.14.0", "v1.13.9");
     all[2].seen.as_mut().unwrap().arch = "arm64".to_owned();
     all[3].seen.as_mut().unwrap().kubelet = Some(KubernetesVersion::parse("v1.31.0").unwrap());
-    all[4].seen = Err("nobody answers".to_owned());
+    all[4].seen = Err(ProbeError::new("nobody answers"));
 
     let said = told(plan(&all, Some(&etcd(&["cp1", "cp2", "cp3"], 1)), false));
 
@@ -105,9 +105,9 @@ fn nothing_is_upgraded_in_a_cluster_that_is_not_well() {
     for one in &mut all {
         one.chosen = one.name == "worker1";
     }
-    all[2].seen = Err("nobody answers".to_owned());
+    all[2].seen = Err(ProbeError::new("nobody answers"));
     let mut etcd = etcd(&["cp1", "cp2", "cp3"], 1);
-    etcd.members[1].said = Err("nobody answers".to_owned());
+    etcd.members[1].said = Err(ProbeError::new("nobody answers"));
 
     let said = told(plan(&all, Some(&etcd), false));
 
@@ -135,8 +135,8 @@ fn a_node_that_fell_back_is_told_as_that() {
         .remove(0);
 
     assert_eq!(judge(&step, &talos("v1.14.0"), None), Ok(()));
-    assert!(judge(&step, &talos("v1.13.9"), None).unwrap_err().contains("fell back to v1.13.9"));
-    assert!(judge(&step, &talos("v1.13.8"), None).unwrap_err().contains("neither"));
+    assert!(judge(&step, &talos("v1.13.9"), None).unwrap_err().to_string().contains("fell back to v1.13.9"));
+    assert!(judge(&step, &talos("v1.13.8"), None).unwrap_err().to_string().contains("neither"));
 }
 
 #[test]
@@ -156,8 +156,8 @@ fn another_image_of_the_same_release_is_an_upgrade_too() {
     assert!(step.other.as_ref().unwrap().contains("schematic ce4c980550dd"), "{step:?}");
     let (release, right) = (talos("v1.13.9"), schematic("376567988ad3"));
     assert_eq!(judge(step, &release, Some(&right)), Ok(()));
-    let same = judge(step, &release, Some(&schematic("ce4c980550dd"))).unwrap_err();
+    let same = judge(step, &release, Some(&schematic("ce4c980550dd"))).unwrap_err().to_string();
     assert!(same.starts_with("it runs what it ran before"), "{same}");
-    let third = judge(step, &release, Some(&schematic("0000"))).unwrap_err();
+    let third = judge(step, &release, Some(&schematic("0000"))).unwrap_err().to_string();
     assert!(third.contains("is not what the file means"), "{third}");
 }

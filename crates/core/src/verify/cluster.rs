@@ -5,6 +5,7 @@ use super::Verdict;
 use super::case::{Case, Whole, list};
 use crate::cluster::section::Role;
 use crate::plan::CniPlan;
+use crate::probe::ProbeError;
 use ichor_talos::kubernetes::KubeNode;
 
 pub(super) fn configured(case: &Case<'_>) -> Option<Verdict> {
@@ -27,9 +28,9 @@ pub(super) fn etcd_member(case: &Case<'_>) -> Option<Verdict> {
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let member = match detail.etcd.as_ref() {
         Some(Ok(member)) => member,
-        Some(Err(why)) => {
+        Some(Err(error)) => {
             return Some(Verdict::broken(
-                why.clone(),
+                error.to_string(),
                 format!(
                     "`ichor up` bootstraps etcd on its first control plane, and the others join; \
                      if it is bootstrapped, `ichor logs {} etcd` says what keeps this one out",
@@ -59,7 +60,7 @@ pub(super) fn etcd_member(case: &Case<'_>) -> Option<Verdict> {
 pub(super) fn etcd(whole: &Whole<'_>) -> Option<Verdict> {
     let members = match whole.seen.etcd.as_ref() {
         None => return Some(Verdict::unknown("no control plane could be asked")),
-        Some(Err(why)) => return Some(Verdict::unknown(why)),
+        Some(Err(error)) => return Some(Verdict::unknown(error.to_string())),
         Some(Ok(members)) => members,
     };
     let planes: Vec<&str> = whole.plan.control_planes().map(|node| node.name.as_str()).collect();
@@ -120,17 +121,17 @@ pub(super) fn kubernetes_api(whole: &Whole<'_>) -> Option<Verdict> {
 }
 
 /// What Kubernetes says of a node; where it could not be asked, nothing, or why not.
-fn in_kubernetes<'c>(case: &Case<'c>) -> Option<Result<Option<&'c KubeNode>, &'c str>> {
+fn in_kubernetes<'c>(case: &Case<'c>) -> Option<Result<Option<&'c KubeNode>, &'c ProbeError>> {
     Some(match case.all.kubernetes.as_ref()? {
         Ok(all) => Ok(all.get(case.name())),
-        Err(why) => Err(why),
+        Err(error) => Err(error),
     })
 }
 
 pub(super) fn cni(case: &Case<'_>) -> Option<Verdict> {
     Some(match in_kubernetes(case) {
         None => Verdict::unknown("Kubernetes was not asked"),
-        Some(Err(why)) => Verdict::unknown(why),
+        Some(Err(error)) => Verdict::unknown(error.to_string()),
         Some(Ok(None)) => Verdict::unknown("Kubernetes does not know the node"),
         Some(Ok(Some(KubeNode { network: None, .. }))) => {
             Verdict::holds("Kubernetes finds nothing wrong with it")

@@ -29,7 +29,7 @@ pub(super) fn medium(case: &Case<'_>) -> Option<Verdict> {
             if keys.contains(META_NETWORK) {
                 Ok("META has key 10, the network".to_owned())
             } else {
-                Err("META has no key 10".to_owned())
+                Err(MediumError::NoNetwork)
             }
         }),
         BootFrom::Embedded => embedded(case),
@@ -43,36 +43,57 @@ pub(super) fn medium(case: &Case<'_>) -> Option<Verdict> {
     }))
 }
 
-/// A verdict, or why the medium was not read.
-type Read = Result<Verdict, String>;
+/// What shows that the medium was not read.
+#[derive(Debug, thiserror::Error)]
+enum MediumError {
+    #[error("META has no key 10")]
+    NoNetwork,
+    #[error("the command line of the kernel has no such {key}")]
+    NoArgument { key: &'static str },
+    #[error("it booted an image for the platform {platform}, which reads no such medium")]
+    OtherPlatform { platform: String },
+    #[error("it read the medium of another node, {instance_id}")]
+    OtherNode { instance_id: String },
+    #[error("its platform tells nothing of a medium")]
+    Silent,
+    #[error("its image has no configuration inside")]
+    NotEmbedded,
+}
 
-fn known<T>(told: &Known<T>, judge: impl FnOnce(&T) -> Result<String, String>) -> Read {
+fn known<T>(
+    told: &Known<T>,
+    judge: impl FnOnce(&T) -> Result<String, MediumError>,
+) -> Result<Verdict, MediumError> {
     match told {
         Ok(told) => judge(told).map(Verdict::holds),
-        Err(why) => Ok(Verdict::unknown(why)),
+        Err(error) => Ok(Verdict::unknown(error.to_string())),
     }
 }
 
-fn argument(detail: &Detail, key: &str, is_meant: impl Fn(&str) -> bool) -> Read {
+fn argument(
+    detail: &Detail,
+    key: &'static str,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<Verdict, MediumError> {
     known(&detail.command_line, |line| {
         let line = CommandLine::parse(line.as_deref().unwrap_or_default());
         if line.all(key).any(is_meant) {
             Ok(format!("the command line has {key}"))
         } else {
-            Err(format!("the command line of the kernel has no such {key}"))
+            Err(MediumError::NoArgument { key })
         }
     })
 }
 
 /// nocloud tells what stands in `meta-data`, which ichor writes with the name of the node.
-fn nocloud(case: &Case<'_>, detail: &Detail) -> Read {
+fn nocloud(case: &Case<'_>, detail: &Detail) -> Result<Verdict, MediumError> {
     if let Ok(Some(line)) = &detail.command_line {
         let line = CommandLine::parse(line);
         match line.first("talos.platform") {
             Some("nocloud") => {}
             platform => {
-                let is = platform.unwrap_or("none");
-                return Err(format!("it booted an image for the platform {is}, which reads no such medium"));
+                let platform = platform.unwrap_or("none").to_owned();
+                return Err(MediumError::OtherPlatform { platform });
             }
         }
     }
@@ -81,19 +102,19 @@ fn nocloud(case: &Case<'_>, detail: &Detail) -> Read {
             Ok(format!("its platform calls it {}", case.name()))
         }
         Some(told) if !told.instance_id.is_empty() => {
-            Err(format!("it read the medium of another node, {}", told.instance_id))
+            Err(MediumError::OtherNode { instance_id: told.instance_id.clone() })
         }
-        _ => Err("its platform tells nothing of a medium".to_owned()),
+        _ => Err(MediumError::Silent),
     })
 }
 
-fn embedded(case: &Case<'_>) -> Read {
+fn embedded(case: &Case<'_>) -> Result<Verdict, MediumError> {
     match case.told().and_then(|told| told.extensions.as_ref()) {
         None => Ok(Verdict::unknown("it does not tell its extensions")),
         Some(all) if all.iter().any(|it| it.name == EMBEDDED) => {
             Ok(Verdict::holds("its image has a configuration inside"))
         }
-        Some(_) => Err("its image has no configuration inside".to_owned()),
+        Some(_) => Err(MediumError::NotEmbedded),
     }
 }
 
@@ -105,7 +126,7 @@ pub(super) fn first_configuration(case: &Case<'_>) -> Option<Verdict> {
     let service = case.expected.service.as_ref().filter(|_| case.has_documents())?;
     let name = service.trim_start_matches("ext-");
     Some(match &case.detail()?.documents {
-        Err(why) => Verdict::unknown(why),
+        Err(error) => Verdict::unknown(error.to_string()),
         Ok(documents) if documents.contains(name) => {
             Verdict::holds(format!("the document for {name} is in force"))
         }
@@ -180,7 +201,7 @@ pub(super) fn service(case: &Case<'_>) -> Option<Verdict> {
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let services = match &detail.services {
         Ok(services) => services,
-        Err(why) => return Some(Verdict::unknown(why)),
+        Err(error) => return Some(Verdict::unknown(error.to_string())),
     };
     let remedy = format!("`ichor logs {} {id}` has all it wrote", case.name());
     Some(match services.get(id) {

@@ -19,14 +19,14 @@ pub(super) fn machine(case: &Case<'_>) -> Option<Verdict> {
             format!("another machine is in its place: {whose}"),
             "give the node another `vm.id`, or take that machine away yourself",
         ),
-        Err(why) => Verdict::unknown(why),
+        Err(error) => Verdict::unknown(error.to_string()),
     })
 }
 
 pub(super) fn drives(case: &Case<'_>) -> Option<Verdict> {
     let drives = match case.seen.drives.as_ref()? {
         Ok(drives) => drives,
-        Err(why) => return Some(Verdict::unknown(why)),
+        Err(error) => return Some(Verdict::unknown(error.to_string())),
     };
     if drives.inside.is_empty() && drives.missing.is_empty() {
         return None;

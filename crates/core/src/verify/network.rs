@@ -15,7 +15,7 @@ pub(super) fn links(case: &Case<'_>) -> Option<Verdict> {
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let found = match &detail.links {
         Ok(found) => found,
-        Err(why) => return Some(Verdict::unknown(why)),
+        Err(error) => return Some(Verdict::unknown(error.to_string())),
     };
     let wanted = case.links();
     let looks = wanted.iter().filter(|link| case.has_network() || matches!(link.kind, LinkKind::Port { .. }));
@@ -108,7 +108,7 @@ pub(super) fn addresses(case: &Case<'_>) -> Option<Verdict> {
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let found = match &detail.addresses {
         Ok(found) => found,
-        Err(why) => return Some(Verdict::unknown(why)),
+        Err(error) => return Some(Verdict::unknown(error.to_string())),
     };
     let links = case.links();
     let wanted = links.iter().flat_map(|link| link.addresses.iter().map(move |net| (link, net.addr())));
@@ -153,7 +153,7 @@ pub(super) fn overlay(case: &Case<'_>) -> Option<Verdict> {
     let Some(Detail { addresses, .. }) = case.detail() else { return Some(case.silent()) };
     let found = match addresses {
         Ok(found) => found,
-        Err(why) => return Some(Verdict::unknown(why)),
+        Err(error) => return Some(Verdict::unknown(error.to_string())),
     };
     let on_it: Vec<_> = found.iter().filter(|it| it.link_name == OVERLAY && it.scope == "global").collect();
     let planned = case.node.stages.overlay();

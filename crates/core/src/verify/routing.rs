@@ -7,6 +7,7 @@ use super::{Known, Verdict};
 use crate::model::Cluster;
 use crate::observe::SessionTold;
 use crate::plan::Plan;
+use crate::probe::ProbeError;
 use crate::routing::network::{End, Network};
 use ichor_bgp::agent::Session;
 use ichor_bgp::model::fabric::Found;
@@ -201,19 +202,19 @@ pub(super) fn loopback(case: &Case<'_>) -> Option<Verdict> {
 }
 
 /// Whether it lies with this machine.
-fn no_way(why: &str) -> bool {
-    why.contains("unreachable")
+fn no_way(why: &ProbeError) -> bool {
+    why.to_string().contains("unreachable")
 }
 
 pub(super) fn speaker(case: &Case<'_>) -> Option<Verdict> {
     case.node.routing.as_ref()?.workload.as_ref().filter(|_| !case.is_early() && case.expected.sessions)?;
     let Some(told) = case.told() else { return Some(case.silent()) };
     let found: Known<Vec<_>> = match &told.sessions {
-        None => Err("nobody tells of its sessions".to_owned()),
+        None => Err(ProbeError::new("nobody tells of its sessions")),
         Some(all) => Ok(all.iter().filter(|session| session.speaker).collect()),
     };
     Some(match found {
-        Err(why) => Verdict::unknown(why),
+        Err(error) => Verdict::unknown(error.to_string()),
         Ok(found) if found.is_empty() => Verdict::unknown("its agent tells nothing of a speaker"),
         Ok(found) => match found.iter().find(|session| !session.established) {
             None => Verdict::holds(list(found.into_iter().map(words))),

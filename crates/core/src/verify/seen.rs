@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use crate::bringup::Contact;
 use crate::machines::Drives;
 use crate::observe::Answer;
+use crate::probe::ProbeError;
 use ichor_bgp::agent::Session;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
 /// What was asked for, or why it is not known.
-pub type Known<T> = Result<T, String>;
+pub type Known<T> = Result<T, ProbeError>;
 
 /// What was seen of a cluster.
 #[derive(Debug, Default)]

@@ -82,8 +82,8 @@ impl Finder {
 /// Finds what addresses the machine will have.
 pub(super) fn find(boot: &Boot<'_>, inspection: &mut Inspection) {
     let mut finder = Finder::default();
-    if let Err(reason) = of_command_line(boot, &mut finder, inspection) {
-        inspection.mistake(&rules::IP, format!("Talos passes over `ip=` and all after it: {reason}"));
+    if let Err(error) = of_command_line(boot, &mut finder, inspection) {
+        inspection.mistake(&rules::IP, format!("Talos passes over `ip=` and all after it: {error}"));
     }
     of_platform(inspection, &mut finder);
     if let Some(config) = inspection.effective() {
@@ -221,8 +221,21 @@ fn interface_name(interface: &Value, links: &[Link]) -> String {
     }
 }
 
+/// Why Talos does not take an argument `ip=`.
+#[derive(Debug, thiserror::Error)]
+enum IpArgumentError {
+    #[error("`{text}` is not an address")]
+    Address { text: String },
+    #[error("`{text}` is not a netmask")]
+    Netmask { text: String },
+}
+
 /// `ip=`, in each of its forms. Talos stops at the first that it cannot read.
-fn of_command_line(boot: &Boot<'_>, finder: &mut Finder, inspection: &mut Inspection) -> Result<(), String> {
+fn of_command_line(
+    boot: &Boot<'_>,
+    finder: &mut Finder,
+    inspection: &mut Inspection,
+) -> Result<(), IpArgumentError> {
     for value in boot.line.all("ip") {
         let fields = CommandLine::split_ip(value);
         match fields.as_slice() {
@@ -243,11 +256,12 @@ fn of_fields(
     boot: &Boot<'_>,
     finder: &mut Finder,
     inspection: &mut Inspection,
-) -> Result<(), String> {
+) -> Result<(), IpArgumentError> {
     let field = |nth: usize| fields.get(nth).copied().filter(|field| !field.is_empty());
     let address = |nth: usize| {
-        let parse =
-            |text: &str| netip::print_address(text).ok_or_else(|| format!("`{text}` is not an address"));
+        let parse = |text: &str| {
+            netip::print_address(text).ok_or_else(|| IpArgumentError::Address { text: text.to_owned() })
+        };
         field(nth).map(parse).transpose()
     };
     let client = address(0)?;
@@ -272,10 +286,11 @@ fn of_fields(
     Ok(())
 }
 
-fn mask_length(text: &str) -> Result<u32, String> {
+fn mask_length(text: &str) -> Result<u32, IpArgumentError> {
     if let Ok(length) = text.parse() {
         return Ok(length);
     }
-    let mask: std::net::Ipv4Addr = text.parse().map_err(|_| format!("`{text}` is not a netmask"))?;
+    let mask: std::net::Ipv4Addr =
+        text.parse().map_err(|_| IpArgumentError::Netmask { text: text.to_owned() })?;
     Ok(mask.to_bits().leading_ones())
 }

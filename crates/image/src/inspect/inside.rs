@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Media, boot_entry};
+use super::{EmbeddedError, Found, Media, boot_entry};
 use crate::build::extension::EMBEDDED;
 use crate::build::initramfs;
 use crate::build::initramfs::{ROOT, ReadError as InitramfsError};
@@ -58,7 +58,7 @@ impl Media {
             Ok(inside) => inside,
             Err(error) => {
                 found(format!("an initramfs that cannot be read: {}", chain(&error)));
-                self.embedded = Some(Err("the initramfs cannot be read".to_owned()));
+                self.embedded = Some(Err(EmbeddedError::Initramfs));
                 return;
             }
         };
@@ -75,7 +75,8 @@ impl Media {
         }
         if let Some(layer) = inside.layers.iter().find(|layer| layer.metadata.name == EMBEDDED) {
             let config = inside.configs.get(&layer.image);
-            self.embedded = Some(config.cloned().ok_or_else(|| format!("{} cannot be read", layer.image)));
+            self.embedded =
+                Some(config.cloned().ok_or_else(|| EmbeddedError::Extension { image: layer.image.clone() }));
         }
         self.extensions = Some(inside.layers);
     }

@@ -7,6 +7,8 @@ use super::{Carrier, Found, Inspection, Machine, Mistake, Release, Verdict, addr
 use crate::inspect::rules;
 use ichor_talos::command_line::{CommandLine, INLINE};
 use ichor_talos::extension::Layer;
+use ichor_talos::meta::MetaError;
+use ichor_talos::meta_partition::AdvError;
 use ichor_talos::validate::Mode;
 use ichor_talos::{meta, release};
 
@@ -24,13 +26,44 @@ pub struct Media {
     /// The kernel command line, where it is known.
     pub command_line: Option<String>,
     /// The configuration inside of the image, or why it is not known whether there is one.
-    pub embedded: Option<Result<Vec<u8>, String>>,
+    pub embedded: Option<Result<Vec<u8>, EmbeddedError>>,
     /// What the STATE partition may hold; none where there is no such partition.
     pub state: Option<String>,
     /// The values of the META partition; none where there is no such partition.
-    pub meta: Option<Result<Vec<meta::Value>, String>>,
+    pub meta: Option<Result<Vec<meta::Value>, MetaValuesError>>,
     /// Where files for a platform are.
     pub carriers: Vec<Carrier>,
+}
+
+/// Why it is not known whether an image has a configuration inside.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmbeddedError {
+    /// The initramfs is damaged, or of an unknown form.
+    #[error("the initramfs cannot be read")]
+    Initramfs,
+    /// The extension with the configuration is damaged.
+    #[error("{image} cannot be read")]
+    Extension {
+        /// Its image.
+        image: String,
+    },
+    /// Only the id of the schematic is known.
+    #[error("the schematic, which is not known here: want --schematic FILE")]
+    Schematic,
+}
+
+/// Why META values cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetaValuesError {
+    /// A file with the network is not text.
+    #[error("META key 10 is not UTF-8 text")]
+    NotText,
+    /// The META partition is damaged.
+    #[error(transparent)]
+    Partition(AdvError),
+    /// The values on the command line are damaged.
+    #[error("META values: {0}")]
+    CommandLine(MetaError),
 }
 
 /// Why media cannot be inspected.
@@ -52,7 +85,7 @@ impl Media {
 
     /// A folder with the files of a volume, or of `ichor build`.
     pub fn of_folder(mut folder: Carrier) -> Self {
-        let text = |bytes| String::from_utf8(bytes).map_err(|_| "META key 10 is not UTF-8 text".to_owned());
+        let text = |bytes| String::from_utf8(bytes).map_err(|_| MetaValuesError::NotText);
         let meta = folder.files.remove(META_NETWORK).map(|bytes| {
             let value = text(bytes)?;
             Ok(vec![meta::Value { key: meta::NETWORK, value }])
@@ -127,7 +160,7 @@ fn embedded(boot: &Boot<'_>, inspection: &mut Inspection) {
     let verdict = match &boot.media.embedded {
         None => Verdict::Nothing,
         Some(Ok(bytes)) => Verdict::of(bytes, talos, mode),
-        Some(Err(unknown)) => Verdict::Unread(unknown.clone()),
+        Some(Err(unknown)) => Verdict::Unread(unknown.to_string()),
     };
     config_source("embedded", "the image", verdict, inspection);
 }

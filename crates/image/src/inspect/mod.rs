@@ -34,7 +34,7 @@ use ichor_values::{Explanation, Issue, TalosVersion};
 pub use self::addressing::{Addressing, By};
 pub use self::carrier::Carrier;
 pub use self::inside::Release;
-pub use self::media::{InspectError, Media, inspect};
+pub use self::media::{EmbeddedError, InspectError, Media, MetaValuesError, inspect};
 pub use self::outcome::Outcome;
 pub use self::schematic::SchematicError;
 pub use self::verdict::{Source, Verdict};

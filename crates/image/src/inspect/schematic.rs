@@ -1,7 +1,7 @@
 //! Media out of a schematic: what is in the images that a factory makes from it.
 
 use super::rules;
-use super::{Found, Media};
+use super::{EmbeddedError, Found, Media};
 use ichor_talos::asset::{Asset, Wanted};
 use ichor_talos::kernel_args::Line;
 use ichor_talos::schematic::Schematic;
@@ -56,8 +56,7 @@ impl Media {
         media.found.push(Found::new("schematic", 0, wanted.id.as_str()));
         let Some(schematic) = schematic else {
             media.command_line = Some(line(wanted, &[]));
-            media.embedded =
-                Some(Err("the schematic, which is not known here: want --schematic FILE".to_owned()));
+            media.embedded = Some(Err(EmbeddedError::Schematic));
             return Ok(media);
         };
         if schematic.id() != wanted.id {

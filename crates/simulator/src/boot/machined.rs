@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use ichor_image::inspect;
-use ichor_image::inspect::{Inspection, Machine, Media};
+use ichor_image::inspect::{Inspection, Machine, Media, MetaValuesError};
 use ichor_image::media::{FileSystem, Image, Partitions};
 use ichor_image::oci::Memory;
 use ichor_talos::nocloud::Link;
@@ -138,7 +138,7 @@ fn on_disk(disk: &Disk) -> Option<Media> {
     let meta = partitions.list.iter().find(|partition| partition.label == "META")?.window(disk).ok()?;
     let mut bytes = vec![0; adv::LENGTH];
     meta.read_at(0, &mut bytes).ok()?;
-    Some(Media { meta: Some(adv::read(&bytes).map_err(|error| error.to_string())), ..Media::default() })
+    Some(Media { meta: Some(adv::read(&bytes).map_err(MetaValuesError::Partition)), ..Media::default() })
 }
 
 /// A disk or CD of this machine.

@@ -96,30 +96,29 @@ impl Fault {
     }
 
     /// Reads `NODE:KIND[:PARAM]`.
-    pub fn parse(text: &str) -> Result<(String, Self), String> {
+    pub fn parse(text: &str) -> Result<(String, Self), FaultError> {
         let mut parts = text.splitn(3, ':');
         let (node, kind, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
         let Some(kind) = kind.filter(|_| !node.is_empty()) else {
-            return Err(format!(
-                "`{text}` is not a fault; want NODE:KIND or NODE:KIND:PARAM, such as cp1:slow:3s"
-            ));
+            return Err(FaultError::Form { text: text.to_owned() });
         };
         let time = |usual: Duration| match more {
             None => Ok(usual),
             Some(text) => duration::parse(text)
-                .ok_or_else(|| format!("`{text}` is not a time for `{kind}`; want one such as 500ms or 3s")),
+                .ok_or_else(|| FaultError::Time { text: text.to_owned(), kind: kind.to_owned() }),
         };
         let bare = |fault: Self| match more {
             None => Ok(fault),
-            Some(more) => Err(format!("`{kind}` takes nothing behind it, and `{more}` is there")),
+            Some(more) => Err(FaultError::Bare { kind: kind.to_owned(), more: more.to_owned() }),
         };
         let fault = match kind {
             "slow" => Self::Slow(time(SLOW)?),
             "late-reboot" => Self::LateReboot(time(LATE)?),
             "clock-skew" => Self::ClockSkew(time(Duration::ZERO)?),
             "reset-mid-stream" => {
-                let wrong = |_| format!("`{}` is not a number of times", more.unwrap_or_default());
-                Self::ResetMidStream(more.unwrap_or("1").parse().map_err(wrong)?)
+                let times = more.unwrap_or("1");
+                let wrong = |_| FaultError::Times { text: times.to_owned() };
+                Self::ResetMidStream(times.parse().map_err(wrong)?)
             }
             "refuse-config" => Self::RefuseConfig(more.unwrap_or("refused by the simulator").to_owned()),
             "lose-quorum" => bare(Self::LoseQuorum)?,
@@ -134,10 +133,26 @@ impl Fault {
             "fall-back" => bare(Self::FallBack)?,
             "fail-install" => bare(Self::FailInstall)?,
             "keep-pods" => bare(Self::KeepPods)?,
-            _ => return Err(format!("`{kind}` is no fault; want one of {}", Self::KINDS.join(", "))),
+            _ => return Err(FaultError::Unknown { kind: kind.to_owned() }),
         };
         Ok((node.to_owned(), fault))
     }
+}
+
+/// Why a text is not a fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says it")]
+pub enum FaultError {
+    #[error("`{text}` is not a fault; want NODE:KIND or NODE:KIND:PARAM, such as cp1:slow:3s")]
+    Form { text: String },
+    #[error("`{kind}` is no fault; want one of {}", Fault::KINDS.join(", "))]
+    Unknown { kind: String },
+    #[error("`{text}` is not a time for `{kind}`; want one such as 500ms or 3s")]
+    Time { text: String, kind: String },
+    #[error("`{text}` is not a number of times")]
+    Times { text: String },
+    #[error("`{kind}` takes nothing behind it, and `{more}` is there")]
+    Bare { kind: String, more: String },
 }
 
 /// As it is typed behind the name of a node.
@@ -257,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_no_fault_is_told_with_what_would_be() {
-        let said = |text| Fault::parse(text).unwrap_err();
+        let said = |text| Fault::parse(text).unwrap_err().to_string();
 
         assert!(said("cp1").contains("NODE:KIND"));
         assert!(said(":slow").contains("NODE:KIND"));

@@ -34,7 +34,7 @@ mod tests;
 pub use call_error::{CallError, Code};
 pub use delays::Delays;
 pub use etcd::{Etcd, KubeNode, Member};
-pub use fault::{Fault, Faults};
+pub use fault::{Fault, FaultError, Faults};
 pub use hardware::Hardware;
 pub use health::{Check, Nodes, Waits};
 pub use intent::{Authorities, BgpPeer, Intent};

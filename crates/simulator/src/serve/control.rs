@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fleet::{Fault, Fleet, stage_word};
+use crate::fleet::{Fault, FaultError, Fleet, stage_word};
+use ichor_talos::secrets::IssueError;
 use ichor_values::format::{Document, FormatError, Version, Versioned};
 use ichor_values::nearest;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,29 @@ pub enum ControlError {
     Refused(String),
 }
 
+/// A name that no simulated node has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no node `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+pub struct UnknownNode {
+    name: String,
+    near: Option<String>,
+}
+
+/// Why nodes that run do not do what is wanted.
+#[derive(Debug, thiserror::Error)]
+enum WishError {
+    #[error(
+        "the simulated nodes do not understand the request: {0}; use the ichor release that started them"
+    )]
+    Format(FormatError),
+    #[error(transparent)]
+    Node(#[from] UnknownNode),
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    #[error(transparent)]
+    Authority(#[from] IssueError),
+}
+
 /// The socket of nodes that run; it is gone when they are.
 pub(super) struct Control {
     listener: UnixListener,
@@ -114,11 +138,9 @@ async fn talk(stream: UnixStream, world: Arc<World>, stop: Arc<Notify>) {
         let wish = read(&line);
         let answer = match &wish {
             Ok(wish) => world.act(|fleet, now| fulfil(fleet, wish, now)),
-            Err(error) => Err(format!(
-                "the simulated nodes do not understand the request: {error}; use the ichor release that started them"
-            )),
+            Err(error) => Err(WishError::Format(error.clone())),
         };
-        let answer = answer.unwrap_or_else(|refused| json!({"error": refused}));
+        let answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
         let answer = json!(Versioned::new(VERSION, answer));
         if to.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
             return;
@@ -133,7 +155,7 @@ fn read(line: &str) -> Result<Wish, FormatError> {
     Ok(Document::parse(line, VERSION)?.read()?.0)
 }
 
-fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String> {
+fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, WishError> {
     match wish {
         Wish::Status => Ok(status(fleet)),
         Wish::Stop => Ok(json!({})),
@@ -146,7 +168,7 @@ fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String
         Wish::Heal { node, kind } => {
             let nth = find(fleet, node)?;
             if let Some(kind) = kind.as_deref().filter(|kind| !Fault::KINDS.contains(kind)) {
-                return Err(format!("`{kind}` is no fault; want one of {}", Fault::KINDS.join(", ")));
+                return Err(FaultError::Unknown { kind: kind.to_owned() }.into());
             }
             let healed = fleet.heal(nth, kind.as_deref(), now);
             Ok(json!({"healed": healed}))
@@ -164,16 +186,16 @@ fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, String
 }
 
 /// The machine of a name, or which one was meant.
-pub fn find(fleet: &Fleet, name: &str) -> Result<usize, String> {
+pub fn find(fleet: &Fleet, name: &str) -> Result<usize, UnknownNode> {
     one_of(fleet.machines.iter().map(|machine| machine.hardware.name.as_str()), name)
 }
 
 /// The place of a name among others, or which one was meant.
-pub fn one_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, String> {
-    names.clone().position(|known| known == name).ok_or_else(|| {
-        let near = nearest(name, names).map(|near| format!("; did you mean `{near}`?"));
-        format!("there is no node `{name}`{}", near.unwrap_or_default())
-    })
+pub fn one_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, UnknownNode> {
+    names
+        .clone()
+        .position(|known| known == name)
+        .ok_or_else(|| UnknownNode { name: name.to_owned(), near: nearest(name, names).map(str::to_owned) })
 }
 
 fn status(fleet: &Fleet) -> Value {

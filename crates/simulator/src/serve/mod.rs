@@ -28,7 +28,7 @@ use crate::fleet::scenario;
 use crate::fleet::scenario::Scenario;
 use crate::fleet::{Authorities, Fault, Fleet};
 use ichor_talos::api::PORT;
-use ichor_talos::secrets::self_signed;
+use ichor_talos::secrets::{IssueError, self_signed};
 use rand_core::OsRng;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -155,10 +155,9 @@ pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce())
 }
 
 /// Makes a node do something wrong. A machine that belongs to another cluster gets authorities that nobody else has.
-pub fn spoil(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), String> {
+pub fn spoil(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), IssueError> {
     let strangers = if fault == Fault::OtherCa {
-        let made =
-            || self_signed("stranger", &mut OsRng, ichor_client::now()).map_err(|error| error.to_string());
+        let made = || self_signed("stranger", &mut OsRng, ichor_client::now());
         Some(Authorities { os: made()?, k8s: made()? })
     } else {
         None

@@ -30,18 +30,73 @@ enum Sign {
     LessOrEqual,
 }
 
+/// Why a text is no range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// The first alternative is empty.
+    #[error("it begins with `||`, or there is nothing in it")]
+    Beginning,
+    /// The last alternative is empty.
+    #[error("it ends with `||`")]
+    End,
+    /// A part is only a sign or a word.
+    #[error("`{part}` has no version in it")]
+    NoVersion {
+        /// The part.
+        part: String,
+    },
+    /// A sign that the library does not know.
+    #[error("`{sign}` in `{part}` compares nothing: there are =, !=, <, <=, > and >=")]
+    Sign {
+        /// The sign.
+        sign: String,
+        /// The part it is in.
+        part: String,
+    },
+    /// A version that is not one.
+    #[error("`{version}` in `{part}` is no version: {reason}")]
+    Version {
+        /// The version.
+        version: String,
+        /// The part it is in.
+        part: String,
+        /// What is wrong with it.
+        reason: SemverError,
+    },
+}
+
+/// Why a text is no semantic version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SemverError {
+    /// It has fewer than three parts.
+    #[error("want three numbers, such as 1.12.0")]
+    Parts,
+    /// A part is not a number.
+    #[error("`{0}` is no number")]
+    NoNumber(String),
+    /// A number starts with a zero.
+    #[error("`{0}` has a zero in front")]
+    LeadingZero(String),
+    /// A number does not fit.
+    #[error("`{0}` is too large")]
+    TooLarge(String),
+    /// A part of the pre-release or build has other characters.
+    #[error("`{0}` is not of letters, digits and dashes")]
+    Word(String),
+}
+
 impl Range {
     /// Reads a range; the error says which part is none.
-    pub fn parse(text: &str) -> Result<Range, String> {
+    pub fn parse(text: &str) -> Result<Range, RangeError> {
         let parts = split(text);
         let groups: Vec<&[String]> = parts.split(|part| part == "||").collect();
         if groups[0].is_empty() {
-            return Err("it begins with `||`, or there is nothing in it".to_owned());
+            return Err(RangeError::Beginning);
         }
         if groups[groups.len() - 1].is_empty() {
-            return Err("it ends with `||`".to_owned());
+            return Err(RangeError::End);
         }
-        let group = |group: &&[String]| -> Result<Vec<Comparison>, String> {
+        let group = |group: &&[String]| -> Result<Vec<Comparison>, RangeError> {
             let mut comparisons = Vec::new();
             for part in *group {
                 for part in without_wildcard(part)? {
@@ -68,7 +123,7 @@ impl Range {
 }
 
 impl Comparison {
-    fn parse(part: &str) -> Result<Self, String> {
+    fn parse(part: &str) -> Result<Self, RangeError> {
         let (sign, version) = comparator(part)?;
         let sign = match sign {
             "" | "=" | "==" => Sign::Equal,
@@ -77,14 +132,13 @@ impl Comparison {
             ">=" => Sign::GreaterOrEqual,
             "<" => Sign::Less,
             "<=" => Sign::LessOrEqual,
-            other => {
-                return Err(format!(
-                    "`{other}` in `{part}` compares nothing: there are =, !=, <, <=, > and >="
-                ));
-            }
+            other => return Err(RangeError::Sign { sign: other.to_owned(), part: part.to_owned() }),
         };
-        let (numbers, is_pre_release) =
-            read(version).map_err(|reason| format!("`{version}` in `{part}` is no version: {reason}"))?;
+        let (numbers, is_pre_release) = read(version).map_err(|reason| RangeError::Version {
+            version: version.to_owned(),
+            part: part.to_owned(),
+            reason,
+        })?;
         Ok(Comparison { sign, numbers, is_pre_release })
     }
 
@@ -125,13 +179,13 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// What stands before the first digit, and what follows from there.
-fn comparator(part: &str) -> Result<(&str, &str), String> {
-    let at = part.find(char::is_numeric).ok_or_else(|| format!("`{part}` has no version in it"))?;
+fn comparator(part: &str) -> Result<(&str, &str), RangeError> {
+    let at = part.find(char::is_numeric).ok_or_else(|| RangeError::NoVersion { part: part.to_owned() })?;
     Ok((part[..at].trim(), &part[at..]))
 }
 
 /// The one or two parts that a part with an `x` in it stands for.
-fn without_wildcard(part: &str) -> Result<Vec<String>, String> {
+fn without_wildcard(part: &str) -> Result<Vec<String>, RangeError> {
     if !part.contains('x') {
         return Ok(vec![part.to_owned()]);
     }
@@ -170,10 +224,10 @@ fn next(version: &str, flat: &str) -> Option<String> {
 }
 
 /// The numbers of a version, and whether it is a pre-release.
-fn read(version: &str) -> Result<(Core, bool), String> {
+fn read(version: &str) -> Result<(Core, bool), SemverError> {
     let parts: Vec<_> = version.splitn(3, '.').collect();
     let [major, minor, rest] = parts[..] else {
-        return Err("want three numbers, such as 1.12.0".to_owned());
+        return Err(SemverError::Parts);
     };
     let (rest, build) = rest.split_once('+').map_or((rest, None), |(rest, build)| (rest, Some(build)));
     let (patch, pre) = rest.split_once('-').map_or((rest, None), |(patch, pre)| (patch, Some(pre)));
@@ -193,19 +247,19 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Result<u64, SemverError> {
     if !is_digits(text) {
-        return Err(format!("`{text}` is no number"));
+        return Err(SemverError::NoNumber(text.to_owned()));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("`{text}` has a zero in front"));
+        return Err(SemverError::LeadingZero(text.to_owned()));
     }
-    text.parse().map_err(|_| format!("`{text}` is too large"))
+    text.parse().map_err(|_| SemverError::TooLarge(text.to_owned()))
 }
 
-fn word(text: &str) -> Result<(), String> {
+fn word(text: &str) -> Result<(), SemverError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-        return Err(format!("`{text}` is not of letters, digits and dashes"));
+        return Err(SemverError::Word(text.to_owned()));
     }
     Ok(())
 }
@@ -282,7 +336,7 @@ mod tests {
             ("1.11.0\n", "no number"),
             (">1.2.3.x", "no version"),
         ] {
-            let error = Range::parse(range).unwrap_err();
+            let error = Range::parse(range).unwrap_err().to_string();
             assert!(error.contains(part), "{range}: {error}");
         }
     }

@@ -166,14 +166,12 @@ impl Selector {
     }
 
     /// Takes it out of the document.
-    pub fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), String> {
+    pub fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), DeletionError> {
         let types = Types::get();
         let minor = types::minor(talos);
         let kind = Type::Struct(types.of_document(document.kind));
         let deletion = Deletion { types, minor, item: self.item.as_ref() };
-        deletion
-            .delete(&mut document.value, &kind, &self.path.0)
-            .map_err(|reason| format!("{self}: {reason}"))
+        deletion.delete(&mut document.value, &kind, &self.path.0)
     }
 }
 
@@ -183,21 +181,42 @@ struct Deletion<'s> {
     item: Option<&'s (String, String)>,
 }
 
-const NOTHING: &str = "there is nothing to delete";
+/// Why Talos does not delete something.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeletionError {
+    /// It is missing, or Talos does not find it.
+    #[error("there is nothing to delete")]
+    Nothing,
+    /// Older releases do not look into the field.
+    #[error("Talos does not find this field before 1.14")]
+    Inlined,
+    /// Older releases do not look into maps without types.
+    #[error("Talos deletes nothing below this key before 1.14")]
+    Tree,
+    /// The items of the list are words.
+    #[error("only items that are maps can be deleted: delete the list and write it anew")]
+    Words,
+    /// The key does not identify an item.
+    #[error("Talos does not find an item by `{key}`")]
+    Key {
+        /// The key.
+        key: String,
+    },
+}
 
 impl Deletion<'_> {
-    fn delete(&self, value: &mut Value, kind: &Type, path: &[Step]) -> Result<(), String> {
+    fn delete(&self, value: &mut Value, kind: &Type, path: &[Step]) -> Result<(), DeletionError> {
         match (kind, value, path) {
-            (Type::Optional(_), Value::Null, _) => Err(NOTHING.to_owned()),
+            (Type::Optional(_), Value::Null, _) => Err(DeletionError::Nothing),
             (Type::Optional(kind), value, path) => self.delete(value, kind, path),
             (Type::Struct(place), Value::Object(map), [Step::Key(key), rest @ ..]) => {
                 let structure = self.types.structure(*place);
                 // Talos does not find the parts of a certificate.
                 let Some(field) = structure.field(key, self.minor).filter(|field| !field.always) else {
-                    return Err(NOTHING.to_owned());
+                    return Err(DeletionError::Nothing);
                 };
                 if field.inlined && self.minor < 14 {
-                    return Err("Talos does not find this field before 1.14".to_owned());
+                    return Err(DeletionError::Inlined);
                 }
                 if rest.is_empty() {
                     map.remove(key);
@@ -206,13 +225,13 @@ impl Deletion<'_> {
                 let none = matches!(field.kind, Type::Optional(_) | Type::List(_) | Type::Map(_));
                 match map.get_mut(key) {
                     Some(value) => self.delete(value, &field.kind, rest),
-                    None if none => Err(NOTHING.to_owned()),
+                    None if none => Err(DeletionError::Nothing),
                     None => self.delete(&mut Value::Object(Map::new()), &field.kind, rest),
                 }
             }
             (Type::Map(kind), Value::Object(map), [Step::Key(key), rest @ ..]) => {
                 match (map.get_mut(key), rest.is_empty()) {
-                    (None, _) => Err(NOTHING.to_owned()),
+                    (None, _) => Err(DeletionError::Nothing),
                     (Some(_), true) => {
                         map.remove(key);
                         Ok(())
@@ -221,30 +240,26 @@ impl Deletion<'_> {
                 }
             }
             (Type::Arguments, Value::Object(map), [Step::Key(key)]) => {
-                map.remove(key).map(|_| ()).ok_or_else(|| NOTHING.to_owned())
+                map.remove(key).map(|_| ()).ok_or(DeletionError::Nothing)
             }
-            (Type::Tree, _, _) if self.minor < 14 => {
-                Err("Talos deletes nothing below this key before 1.14".to_owned())
-            }
+            (Type::Tree, _, _) if self.minor < 14 => Err(DeletionError::Tree),
             (Type::Tree, value, path) => delete_any(value, path),
             (Type::List(kind), Value::Array(items), [Step::Item(_)]) => self.delete_item(items, kind),
-            _ => Err(NOTHING.to_owned()),
+            _ => Err(DeletionError::Nothing),
         }
     }
 
-    fn delete_item(&self, items: &mut Vec<Value>, kind: &Type) -> Result<(), String> {
-        let (key, value) = self.item.ok_or(NOTHING)?;
+    fn delete_item(&self, items: &mut Vec<Value>, kind: &Type) -> Result<(), DeletionError> {
+        let (key, value) = self.item.ok_or(DeletionError::Nothing)?;
         let kind = match kind {
             Type::Optional(kind) => kind,
             kind => kind,
         };
         let Type::Struct(place) = kind else {
-            return Err(
-                "only items that are maps can be deleted: delete the list and write it anew".to_owned()
-            );
+            return Err(DeletionError::Words);
         };
         let Some(field) = self.types.structure(*place).field(key, self.minor) else {
-            return Err(NOTHING.to_owned());
+            return Err(DeletionError::Nothing);
         };
         let kind = match &field.kind {
             Type::Optional(kind) if self.minor >= 14 => kind,
@@ -259,28 +274,27 @@ impl Deletion<'_> {
             _ => false,
         };
         if !compares {
-            return Err(format!("Talos does not find an item by `{key}`"));
+            return Err(DeletionError::Key { key: key.clone() });
         }
         let found = |item: &Value| match item.get(key) {
             Some(Value::Number(mode)) => mode.as_u64().is_some_and(|mode| format!("0o{mode:o}") == *value),
             found => found.and_then(Value::as_str).unwrap_or_default() == value,
         };
-        let place = items.iter().position(|item| item.is_object() && found(item)).ok_or(NOTHING)?;
+        let place =
+            items.iter().position(|item| item.is_object() && found(item)).ok_or(DeletionError::Nothing)?;
         items.remove(place);
         Ok(())
     }
 }
 
 /// Below a map without types only keys of maps are found.
-fn delete_any(value: &mut Value, path: &[Step]) -> Result<(), String> {
+fn delete_any(value: &mut Value, path: &[Step]) -> Result<(), DeletionError> {
     match (value, path) {
-        (Value::Object(map), [Step::Key(key)]) => {
-            map.remove(key).map(|_| ()).ok_or_else(|| NOTHING.to_owned())
-        }
+        (Value::Object(map), [Step::Key(key)]) => map.remove(key).map(|_| ()).ok_or(DeletionError::Nothing),
         (Value::Object(map), [Step::Key(key), rest @ ..]) => match map.get_mut(key) {
             Some(value) => delete_any(value, rest),
-            None => Err(NOTHING.to_owned()),
+            None => Err(DeletionError::Nothing),
         },
-        _ => Err(NOTHING.to_owned()),
+        _ => Err(DeletionError::Nothing),
     }
 }

@@ -5,6 +5,94 @@
 use serde_json::Value;
 
 use crate::document;
+use ichor_values::go_yaml::reader::SyntaxError;
+
+/// Why a JSON patch could not be read or applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonPatchError {
+    /// It is neither JSON nor YAML.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// It is more than one document.
+    #[error("several documents, where a list of operations is wanted")]
+    Documents,
+    /// It is not a list.
+    #[error("neither documents to merge nor a list of operations")]
+    NoList,
+    /// An item of the list is not an operation.
+    #[error("operation {nth}: {reason}")]
+    Form {
+        /// Which, counted from 1.
+        nth: usize,
+        /// What is wrong with it.
+        reason: FormError,
+    },
+    /// An operation cannot be done.
+    #[error("`{name}` of `{path}`: {reason}")]
+    Operation {
+        /// What it does.
+        name: String,
+        /// Where.
+        path: String,
+        /// What is in the way.
+        reason: OperationError,
+    },
+}
+
+/// Why a value is not an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// It is not a map.
+    #[error("not a map")]
+    NoMap,
+    /// A key is missing.
+    #[error("no `{0}`")]
+    Missing(&'static str),
+}
+
+/// Why an operation cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OperationError {
+    /// It has no name that RFC 6902 knows.
+    #[error("no such operation: `add`, `remove`, `replace`, `move`, `copy` or `test`")]
+    Unknown,
+    /// It needs a source and has none.
+    #[error("no `from`")]
+    NoFrom,
+    /// Its path has no slash.
+    #[error("not a path: it starts with `/`")]
+    NoPath,
+    /// What should hold the value is missing.
+    #[error("there is no `{path}`")]
+    NoParent {
+        /// Its path.
+        path: String,
+    },
+    /// What should hold the value is a word.
+    #[error("its parent is neither a map nor a list")]
+    Parent,
+    /// Nothing is at its path.
+    #[error("there is nothing to remove")]
+    NothingToRemove,
+    /// Nothing is at its path.
+    #[error("there is nothing to test")]
+    NothingToTest,
+    /// The value is not the tested one.
+    #[error("the value there is another one")]
+    OtherValue,
+    /// A step into a list is not a number.
+    #[error("`{step}` is no place in a list")]
+    NoIndex {
+        /// The step.
+        step: String,
+    },
+    /// A step into a list leads beyond its end.
+    #[error("the list has no place {step}")]
+    BeyondList {
+        /// The step.
+        step: String,
+    },
+}
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,52 +104,56 @@ pub struct Operation {
 }
 
 /// Reads a patch that is a list of operations, in JSON or YAML. No operation at all is a patch too.
-pub fn read(text: &str) -> Result<Vec<Operation>, String> {
-    let mut documents = document::read(text).map_err(|error| error.to_string())?;
+pub fn read(text: &str) -> Result<Vec<Operation>, JsonPatchError> {
+    let mut documents = document::read(text)?;
     match documents.len() {
         0 => Ok(Vec::new()),
         1 => from_value(documents.remove(0)),
-        _ => Err("several documents, where a list of operations is wanted".to_owned()),
+        _ => Err(JsonPatchError::Documents),
     }
 }
 
 /// The operations of a list.
-pub fn from_value(list: Value) -> Result<Vec<Operation>, String> {
+pub fn from_value(list: Value) -> Result<Vec<Operation>, JsonPatchError> {
     let Value::Array(list) = list else {
-        return Err("neither documents to merge nor a list of operations".to_owned());
+        return Err(JsonPatchError::NoList);
     };
     list.into_iter()
         .enumerate()
-        .map(|(nth, operation)| read_one(operation).map_err(|why| format!("operation {}: {why}", nth + 1)))
+        .map(|(nth, operation)| {
+            read_one(operation).map_err(|reason| JsonPatchError::Form { nth: nth + 1, reason })
+        })
         .collect()
 }
 
-fn read_one(operation: Value) -> Result<Operation, String> {
-    let Value::Object(mut fields) = operation else { return Err("not a map".to_owned()) };
+fn read_one(operation: Value) -> Result<Operation, FormError> {
+    let Value::Object(mut fields) = operation else { return Err(FormError::NoMap) };
     let mut word = |key| match fields.remove(key) {
         Some(Value::String(word)) => Some(word),
         _ => None,
     };
-    let name = word("op").ok_or("no `op`")?;
-    let path = word("path").ok_or("no `path`")?;
+    let name = word("op").ok_or(FormError::Missing("op"))?;
+    let path = word("path").ok_or(FormError::Missing("path"))?;
     let from = word("from");
     Ok(Operation { name, path, from, value: fields.remove("value") })
 }
 
 /// Applies operations to a document, one after the other.
-pub fn apply(operations: &[Operation], document: &mut Value) -> Result<(), String> {
+pub fn apply(operations: &[Operation], document: &mut Value) -> Result<(), JsonPatchError> {
     for operation in operations {
-        operation
-            .apply(document)
-            .map_err(|why| format!("`{}` of `{}`: {why}", operation.name, operation.path))?;
+        operation.apply(document).map_err(|reason| JsonPatchError::Operation {
+            name: operation.name.clone(),
+            path: operation.path.clone(),
+            reason,
+        })?;
     }
     Ok(())
 }
 
 impl Operation {
-    fn apply(&self, document: &mut Value) -> Result<(), String> {
+    fn apply(&self, document: &mut Value) -> Result<(), OperationError> {
         let value = || self.value.clone().unwrap_or(Value::Null);
-        let from = || self.from.as_deref().ok_or_else(|| "no `from`".to_owned());
+        let from = || self.from.as_deref().ok_or(OperationError::NoFrom);
         match self.name.as_str() {
             "add" => add(document, &self.path, value()),
             "remove" => remove(document, &self.path).map(|_| ()),
@@ -75,28 +167,30 @@ impl Operation {
                 add(document, &self.path, value)
             }
             "test" => test(document, &self.path, &value()),
-            _ => Err("no such operation: `add`, `remove`, `replace`, `move`, `copy` or `test`".to_owned()),
+            _ => Err(OperationError::Unknown),
         }
     }
 }
 
 /// The path of the map or list that holds what a path leads to, and the last step. The library looks at no more than what
 /// stands between slashes, whatever is before the first.
-fn split(path: &str) -> Result<(String, String), String> {
-    let (_, below) = path.split_once('/').ok_or("not a path: it starts with `/`")?;
+fn split(path: &str) -> Result<(String, String), OperationError> {
+    let (_, below) = path.split_once('/').ok_or(OperationError::NoPath)?;
     let (above, last) = below.rsplit_once('/').map_or(("", below), |(above, last)| (above, last));
     let above = if above.is_empty() { String::new() } else { format!("/{above}") };
     Ok((above, last.replace("~1", "/").replace("~0", "~")))
 }
 
-fn holder<'v>(document: &'v mut Value, path: &str) -> Result<(&'v mut Value, String), String> {
+fn holder<'v>(document: &'v mut Value, path: &str) -> Result<(&'v mut Value, String), OperationError> {
     let (above, last) = split(path)?;
-    let holder = document.pointer_mut(&above).ok_or_else(|| format!("there is no `{above}`"))?;
-    Ok((holder, last))
+    match document.pointer_mut(&above) {
+        Some(holder) => Ok((holder, last)),
+        None => Err(OperationError::NoParent { path: above }),
+    }
 }
 
 /// What a path leads to: none where a map lacks the key, an error where what should hold it is missing.
-fn get<'v>(document: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
+fn get<'v>(document: &'v Value, path: &str) -> Result<Option<&'v Value>, OperationError> {
     if path.is_empty() {
         return Ok(Some(document));
     }
@@ -104,11 +198,11 @@ fn get<'v>(document: &'v Value, path: &str) -> Result<Option<&'v Value>, String>
     match document.pointer(&above) {
         Some(Value::Object(map)) => Ok(map.get(&last)),
         Some(Value::Array(list)) => Ok(list.get(place(&last, list.len())?)),
-        _ => Err(format!("there is no `{above}`")),
+        _ => Err(OperationError::NoParent { path: above }),
     }
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), OperationError> {
     match holder(document, path)? {
         (Value::Object(map), key) => {
             map.insert(key, value);
@@ -123,25 +217,23 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
             list.insert(place, value);
             Ok(())
         }
-        _ => Err("its parent is neither a map nor a list".to_owned()),
+        _ => Err(OperationError::Parent),
     }
 }
 
-fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
+fn remove(document: &mut Value, path: &str) -> Result<Value, OperationError> {
     match holder(document, path)? {
         // `shift_remove` keeps the order of the others.
-        (Value::Object(map), key) => {
-            map.shift_remove(&key).ok_or_else(|| "there is nothing to remove".to_owned())
-        }
+        (Value::Object(map), key) => map.shift_remove(&key).ok_or(OperationError::NothingToRemove),
         (Value::Array(list), step) => {
             let place = place(&step, list.len())?;
             Ok(list.remove(place))
         }
-        _ => Err("its parent is neither a map nor a list".to_owned()),
+        _ => Err(OperationError::Parent),
     }
 }
 
-fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), OperationError> {
     if path.is_empty() {
         *document = value;
         return Ok(());
@@ -155,17 +247,17 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String>
             let place = place(&step, list.len())?;
             list[place] = value;
         }
-        _ => return Err("its parent is neither a map nor a list".to_owned()),
+        _ => return Err(OperationError::Parent),
     }
     Ok(())
 }
 
-fn test(document: &Value, path: &str, want: &Value) -> Result<(), String> {
+fn test(document: &Value, path: &str, want: &Value) -> Result<(), OperationError> {
     match get(document, path)? {
         Some(found) if same(found, want) => Ok(()),
         None if want.is_null() => Ok(()),
-        Some(_) => Err("the value there is another one".to_owned()),
-        None => Err("there is nothing to test".to_owned()),
+        Some(_) => Err(OperationError::OtherValue),
+        None => Err(OperationError::NothingToTest),
     }
 }
 
@@ -178,11 +270,11 @@ fn same(one: &Value, other: &Value) -> bool {
 }
 
 /// A place in a list of `length`; negative ones count from its end.
-fn place(step: &str, length: usize) -> Result<usize, String> {
-    let number: i64 = step.parse().map_err(|_| format!("`{step}` is no place in a list"))?;
+fn place(step: &str, length: usize) -> Result<usize, OperationError> {
+    let number: i64 = step.parse().map_err(|_| OperationError::NoIndex { step: step.to_owned() })?;
     let place = if number < 0 { i64::try_from(length).unwrap_or(i64::MAX) + number } else { number };
     usize::try_from(place)
         .ok()
         .filter(|place| *place < length)
-        .ok_or_else(|| format!("the list has no place {step}"))
+        .ok_or_else(|| OperationError::BeyondList { step: step.to_owned() })
 }

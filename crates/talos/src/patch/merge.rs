@@ -12,15 +12,39 @@ use crate::types::scalar::{Form, Scalar};
 use crate::types::{Field, Struct, Type, Types};
 use ichor_values::TalosVersion;
 
+/// Why Talos would not merge a document, or would lose a value of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// Talos 1.13 stumbles over these documents.
+    #[error("Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write it anew")]
+    RoutingRule,
+    /// A value would be dropped.
+    #[error(
+        "{path}: the patch {how}, and Talos would drop the value that is there without a word: repeat it in the patch, or \
+         delete it with `$patch: delete`"
+    )]
+    Lost {
+        /// The keys that lead to it.
+        path: String,
+        /// What the patch does to it.
+        how: &'static str,
+    },
+    /// A value would change its type.
+    #[error(
+        "{path}: the patch has another type of value here, and Talos refuses that: delete the old one first"
+    )]
+    OtherType {
+        /// The keys that lead to it.
+        path: String,
+    },
+}
+
 /// Merges `right` into `left`.
-pub fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), String> {
+pub fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), MergeError> {
     let types = Types::get();
     let structure = types.structure(types.of_document(left.kind));
     if types::minor(talos) == 13 && left.kind.is_some_and(|kind| kind.name == "RoutingRuleConfig") {
-        return Err(
-            "Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write it anew"
-                .to_owned(),
-        );
+        return Err(MergeError::RoutingRule);
     }
     let mut merger = Merger { types, minor: types::minor(talos), path: Vec::new() };
     let (Value::Object(left), Value::Object(right)) = (&mut left.value, &right.value) else { return Ok(()) };
@@ -39,7 +63,7 @@ impl Merger {
         left: &mut Map<String, Value>,
         right: &Map<String, Value>,
         structure: &Struct,
-    ) -> Result<(), String> {
+    ) -> Result<(), MergeError> {
         for field in structure.fields(self.minor) {
             self.path.push(field.name.to_owned());
             self.field(left, right.get(field.name), field)?;
@@ -53,7 +77,7 @@ impl Merger {
         left: &mut Map<String, Value>,
         right: Option<&Value>,
         field: &Field,
-    ) -> Result<(), String> {
+    ) -> Result<(), MergeError> {
         let Some(right) = right else { return self.without(left, field) };
         match left.get_mut(field.name).filter(|old| !old.is_null()) {
             Some(old) => self.value(old, right, &field.kind, field),
@@ -72,7 +96,7 @@ impl Merger {
 
     /// The patch does not speak of the field. Talos still looks into structs that are not optional, and loses what does not
     /// tell nothing from none.
-    fn without(&mut self, left: &mut Map<String, Value>, field: &Field) -> Result<(), String> {
+    fn without(&mut self, left: &mut Map<String, Value>, field: &Field) -> Result<(), MergeError> {
         let Some(old) = left.get_mut(field.name) else { return Ok(()) };
         match &field.kind {
             Type::Scalar(Scalar::Form(Form::Expression | Form::Bytes)) => Err(self.lost("leaves it out")),
@@ -88,7 +112,13 @@ impl Merger {
         }
     }
 
-    fn value(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+    fn value(
+        &mut self,
+        left: &mut Value,
+        right: &Value,
+        kind: &Type,
+        field: &Field,
+    ) -> Result<(), MergeError> {
         match kind {
             Type::Optional(kind) => match &**kind {
                 Type::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
@@ -123,7 +153,7 @@ impl Merger {
         }
     }
 
-    fn scalar(&self, left: &mut Value, right: &Value, scalar: Scalar) -> Result<(), String> {
+    fn scalar(&self, left: &mut Value, right: &Value, scalar: Scalar) -> Result<(), MergeError> {
         if scalar != Scalar::Bool && scalar.is_zero(right) && scalar != Scalar::Form(Form::Base64) {
             return Ok(());
         }
@@ -137,7 +167,13 @@ impl Merger {
         Ok(())
     }
 
-    fn list(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+    fn list(
+        &mut self,
+        left: &mut Value,
+        right: &Value,
+        kind: &Type,
+        field: &Field,
+    ) -> Result<(), MergeError> {
         let (Value::Array(old), Value::Array(new)) = (&mut *left, right) else { return Ok(()) };
         if field.by.is_empty() {
             if field.replace {
@@ -162,7 +198,7 @@ impl Merger {
         Ok(())
     }
 
-    fn map(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), String> {
+    fn map(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), MergeError> {
         let (Value::Object(left), Value::Object(right)) = (left, right) else { return Ok(()) };
         for (key, new) in right {
             match left.get_mut(key).filter(|old| !old.is_null()) {
@@ -181,7 +217,7 @@ impl Merger {
     }
 
     /// A map without types: every value must keep its type.
-    fn tree(&mut self, left: &mut Value, right: &Value) -> Result<(), String> {
+    fn tree(&mut self, left: &mut Value, right: &Value) -> Result<(), MergeError> {
         match (left, right) {
             (Value::Object(left), Value::Object(right)) => {
                 for (key, new) in right {
@@ -199,8 +235,7 @@ impl Merger {
             }
             (Value::Array(left), Value::Array(right)) => left.extend(right.iter().cloned()),
             (left, right) if !same_type(left, right) => {
-                let reason = "the patch has another type of value here, and Talos refuses that: delete the old one first";
-                return Err(format!("{}: {reason}", self.told()));
+                return Err(MergeError::OtherType { path: self.key_path() });
             }
             (left, right) => {
                 if right.is_boolean() || !is_zero(&Type::Scalar(Scalar::Text), right) {
@@ -211,15 +246,11 @@ impl Merger {
         Ok(())
     }
 
-    fn lost(&self, how: &str) -> String {
-        format!(
-            "{}: the patch {how}, and Talos would drop the value that is there without a word: repeat it in the patch, or \
-             delete it with `$patch: delete`",
-            self.told()
-        )
+    fn lost(&self, how: &'static str) -> MergeError {
+        MergeError::Lost { path: self.key_path(), how }
     }
 
-    fn told(&self) -> String {
+    fn key_path(&self) -> String {
         self.path.join(".").replace(".[", "[")
     }
 }

@@ -48,7 +48,55 @@ pub struct PatchError {
     /// The patch.
     pub patch: String,
     /// The place in it or in the configuration, and why.
-    pub reason: String,
+    pub reason: PatchFailure,
+}
+
+/// What is wrong with a patch, or with the configuration it changes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatchFailure {
+    /// The text is not YAML.
+    #[error(transparent)]
+    Syntax(#[from] yaml::SyntaxError),
+    /// A value has another type than Talos wants.
+    #[error(transparent)]
+    Value(#[from] scalar::ScalarError),
+    /// The release does not understand the documents to merge, or the configuration.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A JSON patch is wrong, or one of its operations cannot be done.
+    #[error(transparent)]
+    Json(#[from] json::JsonPatchError),
+    /// Talos would not merge a document.
+    #[error(transparent)]
+    Merge(#[from] merge::MergeError),
+    /// Something cannot be deleted.
+    #[error("{selector}: {reason}")]
+    Deletion {
+        /// What was to be deleted.
+        selector: String,
+        /// Why it stays.
+        reason: delete::DeletionError,
+    },
+    /// A document to delete is missing.
+    #[error("{selector}: there is no such document; Talos stumbles over it before 1.14")]
+    NoDocument {
+        /// What was to be deleted.
+        selector: String,
+    },
+    /// A patch without anything, and a configuration of several documents.
+    #[error("it is empty, which Talos takes for a configuration of one document only: leave it out")]
+    Empty,
+    /// A JSON patch, and a configuration of several documents.
+    #[error(
+        "a JSON patch cannot change a configuration of several documents: write it as documents to merge"
+    )]
+    SeveralDocuments,
+}
+
+impl PatchError {
+    fn new(patch: &str, reason: impl Into<PatchFailure>) -> Self {
+        Self { patch: patch.to_owned(), reason: reason.into() }
+    }
 }
 
 /// A configuration between two patches: as Talos holds it, or as it was last written.
@@ -67,22 +115,22 @@ impl Patch {
         };
         match (json::read(text), strategic) {
             (Ok(operations), _) => Ok(Patch::new(name, Change::Json(operations))),
-            (Err(reason), None) => Err(PatchError { patch: name.to_owned(), reason }),
-            (Err(reason), Some(_)) if text.trim_start().starts_with(['[', '-']) => {
-                Err(PatchError { patch: name.to_owned(), reason })
+            (Err(error), None) => Err(PatchError::new(name, error)),
+            (Err(error), Some(_)) if text.trim_start().starts_with(['[', '-']) => {
+                Err(PatchError::new(name, error))
             }
-            (Err(_), Some(error)) => Err(PatchError { patch: name.to_owned(), reason: error.to_string() }),
+            (Err(_), Some(error)) => Err(PatchError::new(name, error)),
         }
     }
 
     /// Reads a patch that stands in the cluster file, its words as they are written there.
     pub fn inline(name: &str, any: &Any, talos: &TalosVersion) -> Result<Self, PatchError> {
-        let refuse = |reason| PatchError { patch: name.to_owned(), reason };
         if let Any::List(_) = any {
-            let operations = json::from_value(document::from_any(any)).map_err(refuse)?;
+            let operations =
+                json::from_value(document::from_any(any)).map_err(|error| PatchError::new(name, error))?;
             return Ok(Patch::new(name, Change::Json(operations)));
         }
-        let edits = edits(vec![Node::from(any)], talos).map_err(|error| refuse(error.to_string()))?;
+        let edits = edits(vec![Node::from(any)], talos).map_err(|error| PatchError::new(name, error))?;
         Ok(Patch::new(name, Change::Strategic(edits)))
     }
 
@@ -98,46 +146,46 @@ impl Patch {
     /// Changes a configuration.
     pub fn apply(&self, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchError> {
         let state = self.applied(State::Config(std::mem::take(config)), talos)?;
-        *config = self.told(state.config(talos))?;
+        *config = self.name_failure(state.config(talos))?;
         Ok(())
     }
 
     fn applied(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
         match &self.change {
             Change::Strategic(edits) => {
-                let mut config = self.told(state.config(talos))?;
+                let mut config = self.name_failure(state.config(talos))?;
                 for edit in edits {
-                    self.told(take(edit, &mut config, talos))?;
+                    self.name_failure(take(edit, &mut config, talos))?;
                 }
-                self.told(no_clash(&config, talos))?;
+                self.name_failure(load::check_clashes(&config, talos))?;
                 Ok(State::Config(config))
             }
             Change::Json(operations) => {
                 let mut values = state.values(talos);
                 let [value] = &mut values[..] else {
-                    let reason = if operations.is_empty() {
-                        "it is empty, which Talos takes for a configuration of one document only: leave it out"
+                    let failure = if operations.is_empty() {
+                        PatchFailure::Empty
                     } else {
-                        "a JSON patch cannot change a configuration of several documents: write it as documents to merge"
+                        PatchFailure::SeveralDocuments
                     };
-                    return Err(PatchError { patch: self.name.clone(), reason: reason.to_owned() });
+                    return Err(PatchError::new(&self.name, failure));
                 };
-                self.told(json::apply(operations, value))?;
+                self.name_failure(json::apply(operations, value))?;
                 Ok(State::Values(values))
             }
         }
     }
 
-    fn told<T>(&self, result: Result<T, String>) -> Result<T, PatchError> {
-        result.map_err(|reason| PatchError { patch: self.name.clone(), reason })
+    fn name_failure<T>(&self, result: Result<T, impl Into<PatchFailure>>) -> Result<T, PatchError> {
+        result.map_err(|failure| PatchError::new(&self.name, failure))
     }
 }
 
 impl State {
-    fn config(self, talos: &TalosVersion) -> Result<Config, String> {
+    fn config(self, talos: &TalosVersion) -> Result<Config, LoadError> {
         match self {
             State::Config(config) => Ok(config),
-            State::Values(values) => load::load_values(&values, talos).map_err(|error| error.to_string()),
+            State::Values(values) => load::load_values(&values, talos),
         }
     }
 
@@ -151,15 +199,15 @@ impl State {
 
 /// Applies patches to the text of a configuration, one after the other, and returns its documents.
 pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<Value>, PatchError> {
-    let base = |reason: String| PatchError { patch: "the configuration".to_owned(), reason };
+    let base = "the configuration";
     let mut state = match patches.first().map(|patch| &patch.change) {
         Some(Change::Json(_)) => {
-            let documents = yaml::parse(text).map_err(|error| base(error.to_string()))?;
+            let documents = yaml::parse(text).map_err(|error| PatchError::new(base, error))?;
             // Empty ones count: with them there are several.
             let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
-            State::Values(values.map_err(base)?)
+            State::Values(values.map_err(|error| PatchError::new(base, error))?)
         }
-        _ => State::Config(load_whole(text, talos).map_err(|error| base(error.to_string()))?),
+        _ => State::Config(load_whole(text, talos).map_err(|error| PatchError::new(base, error))?),
     };
     for patch in patches {
         state = patch.applied(state, talos)?;
@@ -222,7 +270,7 @@ fn identity(document: &Document) -> (&'static str, String) {
     }
 }
 
-fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), String> {
+fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchFailure> {
     match edit {
         Edit::Delete(selector) => {
             let identity = selector.identity();
@@ -232,18 +280,18 @@ fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), St
                         config.documents.remove(place);
                         return Ok(());
                     }
-                    selector.apply(&mut config.documents[place], talos)
+                    selector
+                        .apply(&mut config.documents[place], talos)
+                        .map_err(|reason| PatchFailure::Deletion { selector: selector.to_string(), reason })
                 }
                 None if types::minor(talos) >= 14 => Ok(()),
-                None => {
-                    Err(format!("{selector}: there is no such document; Talos stumbles over it before 1.14"))
-                }
+                None => Err(PatchFailure::NoDocument { selector: selector.to_string() }),
             }
         }
         Edit::Merge(right) => {
             let identity = identity(right);
             match config.documents.iter_mut().find(|document| self::identity(document) == identity) {
-                Some(left) => merge::merge(left, right, talos),
+                Some(left) => Ok(merge::merge(left, right, talos)?),
                 None => {
                     config.documents.push(right.clone());
                     Ok(())
@@ -251,11 +299,6 @@ fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), St
             }
         }
     }
-}
-
-/// What Talos refuses in the result: two documents for one link, and the like.
-fn no_clash(config: &Config, talos: &TalosVersion) -> Result<(), String> {
-    load::check_clashes(config, talos).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

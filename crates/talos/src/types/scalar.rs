@@ -9,6 +9,32 @@ use ichor_values::go_yaml::reader::{Body, Node};
 use ichor_values::go_yaml::scalar as word;
 use ichor_values::go_yaml::scalar::{Leniency, Word};
 
+/// Why a word, list or map is not a value of its type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScalarError {
+    /// It is not a word.
+    #[error("a list or map, where {wanted} is wanted")]
+    Collection {
+        /// What would have been right.
+        wanted: String,
+    },
+    /// Releases that tell dates from text take it for a date.
+    #[error("a date, where text is wanted: quotes make it text")]
+    Date,
+    /// The word is of another type.
+    #[error("not {wanted}")]
+    Mismatch {
+        /// What would have been right.
+        wanted: String,
+    },
+    /// A URL in which colons end the host too early.
+    #[error("an IPv6 address in a URL has to stand in square brackets")]
+    BareAddress,
+    /// A merge key of something else than a map.
+    #[error("`<<` with something that is not a map")]
+    MergeKey,
+}
+
 /// What Talos puts in the place of a secret it does not show.
 const REDACTED: &str = "******";
 
@@ -150,15 +176,15 @@ impl Scalar {
     }
 
     /// What a word means for this type, or what would have been right. The word is not null.
-    pub fn read(self, node: &Node, leniency: Leniency) -> Result<Value, String> {
+    pub fn read(self, node: &Node, leniency: Leniency) -> Result<Value, ScalarError> {
         if self == Scalar::Any {
             return any(node);
         }
-        let text = node.text().ok_or_else(|| format!("a list or map, where {} is wanted", self.wanted()))?;
+        let text = node.text().ok_or_else(|| ScalarError::Collection { wanted: self.wanted() })?;
         let word = node.word().unwrap_or(Word::Text);
         let read = match self {
             Scalar::Text if matches!(word, Word::Time(_)) && !leniency.dates => {
-                return Err("a date, where text is wanted: quotes make it text".to_owned());
+                return Err(ScalarError::Date);
             }
             Scalar::Text => Some(Value::from(text)),
             Scalar::Bool => word.flag(text).map(Value::from),
@@ -174,7 +200,7 @@ impl Scalar {
                 .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
             Scalar::Any => None,
         };
-        read.ok_or_else(|| format!("not {}", self.wanted()))
+        read.ok_or_else(|| ScalarError::Mismatch { wanted: self.wanted() })
     }
 
     /// Whether a value is what Go starts with.
@@ -267,7 +293,7 @@ impl Form {
 }
 
 /// What any node is without a type.
-pub fn any(node: &Node) -> Result<Value, String> {
+pub fn any(node: &Node) -> Result<Value, ScalarError> {
     Ok(match &node.body {
         Body::Text(text) => Value::from(text.as_str()),
         Body::Plain(word) => plain(word),
@@ -289,7 +315,7 @@ pub fn plain(word: &str) -> Value {
 }
 
 /// A map without types, its merge keys put in their place.
-pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, String> {
+pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, ScalarError> {
     let mut map = serde_json::Map::new();
     let mut merged = Vec::new();
     for (key, value) in entries {
@@ -300,7 +326,7 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
         map.insert(key.text().unwrap_or_default().to_owned(), any(value)?);
     }
     for source in merged.into_iter().flat_map(Node::sources) {
-        let entries = source.entries().ok_or("`<<` with something that is not a map")?;
+        let entries = source.entries().ok_or(ScalarError::MergeKey)?;
         for (key, value) in tree(entries)? {
             map.entry(key).or_insert(value);
         }
@@ -368,7 +394,7 @@ mod tests {
     use super::*;
     use ichor_values::go_yaml::reader as yaml;
 
-    fn read(kind: &str, text: &str) -> Result<Value, String> {
+    fn read(kind: &str, text: &str) -> Result<Value, ScalarError> {
         let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
         Scalar::named(kind).unwrap().read(node.get("key").unwrap(), Leniency::of(12))
     }

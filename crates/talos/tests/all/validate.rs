@@ -30,7 +30,7 @@ fn every_configuration_is_judged_as_talos_does() -> Result<(), Box<dyn Error>> {
 
 /// Where a release judged a text otherwise, by mode.
 fn differences(text: &str, release: &str, modes: &Map<String, Value>) -> Result<Vec<String>, String> {
-    let talos = TalosVersion::parse(release)?;
+    let talos = TalosVersion::parse(release).map_err(|error| error.to_string())?;
     let config = load(text, &talos);
     let judge = |mode: &str| {
         let Ok(config) = &config else { return (false, true) };

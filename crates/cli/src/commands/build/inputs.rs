@@ -56,7 +56,7 @@ pub(super) fn inputs(
         if !wanted.contains(reference.path.as_str()) {
             continue;
         }
-        let (Ok(secret) | Err(secret)) = vault.open(reference.secret);
+        let secret = vault.open(reference.secret).unwrap_or_else(|error| error.to_string());
         sum.add(&reference.path, secret);
     }
     Ok(Inputs { sha256: hex(&sum.0.finalize()), secrets })

@@ -285,7 +285,7 @@ fn loopback(project: &Project) -> Option<u8> {
 fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Result<()> {
     let names: Vec<String> = scenario.places().map(|place| place.name).collect();
     for (node, _) in &args.fault {
-        control::one_of(names.iter().map(String::as_str), node).map_err(anyhow::Error::msg)?;
+        control::one_of(names.iter().map(String::as_str), node)?;
     }
     let folder = &args.out;
     let path = folder.join(FILE);
@@ -371,8 +371,8 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
     let delays = Delays { boot: args.boot, install: args.install, start: args.service };
     let mut fleet = Fleet::new(machines, delays, ichor_client::now());
     for (node, fault) in &args.fault {
-        let nth = control::find(&fleet, node).map_err(anyhow::Error::msg)?;
-        nodes::spoil(&mut fleet, nth, fault.clone(), Duration::ZERO).map_err(anyhow::Error::msg)?;
+        let nth = control::find(&fleet, node)?;
+        nodes::spoil(&mut fleet, nth, fault.clone(), Duration::ZERO)?;
     }
     Ok(fleet)
 }

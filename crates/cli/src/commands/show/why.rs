@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::anyhow;
 use ichor_core::plan::why::{Cause, Why, why};
 use ichor_values::Place;
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ pub(super) fn run(
     as_json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let why = why(&project.cluster, &project.plan, path).map_err(|reason| anyhow!(reason))?;
+    let why = why(&project.cluster, &project.plan, path)?;
     if as_json {
         writeln!(out, "{:#}", object(project, &why))?;
     } else {

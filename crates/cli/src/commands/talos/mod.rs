@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 /// A release whose rules are known: judging by those of another would be a wrong answer.
 pub(crate) fn known_release(text: &str) -> Result<TalosVersion, String> {
-    let talos = TalosVersion::parse(text)?;
+    let talos = TalosVersion::parse(text).map_err(|error| error.to_string())?;
     if release::is_known(&talos) {
         return Ok(talos);
     }

@@ -22,6 +22,7 @@ use ichor_bgp::agent::{Session, Status, frr};
 use ichor_core::lab::View;
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
+use ichor_core::probe::ProbeError;
 use ichor_values::Moment;
 use nix::sched::{CloneFlags, setns};
 
@@ -46,7 +47,7 @@ pub(crate) struct Ear<'l> {
 /// What a speaker last said, and what the node said of their session then.
 #[derive(Clone)]
 struct Known {
-    said: Result<Vec<Session>, String>,
+    said: Result<Vec<Session>, ProbeError>,
     node: Option<State>,
 }
 
@@ -107,7 +108,7 @@ impl<'l> Ear<'l> {
         let (said, routes) = match routes {
             Ok(routes) => (said, routes),
             // Without its network there is no machine.
-            Err(error) => (Err(format!("is not there: {error}")), Vec::new()),
+            Err(error) => (Err(ProbeError::new(format!("is not there: {error}"))), Vec::new()),
         };
         let speaks = matches!(part, Part::Node { speaker: Some(_), .. });
         let known = speaks.then(|| self.speaker(nth, said.as_ref().ok()));
@@ -148,7 +149,7 @@ pub(crate) fn enter(pid: i32) -> io::Result<()> {
 }
 
 /// What a machine's daemon or agent says, or why it says nothing.
-pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, String> {
+pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, ProbeError> {
     let pid = lab.record.machines[nth];
     match lab.scene().machines[nth].part {
         Part::Router { .. } => router(pid).map(Said::Router),
@@ -169,27 +170,27 @@ fn connect(pid: i32, path: &str) -> io::Result<UnixStream> {
 }
 
 /// What a router's FRR says of its sessions.
-fn router(pid: i32) -> Result<Vec<Session>, String> {
-    let neighbors =
-        vty::ask(pid, "bgpd", frr::NEIGHBORS).map_err(|error| format!("bgpd does not answer: {error}"))?;
+fn router(pid: i32) -> Result<Vec<Session>, ProbeError> {
+    let neighbors = vty::ask(pid, "bgpd", frr::NEIGHBORS)
+        .map_err(|error| ProbeError::new(format!("bgpd does not answer: {error}")))?;
     // Without BFD there is no such daemon.
     let peers = vty::ask(pid, "bfdd", frr::PEERS).ok();
-    frr::sessions(&neighbors, peers.as_deref()).map_err(|error| error.to_string())
+    frr::sessions(&neighbors, peers.as_deref()).map_err(ProbeError::new)
 }
 
 /// What a node's agent says.
-fn node(pid: i32) -> Result<Status, String> {
+fn node(pid: i32) -> Result<Status, ProbeError> {
     let read = || {
         let mut stream = connect(pid, "run/ichor/status.sock")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         io::Result::Ok(text)
     };
-    let text = read().map_err(|error| format!("the agent does not answer: {error}"))?;
+    let text = read().map_err(|error| ProbeError::new(format!("the agent does not answer: {error}")))?;
     match Status::find(&text) {
         Some(Ok(status)) => Ok(status),
-        Some(Err(error)) => Err(error.to_string()),
-        None => Err("the agent does not say how it is".to_owned()),
+        Some(Err(error)) => Err(ProbeError::new(error)),
+        None => Err(ProbeError::new("the agent does not say how it is")),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Lease, Told, moment, of_duid};
-use ichor_values::Mac;
+use super::{Lease, LeaseError, Told, lease_address, moment, of_duid, port_mac};
 
 /// Whether a line is one of dnsmasq's.
 pub(super) fn is_line(line: &str) -> bool {
@@ -29,24 +28,24 @@ pub(super) fn read(text: &str) -> Told {
                     Err(reason) => told.wrong(nth + 1, reason),
                 }
             }
-            _ => told.wrong(nth + 1, "want an end, a MAC address, an address, a name and a client"),
+            _ => told.wrong(nth + 1, LeaseError::Words),
         }
     }
     told
 }
 
 /// A lease; none where nothing says whose port it is.
-fn lease(ends: &str, port: &str, address: &str, client: Option<&str>) -> Result<Option<Lease>, String> {
+fn lease(ends: &str, port: &str, address: &str, client: Option<&str>) -> Result<Option<Lease>, LeaseError> {
     // 0 is a lease without an end.
     let ends = if ends == "0" { None } else { Some(moment(ends)?) };
-    let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is no address"))?;
+    let address = lease_address(address)?;
     let mac = if address.is_ipv6() {
         client.and_then(of_duid)
     } else if port.contains('-') {
         // Before the `-` is the kind of a link that is not Ethernet.
         None
     } else {
-        Some(Mac::parse(port).map_err(|reason| format!("`{port}`: {reason}"))?)
+        Some(port_mac(port)?)
     };
     Ok(mac.map(|mac| Lease { mac, address, ends, begun: None }))
 }

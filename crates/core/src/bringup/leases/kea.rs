@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Lease, Told, moment, of_duid};
-use ichor_values::Mac;
+use super::{Lease, LeaseError, Told, lease_address, moment, of_duid, port_mac};
 use ichor_values::Moment;
 
 /// The state of a lease that a machine has.
@@ -51,12 +50,11 @@ pub(super) fn read(text: &str) -> Told {
 }
 
 /// The lease of a row; none where it is over, is no address of its own, or nothing says whose port it is.
-fn lease(columns: &Columns<'_>, row: &[&str]) -> Result<(IpAddr, Option<Lease>), String> {
-    let want = |name: &str| columns.get(row, name).ok_or_else(|| format!("it has no `{name}`"));
-    let text = want("address")?;
-    let address: IpAddr = text.parse().map_err(|_| format!("`{text}` is no address"))?;
+fn lease(columns: &Columns<'_>, row: &[&str]) -> Result<(IpAddr, Option<Lease>), LeaseError> {
+    let want = |name| columns.get(row, name).ok_or(LeaseError::Column(name));
+    let address = lease_address(want("address")?)?;
     let lifetime = want("valid_lifetime")?;
-    let lifetime: u64 = lifetime.parse().map_err(|_| format!("`{lifetime}` is no number of seconds"))?;
+    let lifetime: u64 = lifetime.parse().map_err(|_| LeaseError::Lifetime(lifetime.to_owned()))?;
     let ends = moment(want("expire")?)?;
     let held = columns.get(row, "state").is_none_or(|state| state == HELD) && lifetime > 0;
     let own = columns.get(row, "lease_type").is_none_or(|kind| kind == ADDRESS);
@@ -64,7 +62,7 @@ fn lease(columns: &Columns<'_>, row: &[&str]) -> Result<(IpAddr, Option<Lease>),
         return Ok((address, None));
     }
     let mac = match columns.get(row, "hwaddr") {
-        Some(text) => Some(Mac::parse(text).map_err(|reason| format!("`{text}`: {reason}"))?),
+        Some(text) => Some(port_mac(text)?),
         None => columns.get(row, "duid").and_then(of_duid),
     };
     let begun = Moment::from_unix(ends.unix().saturating_sub(lifetime));

@@ -11,8 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ichor_values::Mac;
-use ichor_values::Moment;
+use ichor_values::{Mac, Moment, ValueError};
 
 /// An address that a server gave a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,35 @@ pub struct Wrong {
     /// Its number, from 1 on.
     pub line: usize,
     /// What is wrong with it.
-    pub reason: String,
+    pub reason: LeaseError,
+}
+
+/// Why a line is not a lease.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    /// It has too few words for one of dnsmasq's.
+    #[error("want an end, a MAC address, an address, a name and a client")]
+    Words,
+    /// A column of Kea's is empty.
+    #[error("it has no `{0}`")]
+    Column(&'static str),
+    /// Its address is not one.
+    #[error("`{0}` is no address")]
+    Address(String),
+    /// Its lifetime is not a number.
+    #[error("`{0}` is no number of seconds")]
+    Lifetime(String),
+    /// Its end is not a time.
+    #[error("`{0}` is no time in seconds since 1970")]
+    Time(String),
+    /// Its MAC address is not one.
+    #[error("`{text}`: {reason}")]
+    Mac {
+        /// What stands in its place.
+        text: String,
+        /// What is wrong with it.
+        reason: ValueError,
+    },
 }
 
 /// The contents of a lease file.
@@ -60,8 +87,8 @@ struct Told {
 }
 
 impl Told {
-    fn wrong(&mut self, line: usize, reason: impl Into<String>) {
-        self.wrong.push(Wrong { line, reason: reason.into() });
+    fn wrong(&mut self, line: usize, reason: LeaseError) {
+        self.wrong.push(Wrong { line, reason });
     }
 }
 
@@ -111,7 +138,15 @@ fn of_duid(text: &str) -> Option<Mac> {
 }
 
 /// Seconds since 1970 as text.
-fn moment(text: &str) -> Result<Moment, String> {
+fn moment(text: &str) -> Result<Moment, LeaseError> {
     let seconds = text.parse().ok().and_then(Moment::from_unix);
-    seconds.ok_or_else(|| format!("`{text}` is no time in seconds since 1970"))
+    seconds.ok_or_else(|| LeaseError::Time(text.to_owned()))
+}
+
+fn port_mac(text: &str) -> Result<Mac, LeaseError> {
+    Mac::parse(text).map_err(|reason| LeaseError::Mac { text: text.to_owned(), reason })
+}
+
+fn lease_address(text: &str) -> Result<IpAddr, LeaseError> {
+    text.parse().map_err(|_| LeaseError::Address(text.to_owned()))
 }

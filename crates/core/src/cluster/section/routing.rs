@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 pub use ichor_bgp::setting::{Advertise, Carrier, Isolation, LogLevel, MetallbMode, Speaker};
 pub use ichor_values::Backend;
+use ichor_values::ValueError;
 use ichor_values::key::{List, Map, Over};
 use ichor_values::read::{Form, Scalar};
 use ichor_values::record;
@@ -58,11 +59,11 @@ pub enum RouterId {
 }
 
 impl Scalar for RouterId {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         if text == "loopback" {
             return Ok(Self::Loopback);
         }
-        text.parse().map(Self::Address).map_err(|_| "not a router id".to_owned())
+        text.parse().map(Self::Address).map_err(|_| ValueError::new("not a router id"))
     }
 
     fn form() -> Form {

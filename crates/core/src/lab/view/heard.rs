@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 
+use crate::probe::ProbeError;
 use ichor_bgp::agent::{Session, Status};
 use ichor_values::Issue;
 
@@ -9,9 +10,9 @@ use ichor_values::Issue;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
     /// What its daemon or its agent says, or why that says nothing.
-    pub said: Result<Said, String>,
+    pub said: Result<Said, ProbeError>,
     /// What its speaker says, or why it says nothing; none without a speaker.
-    pub speaker: Option<Result<Vec<Session>, String>>,
+    pub speaker: Option<Result<Vec<Session>, ProbeError>>,
     /// The routes that BGP gave its kernel.
     pub routes: Vec<Route>,
     /// Bytes that its processes keep for themselves.
@@ -58,16 +59,16 @@ pub struct Route {
 
 impl Heard {
     /// A machine of which nothing is known but why.
-    pub fn nothing(why: impl Into<String>) -> Self {
-        Self { said: Err(why.into()), speaker: None, routes: Vec::new(), memory: 0 }
+    pub fn nothing(why: ProbeError) -> Self {
+        Self { said: Err(why), speaker: None, routes: Vec::new(), memory: 0 }
     }
 
     /// Why it is not ready; none when it is.
     pub(super) fn trouble(&self) -> Option<String> {
-        let speaker = || self.speaker.as_ref()?.as_ref().err().cloned();
+        let speaker = || Some(self.speaker.as_ref()?.as_ref().err()?.to_string());
         match &self.said {
-            Err(why) => Some(why.clone()),
-            Ok(Said::Node(status)) => status.health().err().or_else(speaker),
+            Err(error) => Some(error.to_string()),
+            Ok(Said::Node(status)) => status.health().err().map(|error| error.to_string()).or_else(speaker),
             Ok(Said::Router(_) | Said::Here) => speaker(),
         }
     }

@@ -26,7 +26,7 @@ fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
     };
     if let Some(heard) = heard_of(&end.name) {
         return match &heard.said {
-            Err(why) => Side { trouble: Some(why.clone()), ..blank },
+            Err(error) => Side { trouble: Some(error.to_string()), ..blank },
             Ok(said) => match said.session(&end.peer) {
                 Some((session, trouble)) => told(blank, session, true, trouble),
                 None if *said == Said::Here => blank,
@@ -40,7 +40,7 @@ fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
             Some(session) => told(blank, session, false, None),
             None => unknown(blank),
         },
-        Some(Err(why)) => Side { trouble: Some(why.clone()), ..blank },
+        Some(Err(error)) => Side { trouble: Some(error.to_string()), ..blank },
         None => blank,
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::lab::scene::{self, SessionEnd, Speaker};
+use crate::probe::ProbeError;
 use ichor_bgp::agent::status::{Stage, Told, With};
 use ichor_bgp::agent::{Session, Status};
 use ichor_values::{Backend, Issue};
@@ -279,8 +280,8 @@ fn bfd_counts_where_it_is_meant() {
 #[test]
 fn what_says_nothing_is_not_ready() {
     let mut heard = all();
-    heard[0] = Heard::nothing("bgpd does not answer");
-    heard[2].speaker = Some(Err("gobgpd does not answer".to_owned()));
+    heard[0] = Heard::nothing(ProbeError::new("bgpd does not answer"));
+    heard[2].speaker = Some(Err(ProbeError::new("gobgpd does not answer")));
     status(&mut heard[2]).sessions.remove(1);
 
     let view = view(&heard, &[]);

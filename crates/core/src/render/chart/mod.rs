@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
-use ichor_talos::manifest;
+use ichor_talos::manifest::{self, ManifestError};
 use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit::emit;
 
@@ -79,13 +79,33 @@ impl Order {
     }
 }
 
+/// Why what a chart gave cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChartError {
+    /// It is not made of objects of Kubernetes.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// It is empty.
+    #[error("it has no object")]
+    Empty,
+    /// It has keys in it.
+    #[error(
+        "it has the Secret {name}, which would be kept in clear; let it be made in the cluster: `tls.auto.method: cronJob` or \
+         `certmanager` among the values"
+    )]
+    Secret {
+        /// The name of the object.
+        name: String,
+    },
+}
+
 /// Whether what a chart gave can be kept and applied: objects of Kubernetes, and no secrets among them.
 ///
 /// A chart that makes keys makes others each time, and the lock is kept with the cluster file, where everybody reads it.
-pub fn judge(text: &str) -> Result<(), String> {
+pub fn judge(text: &str) -> Result<(), ChartError> {
     let objects = manifest::read(text)?;
     if objects.is_empty() {
-        return Err("it has no object".to_owned());
+        return Err(ChartError::Empty);
     }
     let holds = |object: &Value, key: &str| {
         object.get(key).and_then(Value::as_object).is_some_and(|entries| !entries.is_empty())
@@ -94,11 +114,10 @@ pub fn judge(text: &str) -> Result<(), String> {
         objects.iter().find(|it| it["kind"] == "Secret" && (holds(it, "data") || holds(it, "stringData")));
     match secret {
         None => Ok(()),
-        Some(secret) => Err(format!(
-            "it has the Secret {}, which would be kept in clear; let it be made in the cluster: `tls.auto.method: cronJob` or \
-             `certmanager` among the values",
-            secret["metadata"]["name"].as_str().unwrap_or("without a name")
-        )),
+        Some(secret) => {
+            let name = secret["metadata"]["name"].as_str().unwrap_or("without a name");
+            Err(ChartError::Secret { name: name.to_owned() })
+        }
     }
 }
 
@@ -111,7 +130,7 @@ mod tests {
         let text =
             "apiVersion: v1\nkind: Secret\nmetadata: {name: cilium-ca}\ndata: {ca.key: aHVudGVyMg==}\n";
 
-        let refused = judge(text).unwrap_err();
+        let refused = judge(text).unwrap_err().to_string();
 
         assert!(refused.contains("the Secret cilium-ca"), "{refused}");
         assert!(!refused.contains("aHVudGVyMg"), "{refused}");

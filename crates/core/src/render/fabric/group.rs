@@ -88,7 +88,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
                 let mut group = empty(&alike, &sorted);
                 match alike.password.map(|secret| password(fetch, secret)).transpose() {
                     Ok(password) => group.password = password,
-                    Err(reason) => reasons.push(reason),
+                    Err(error) => reasons.push(error.to_string()),
                 }
                 sorted.push((alike, group));
                 sorted.len() - 1

@@ -142,8 +142,8 @@ fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<
         };
         let password = match (ground.secret)(password) {
             Ok(password) => password,
-            Err(reason) => {
-                errors.push(Issue::error(key, reason));
+            Err(error) => {
+                errors.push(Issue::error(key, error.to_string()));
                 continue;
             }
         };

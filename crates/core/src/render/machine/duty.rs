@@ -65,8 +65,8 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
     let mut issues = Vec::new();
     let passwords = routing::passwords(&model, script.secret, &mut issues);
     let mut errors = of_node(node, issues);
-    let template = template(script.attachments, plan).unwrap_or_else(|reason| {
-        errors.push(Issue::error(node.path(routing::TEMPLATE), reason));
+    let template = template(script.attachments, plan).unwrap_or_else(|error| {
+        errors.push(Issue::error(node.path(routing::TEMPLATE), error.to_string()));
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();

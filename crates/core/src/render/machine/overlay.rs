@@ -13,7 +13,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan, errors: &mut 
     if let Some(key) = tailscale.key.as_ref().filter(|_| !tailscale.mint.value) {
         match (ground.secret)(&key.value) {
             Ok(key) => environment.push(format!("TS_AUTHKEY={key}")),
-            Err(reason) => errors.push(Issue::error(node.path("overlay.tailscale.key"), reason)),
+            Err(error) => errors.push(Issue::error(node.path("overlay.tailscale.key"), error.to_string())),
         }
     }
     let mut arguments: Vec<String> =

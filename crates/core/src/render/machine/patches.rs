@@ -1,17 +1,28 @@
 //! The patches of the file, each read once for all nodes that have it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use super::Ground;
 use crate::model::Cluster;
 use crate::model::rung;
 use crate::plan::NodePlan;
-use ichor_talos::patch::Patch;
+use crate::plan::attachment::Unread;
+use ichor_talos::patch::{Patch, PatchError};
 use ichor_values::{Either, Issue, Place};
 
 /// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
-pub type PatchTexts = BTreeMap<String, Result<String, String>>;
+pub type PatchTexts = BTreeMap<String, Result<String, Unread>>;
+
+/// Why a patch cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum PatchFileError {
+    #[error("{path}: {reason}")]
+    Unread { path: String, reason: Unread },
+    #[error("{path} was not read")]
+    NotGathered { path: String },
+    #[error(transparent)]
+    Patch(#[from] PatchError),
+}
 
 /// The paths of patches that are encrypted, from the folder of the cluster file.
 pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
@@ -41,11 +52,11 @@ impl Patches {
         for step in rung::all(ground.cluster) {
             for (nth, at) in step.rung.patches.items().enumerate() {
                 let key = step.path(&format!("patches[{nth}]"));
-                let mut note = |patch: Result<Patch, String>| {
-                    patch.map_err(|reason| errors.push(Issue::error(&key, reason))).ok()
+                let mut note = |patch: Result<Patch, PatchFileError>| {
+                    patch.map_err(|error| errors.push(Issue::error(&key, error.to_string()))).ok()
                 };
-                let read = |text: Result<&str, String>, file: &str| {
-                    text.and_then(|text| Patch::read(file, text, talos).map_err(|error| error.to_string()))
+                let read = |text: Result<&str, PatchFileError>, file: &str| {
+                    text.and_then(|text| Ok(Patch::read(file, text, talos)?))
                 };
                 let patch = match &at.value {
                     Either::Word(file) => {
@@ -57,7 +68,7 @@ impl Patches {
                     }
                     Either::Record(source) => match (source.inline.get(), source.sops.get()) {
                         (Some(inline), _) => {
-                            note(Patch::inline(&key, inline, talos).map_err(|error| error.to_string()))
+                            note(Patch::inline(&key, inline, talos).map_err(PatchFileError::Patch))
                         }
                         (None, Some(file)) => {
                             let text = || text(ground.patches, file.as_str());
@@ -81,13 +92,13 @@ impl Patches {
     }
 }
 
-fn text<'t, E: fmt::Display>(
-    texts: &'t BTreeMap<String, Result<String, E>>,
+fn text<'t>(
+    texts: &'t BTreeMap<String, Result<String, Unread>>,
     path: &str,
-) -> Result<&'t str, String> {
+) -> Result<&'t str, PatchFileError> {
     match texts.get(path) {
         Some(Ok(text)) => Ok(text),
-        Some(Err(reason)) => Err(format!("{path}: {reason}")),
-        None => Err(format!("{path} was not read")),
+        Some(Err(reason)) => Err(PatchFileError::Unread { path: path.to_owned(), reason: reason.clone() }),
+        None => Err(PatchFileError::NotGathered { path: path.to_owned() }),
     }
 }

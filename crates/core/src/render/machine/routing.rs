@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Draft, Ground, duty};
-use crate::plan::attachment::Attachments;
+use crate::plan::attachment::{Attachments, Unread};
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::native;
 use ichor_bgp::agent::config;
@@ -37,7 +37,7 @@ fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, plan)
-        .map_err(|reason| vec![Issue::error(node.path(routing::TEMPLATE), reason)])?;
+        .map_err(|error| vec![Issue::error(node.path(routing::TEMPLATE), error.to_string())])?;
     let (version, options) = (plan.version.as_ref().map(|version| &version.value), plan.options());
     let (carrier, routers) = (carrier(plan), &Routers::new());
     let order = Order { backend, carrier, model, version, options: &options, template, routers };
@@ -50,17 +50,36 @@ pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Mod
     })
 }
 
+/// Why the template of a node cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateFileError {
+    /// Its file has no text.
+    #[error("{path} cannot be read: {reason}")]
+    Unread {
+        /// The path as written.
+        path: String,
+        /// Why not.
+        reason: Unread,
+    },
+    /// Its file is not among those of the cluster.
+    #[error("{path} was not read")]
+    NotGathered {
+        /// The path as written.
+        path: String,
+    },
+}
+
 /// The template of a node among the files of a cluster, if it has one.
 pub fn template<'a>(
     attachments: &'a Attachments,
     plan: &'a RoutingPlan,
-) -> Result<Option<Template<'a>>, String> {
+) -> Result<Option<Template<'a>>, TemplateFileError> {
     let Some(path) = &plan.template else { return Ok(None) };
     let path = path.value.as_str();
     match attachments.texts.get(path) {
         Some(Ok(text)) => Ok(Some(Template { path, text })),
-        Some(Err(reason)) => Err(format!("{path} cannot be read: {reason}")),
-        None => Err(format!("{path} was not read")),
+        Some(Err(reason)) => Err(TemplateFileError::Unread { path: path.to_owned(), reason: reason.clone() }),
+        None => Err(TemplateFileError::NotGathered { path: path.to_owned() }),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::render::chart::values;
 use crate::rules::{Context, Found, Rule, Severity};
 use ichor_talos::document;
 use ichor_values::Place;
+use ichor_values::go_yaml::reader::SyntaxError;
 
 pub(super) const RULES: &[Rule] = &[VALUES, UNREADABLE, UNUSED];
 
@@ -48,8 +49,19 @@ const UNUSED: Rule = Rule {
     look: unused,
 };
 
+/// Why helm does not take a file with values.
+#[derive(Debug, thiserror::Error)]
+enum ValuesFileError {
+    #[error(transparent)]
+    Syntax(SyntaxError),
+    #[error("it is not a map")]
+    NoMap,
+    #[error("it has several documents, and helm reads one")]
+    Documents,
+}
+
 /// The values of the file's own, where helm gets them.
-fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::Value, String>)> {
+fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::Value, ValuesFileError>)> {
     let cilium = context.cluster.section().cilium.get()?;
     if context.plan.cluster.cni.value != CniPlan::Cilium || cilium.manifest.is_set() {
         return None;
@@ -58,12 +70,12 @@ fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::
     // One that is missing or no text is told by others.
     let text = context.attachments.texts.get(path.value.as_str())?.as_ref().ok()?;
     let own = match document::read(text) {
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(ValuesFileError::Syntax(error)),
         Ok(documents) => match documents.as_slice() {
             [] => Ok(serde_json::json!({})),
             [map] if map.is_object() => Ok(map.clone()),
-            [_] => Err("it is not a map".to_owned()),
-            _ => Err("it has several documents, and helm reads one".to_owned()),
+            [_] => Err(ValuesFileError::NoMap),
+            _ => Err(ValuesFileError::Documents),
         },
     };
     Some((path.place, path.value.as_str(), own))

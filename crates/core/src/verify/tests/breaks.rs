@@ -165,7 +165,7 @@ const BREAKS: &[Break] = &[
     Break {
         check: "loopback",
         node: CP1,
-        change: |seen| node(seen, "cp1").loopbacks[0].1 = Err("no answer within 5 s".into()),
+        change: |seen| node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no answer within 5 s")),
         evidence: "does not answer: no answer within 5 s",
         remedy: "`ichor prove`",
         consequence: None,
@@ -191,7 +191,7 @@ const BREAKS: &[Break] = &[
     Break {
         check: "etcd-member",
         node: CP1,
-        change: |seen| more(seen, "cp1").etcd = Some(Err("etcd is not running".into())),
+        change: |seen| more(seen, "cp1").etcd = Some(Err(ProbeError::new("etcd is not running"))),
         evidence: "etcd is not running",
         remedy: "`ichor up` bootstraps etcd",
         consequence: Some((CP1, "ready")),
@@ -217,7 +217,7 @@ const BREAKS: &[Break] = &[
     Break {
         check: "api-address",
         node: None,
-        change: |seen| seen.doors[0].answers = Err("connection refused".into()),
+        change: |seen| seen.doors[0].answers = Err(ProbeError::new("connection refused")),
         evidence: "VIP 10.101.0.10 does not answer: connection refused",
         remedy: "a control plane holds it while etcd has a leader",
         consequence: Some((None, "kubernetes-api")),
@@ -225,7 +225,7 @@ const BREAKS: &[Break] = &[
     Break {
         check: "kubernetes-api",
         node: None,
-        change: |seen| seen.kubernetes_api = Some(Err("it answers with status 500".into())),
+        change: |seen| seen.kubernetes_api = Some(Err(ProbeError::new("it answers with status 500"))),
         evidence: "it answers with status 500",
         remedy: "kubelet",
         consequence: Some((WK1, "kubernetes-node")),

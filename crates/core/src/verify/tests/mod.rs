@@ -12,6 +12,7 @@ use crate::machines::drives::{Inside, Kind};
 use crate::observe::{Answer, ExtensionTold, KubernetesTold, SessionTold, Told};
 use crate::plan::tests::planned_with;
 use crate::plan::{self, NodePlan};
+use crate::probe::ProbeError;
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::session::State;
 use ichor_talos::kubernetes::KubeNode;
@@ -226,7 +227,7 @@ fn one_silent_control_plane_does_not_hide_what_two_others_tell_and_two_do() {
     let two = judged(FILE, |seen| {
         silence(seen, "cp2");
         silence(seen, "cp3");
-        seen.kubernetes_api = Some(Err("nobody".into()));
+        seen.kubernetes_api = Some(Err(ProbeError::new("nobody")));
     });
 
     assert!(matches!(verdict(&one, None, "etcd"), Verdict::Holds { .. }));
@@ -239,8 +240,8 @@ fn one_silent_control_plane_does_not_hide_what_two_others_tell_and_two_do() {
 #[test]
 fn routers_that_cannot_be_asked_and_networks_without_a_way_are_not_broken() {
     let report = judged(FILE, |seen| {
-        seen.routers.insert("leaf1".into(), Err("no answer".into()));
-        node(seen, "cp1").loopbacks[0].1 = Err("network is unreachable".into());
+        seen.routers.insert("leaf1".into(), Err(ProbeError::new("no answer")));
+        node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("network is unreachable"));
     });
 
     let why = |check| match verdict(&report, CP1, check) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ichor_bgp::model::Family;
 use ichor_bgp::model::fabric::Found;
+use ichor_bgp::render::SecretError;
 use ichor_bgp::setting::Software;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
@@ -219,10 +220,10 @@ fn family(net: IpNet) -> &'static str {
     if Family::of(net) == Family::V4 { "ipv4" } else { "ipv6" }
 }
 
-fn fetch(secret: &Secret) -> Result<String, String> {
+fn fetch(secret: &Secret) -> Result<String, SecretError> {
     match secret {
         Secret::Env(name) => Ok(format!("secret-{name}")),
-        _ => Err("only variables are used here".to_owned()),
+        _ => Err(SecretError::new("only variables are used here")),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ichor_bgp::model::Model;
-use ichor_bgp::render::Service;
+use ichor_bgp::render::{SecretError, Service};
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
@@ -43,7 +43,7 @@ impl Lab {
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
         let planned = plan.node(name).unwrap();
         let model = model(&cluster, &plan, planned);
-        let service = service_with(&cluster, &plan, planned, &|_| Err("no passwords".to_owned()));
+        let service = service_with(&cluster, &plan, planned, &|_| Err(SecretError::new("no passwords")));
         let node = router(frr);
         let leafs = [(Frr::V8, 1), (Frr::V10, 2)].map(|(frr, nth)| leaf(frr, nth, &node, &model));
         start(frr, &node, &model, &service.unwrap().unwrap());

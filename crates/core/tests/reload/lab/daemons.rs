@@ -42,7 +42,7 @@ fn are_told_what_they_know(frr: Frr) {
         let mut vty = Vty::open(&machine, daemon);
         for line in sample.lines() {
             let change = Change { phase: Phase::Define, line: line.clone() };
-            let unknown = vty.apply(&change).is_err_and(|said| said.contains(": 2 "));
+            let unknown = vty.apply(&change).is_err_and(|refused| refused.status == 2);
 
             let takes = daemon.takes(frr.version(), line);
             assert!(

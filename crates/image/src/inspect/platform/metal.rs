@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Boot, CONFIG, METAL_CONFIG, METAL_LABEL, NOCLOUD};
 use crate::inspect::rules;
 use crate::inspect::verdict::config_source;
-use crate::inspect::{Inspection, Verdict};
+use crate::inspect::{Inspection, MetaValuesError, Verdict};
 use ichor_talos::validate::Mode;
 use ichor_talos::{config_url, meta, platform_network};
 
@@ -20,12 +20,21 @@ pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
     }
 }
 
+/// Why metal has no network of META.
+#[derive(Debug, thiserror::Error)]
+enum MetaNetworkError {
+    #[error(transparent)]
+    Values(MetaValuesError),
+    #[error("META key 10: {0}")]
+    Network(platform_network::NetworkError),
+}
+
 fn network(boot: &Boot<'_>, inspection: &mut Inspection) {
-    let read = boot.meta(meta::NETWORK).and_then(|text| {
+    let read = boot.meta(meta::NETWORK).map_err(MetaNetworkError::Values).and_then(|text| {
         let Some(text) = text else { return Ok(None) };
         inspection.find("META key 10", text.len(), "the network");
         let read = platform_network::read(&text, &boot.machine.talos);
-        read.map(Some).map_err(|error| format!("META key 10: {error}"))
+        read.map(Some).map_err(MetaNetworkError::Network)
     });
     match read {
         Ok(mut network) => {
@@ -35,7 +44,7 @@ fn network(boot: &Boot<'_>, inspection: &mut Inspection) {
             inspection.network = network;
         }
         Err(error) => {
-            inspection.error = Some(error.clone());
+            inspection.error = Some(error.to_string());
             inspection.mistake(&rules::META_NETWORK, format!("{error}; Talos has no network from here"));
         }
     }

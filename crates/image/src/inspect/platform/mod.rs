@@ -5,7 +5,7 @@ mod nocloud;
 
 use super::carrier::{METAL_CONFIG, METAL_LABEL, NOCLOUD};
 use super::verdict::config_source;
-use super::{Carrier, Inspection, Machine, Media, Verdict};
+use super::{Carrier, Inspection, Machine, Media, MetaValuesError, Verdict};
 use crate::inspect::rules;
 use ichor_talos::command_line::CommandLine;
 use ichor_talos::meta;
@@ -48,7 +48,7 @@ impl<'b> Boot<'b> {
     }
 
     /// The META value of a key, of the partition or else of the command line.
-    fn meta(&self, key: u8) -> Result<Option<String>, String> {
+    fn meta(&self, key: u8) -> Result<Option<String>, MetaValuesError> {
         let values = match &self.media.meta {
             Some(values) => values.clone()?,
             None => self.carried_meta()?,
@@ -56,10 +56,10 @@ impl<'b> Boot<'b> {
         Ok(values.into_iter().rev().find(|value| value.key == key).map(|value| value.value))
     }
 
-    fn carried_meta(&self) -> Result<Vec<meta::Value>, String> {
+    fn carried_meta(&self) -> Result<Vec<meta::Value>, MetaValuesError> {
         let mut values = Vec::new();
         for carried in self.line.environment(meta::VARIABLE) {
-            values.extend(meta::decode(carried).map_err(|error| format!("META values: {error}"))?);
+            values.extend(meta::decode(carried).map_err(MetaValuesError::CommandLine)?);
         }
         Ok(values)
     }

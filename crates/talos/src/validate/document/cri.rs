@@ -10,8 +10,8 @@ const RESERVED: &str = "customization";
 /// Judges a piece of containerd's settings.
 pub fn customization(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if let Err(reason) = label::name(name.text()) {
-        issues.error(&name, reason);
+    if let Err(error) = label::name(name.text()) {
+        issues.error(&name, error.to_string());
     }
     if name.text() == RESERVED {
         issues.error(&name, format!("{RESERVED:?} is Talos' own: choose another name"));

@@ -1,6 +1,6 @@
 //! What the machine says of itself in Kubernetes.
 
-use crate::label;
+use crate::label::{self, LabelError};
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
@@ -25,9 +25,9 @@ pub fn validate(machine: &Field<'_>, issues: &mut DocumentIssues) {
     }
 }
 
-fn say(field: &Field<'_>, judged: Result<(), String>, issues: &mut DocumentIssues) {
-    if let Err(message) = judged {
-        issues.error(field, message);
+fn say(field: &Field<'_>, judged: Result<(), LabelError>, issues: &mut DocumentIssues) {
+    if let Err(error) = judged {
+        issues.error(field, error.to_string());
     }
 }
 

@@ -15,6 +15,21 @@ const MOST_SERVICE_BITS: u8 = 20;
 /// How many bits the numbers of nodes in the network of pods have at most.
 const MOST_NODE_BITS: i64 = 16;
 
+/// Why Talos does not take a subnet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum SubnetError {
+    #[error("{subnet} has bits behind its length: write {}", subnet.trunc())]
+    HostBits { subnet: IpNet },
+    #[error("{subnet} is too small: want at least a /{most}")]
+    TooSmall { subnet: IpNet, most: u8 },
+    #[error("{subnet} is smaller than the /{per_node} of one node")]
+    SmallerThanNode { subnet: IpNet, per_node: i64 },
+    #[error("{subnet} is too big for a /{per_node} per node: want at least a /{least}")]
+    TooBigForNodes { subnet: IpNet, per_node: i64, least: i64 },
+    #[error("{subnet} is too big: want a /{least} or smaller")]
+    TooBig { subnet: IpNet, least: u8 },
+}
+
 /// Judges them.
 pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let masks =
@@ -42,7 +57,11 @@ fn is_ipv6(subnet: &IpNet) -> bool {
     matches!(subnet, IpNet::V6(_))
 }
 
-fn subnets(subnets: &Field<'_>, issues: &mut DocumentIssues, size: impl Fn(&IpNet) -> Result<(), String>) {
+fn subnets(
+    subnets: &Field<'_>,
+    issues: &mut DocumentIssues,
+    size: impl Fn(&IpNet) -> Result<(), SubnetError>,
+) {
     required(subnets, issues);
     if subnets.items().count() > 2 {
         issues.error(subnets, "there are more than two subnets: want one of each protocol at most");
@@ -54,8 +73,8 @@ fn subnets(subnets: &Field<'_>, issues: &mut DocumentIssues, size: impl Fn(&IpNe
             issues.error(&field, "this is not a prefix");
             continue;
         };
-        if let Err(reason) = well_formed(&subnet).and_then(|()| size(&subnet)) {
-            issues.error(&field, reason);
+        if let Err(error) = well_formed(&subnet).and_then(|()| size(&subnet)) {
+            issues.error(&field, error.to_string());
         }
         if protocols.contains(&is_ipv6(&subnet)) {
             issues.error(&field, "there is a subnet of this protocol already");
@@ -64,34 +83,34 @@ fn subnets(subnets: &Field<'_>, issues: &mut DocumentIssues, size: impl Fn(&IpNe
     }
 }
 
-fn well_formed(subnet: &IpNet) -> Result<(), String> {
+fn well_formed(subnet: &IpNet) -> Result<(), SubnetError> {
     if *subnet != subnet.trunc() {
-        return Err(format!("{subnet} has bits behind its length: write {}", subnet.trunc()));
+        return Err(SubnetError::HostBits { subnet: *subnet });
     }
     if subnet.max_prefix_len() - subnet.prefix_len() < LEAST_BITS {
         let most = subnet.max_prefix_len() - LEAST_BITS;
-        return Err(format!("{subnet} is too small: want at least a /{most}"));
+        return Err(SubnetError::TooSmall { subnet: *subnet, most });
     }
     Ok(())
 }
 
-fn pod_size(subnet: &IpNet, per_node: Option<i64>) -> Result<(), String> {
+fn pod_size(subnet: &IpNet, per_node: Option<i64>) -> Result<(), SubnetError> {
     let Some(per_node) = per_node else { return Ok(()) };
     let left = per_node - i64::from(subnet.prefix_len());
     if left < 0 {
-        return Err(format!("{subnet} is smaller than the /{per_node} of one node"));
+        return Err(SubnetError::SmallerThanNode { subnet: *subnet, per_node });
     }
     if left > MOST_NODE_BITS {
         let least = per_node - MOST_NODE_BITS;
-        return Err(format!("{subnet} is too big for a /{per_node} per node: want at least a /{least}"));
+        return Err(SubnetError::TooBigForNodes { subnet: *subnet, per_node, least });
     }
     Ok(())
 }
 
-fn service_size(subnet: &IpNet) -> Result<(), String> {
+fn service_size(subnet: &IpNet) -> Result<(), SubnetError> {
     if subnet.max_prefix_len() - subnet.prefix_len() > MOST_SERVICE_BITS {
         let least = subnet.max_prefix_len() - MOST_SERVICE_BITS;
-        return Err(format!("{subnet} is too big: want a /{least} or smaller"));
+        return Err(SubnetError::TooBig { subnet: *subnet, least });
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A node, as Kubernetes sees it.
 
 use crate::go::netip;
-use crate::label;
+use crate::label::{self, LabelError};
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
@@ -29,9 +29,9 @@ pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     }
 }
 
-fn tell(field: &Field<'_>, judged: Result<(), String>, issues: &mut DocumentIssues) {
-    if let Err(reason) = judged {
-        issues.error(field, reason);
+fn tell(field: &Field<'_>, judged: Result<(), LabelError>, issues: &mut DocumentIssues) {
+    if let Err(error) = judged {
+        issues.error(field, error.to_string());
     }
 }
 
