@@ -94,6 +94,16 @@ pub fn replace_with<T>(
     attempt().map_err(ReplaceError::at(path))
 }
 
+/// Moves `file` from the name it was written under to `path`, once its contents are on the disk: for a file that more than one process goes on
+/// with.
+pub fn place(file: &File, from: &Path, path: &Path) -> Result<(), ReplaceError> {
+    let attempt = || {
+        file.sync_all()?;
+        fs::rename(from, path)
+    };
+    attempt().map_err(ReplaceError::at(path))
+}
+
 /// A new file for its owner alone, in place of what is there: of a symbolic link too, and not of the file it leads to.
 pub fn create_fresh(path: &Path) -> io::Result<File> {
     remove_if_there(path)?;

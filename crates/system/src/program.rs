@@ -131,7 +131,6 @@ impl ProgramOutput {
 }
 
 /// What a program reads from standard input.
-#[derive(Debug)]
 enum Input {
     Nothing,
     Bytes(Vec<u8>),
@@ -141,7 +140,6 @@ enum Input {
 /// One run of a program, with its timeout.
 ///
 /// It stays in the process group of this one: Ctrl-C at a terminal ends it too, and it may ask the user there for a passphrase.
-#[derive(Debug)]
 pub struct ProgramRun {
     command: Command,
     program: String,
