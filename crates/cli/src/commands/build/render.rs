@@ -37,7 +37,7 @@ fn judged(renderer: &Renderer<'_>, judge: &Judge<'_>, node: &NodePlan) -> Result
     let mut made = renderer.node(node)?;
     if let (Some(service), Some((backend, template))) = (made.service.take(), template(node)) {
         let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
-        judge.ask(backend, template, &service).map_err(refused)?;
+        judge.ask(backend, template, &service).map_err(|error| refused(error.to_string()))?;
     }
     Ok(made)
 }
