@@ -24,6 +24,9 @@ const LARGEST: usize = 64 << 20;
 /// How much of standard error is kept: its end.
 const KEPT: usize = 64 << 10;
 
+/// How much of it is read at once.
+const PIECE: usize = 8 << 10;
+
 /// What a program started may keep its streams open after its end. Nothing is lost by not waiting longer: what the program itself wrote is in
 /// the pipe by then.
 const GRACE: Duration = Duration::from_millis(100);
@@ -140,6 +143,7 @@ enum Input {
 /// One run of a program, with its timeout.
 ///
 /// It stays in the process group of this one: Ctrl-C at a terminal ends it too, and it may ask the user there for a passphrase.
+#[must_use = "nothing happens until it is run"]
 pub struct ProgramRun {
     command: Command,
     program: String,
@@ -350,9 +354,11 @@ async fn give(stdin: Option<ChildStdin>, input: &[u8]) {
 /// Reads to the end, so that the program is never held up, and keeps the end.
 async fn keep_end(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
     let Some(mut stream) = stream else { return };
-    let mut piece = [0; 8192];
-    while let Ok(length @ 1..) = stream.read(&mut piece).await {
-        kept.extend_from_slice(&piece[..length]);
+    loop {
+        kept.reserve(PIECE);
+        if !matches!(stream.read_buf(kept).await, Ok(1..)) {
+            return;
+        }
         kept.drain(..kept.len().saturating_sub(KEPT));
     }
 }
