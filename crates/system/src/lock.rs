@@ -209,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_whose_file_its_holder_removed_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let old = LockFile::try_take(&path).unwrap().unwrap();
+        fs::remove_file(&path).unwrap();
+
+        let new = LockFile::try_take(&path).unwrap().unwrap();
+
+        assert!(!old.is_at(&path) && new.is_at(&path));
+        assert!(LockFile::is_held(&path));
+    }
+
+    #[test]
     fn a_missing_lock_is_not_held_and_its_path_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/lock");

@@ -154,6 +154,23 @@ fn a_file_without_a_name_is_nowhere_until_it_is_placed() {
 }
 
 #[test]
+fn a_file_that_was_gone_on_with_is_moved_to_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let [part, path] = ["image.part", "image"].map(|name| folder.path().join(name));
+    fs::write(&path, "old").unwrap();
+    fs::write(&part, "half ").unwrap();
+    let mut file = OpenOptions::new().append(true).open(&part).unwrap();
+    file.write_all(b"and half").unwrap();
+
+    place(&file, &part, &path).unwrap();
+    let failed = place(&file, &part, &path);
+
+    assert_eq!(names(folder.path()), ["image"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "half and half");
+    assert_eq!(failed.unwrap_err().path, path);
+}
+
+#[test]
 fn a_socket_takes_the_place_of_an_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("status.sock");
