@@ -1,4 +1,4 @@
-//! What a program does on the machine it runs on, in one place each: [`file`] replaces files in one step, [`lock`] keeps other
+//! What a program does on the machine it runs on, in one place each: [`mod@file`] replaces files in one step, [`lock`] keeps other
 //! processes away, and [`program`] runs other programs, which end in time.
 //!
 //! Not here: daemons and virtual machines. Whoever supervises them starts them.
