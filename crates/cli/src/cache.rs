@@ -3,10 +3,12 @@
 //! A file is fetched next to its place and moved there when it is whole and proven. What was fetched before an
 //! interruption is kept and gone on from. The hash of the first download is kept beside it: from then on the file has to be that one.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use ichor_system::file;
+use ichor_system::lock::LockFile;
 use ichor_talos::asset::Asset;
 use ichor_talos::signature as magic;
 use ichor_talos::signature::MagicError;
@@ -114,18 +116,18 @@ impl Fetch<'_> {
         }
         let published = self.published()?;
         let part = self.beside("part");
-        let mut file = self.open(&part)?;
-        self.download(&mut file)?;
-        let (sha256, length) = self.prove(&mut file)?;
+        let mut lock = self.open(&part)?;
+        let file = lock.file();
+        self.download(file)?;
+        let (sha256, length) = self.prove(file)?;
         if let Err(error) = self.compare(&sha256, published.as_deref(), known.as_deref()) {
             // Going on from bytes that are wrong would never end well.
             let _ = fs::remove_file(&part);
             return Err(error);
         }
-        file.sync_all().map_err(|source| unwritten(&part, source))?;
         let record = json!({"sha256": sha256, "length": length, "url": http::shown(self.url)});
         disk::replace(&self.record(), format!("{record:#}\n").as_bytes())?;
-        fs::rename(&part, &self.path).map_err(|source| unwritten(&self.path, source))?;
+        file::place(file, &part, &self.path).map_err(|error| unwritten(&error.path, error.source))?;
         let _ = fs::remove_file(self.beside("part.etag"));
         Ok(Fetched { path: self.path.clone(), sha256, length, fresh: true, published: published.is_some() })
     }
@@ -171,14 +173,11 @@ impl Fetch<'_> {
         Ok((sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(sum))
     }
 
-    fn open(&self, part: &Path) -> Result<File, FetchError> {
+    fn open(&self, part: &Path) -> Result<LockFile, FetchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(part);
         let file = file.map_err(|source| unwritten(part, source))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(FetchError::Busy { path: self.path.clone() }),
-            Err(TryLockError::Error(source)) => Err(unwritten(part, source)),
-        }
+        let lock = LockFile::try_file(file, part).map_err(|error| unwritten(part, error.source))?;
+        lock.ok_or_else(|| FetchError::Busy { path: self.path.clone() })
     }
 
     /// Gets what is missing.

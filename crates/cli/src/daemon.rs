@@ -2,12 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use ichor_bgp::render::{File, Service};
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use ichor_values::Backend;
 use tempfile::NamedTempFile;
+
+/// Time to read a file of thousands of sessions, not to hang a pipeline.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What a template gives was not accepted by a daemon.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JudgeError {
+    #[error("the {program} of this machine refuses what {template} gives: {words}")]
+    Refused { program: &'static str, template: String, words: String },
+    /// In one line with its cause: it becomes the reason of a file that cannot be rendered.
+    #[error("cannot show {program} what {template} gives: {cause}")]
+    Show { program: &'static str, template: String, cause: io::Error },
+}
 
 /// What a daemon says of a file.
 enum Verdict {
@@ -29,7 +44,7 @@ impl<'h> Judge<'h> {
     }
 
     /// Asks the daemon of `backend` about the first file of a service, which `template` gave; a refusal is an error in its words.
-    pub(crate) fn ask(&self, backend: Backend, template: &str, service: &Service) -> Result<(), String> {
+    pub(crate) fn ask(&self, backend: Backend, template: &str, service: &Service) -> Result<(), JudgeError> {
         let Some(file) = service.files.first() else { return Ok(()) };
         let program = program(backend);
         match read(backend, service.version, file) {
@@ -39,11 +54,11 @@ impl<'h> Judge<'h> {
                 unasked.insert(format!("no daemon has read what {template} gives: {why}"));
                 Ok(())
             }
-            Ok(Verdict::Refused(words)) => Err(format!(
-                "the {program} of this machine refuses what {template} gives: {}",
-                (self.hide)(&words)
-            )),
-            Err(error) => Err(format!("cannot show {program} what {template} gives: {error}")),
+            Ok(Verdict::Refused(words)) => {
+                let words = (self.hide)(&words);
+                Err(JudgeError::Refused { program, template: template.to_owned(), words })
+            }
+            Err(cause) => Err(JudgeError::Show { program, template: template.to_owned(), cause }),
         }
     }
 
@@ -80,9 +95,10 @@ fn read(backend: Backend, release: (u16, u16), told: &File) -> io::Result<Verdic
     file.write_all(text.as_bytes())?;
     file.flush()?;
     let program = program(backend);
-    let run = Command::new(program).args(options).arg(file.path()).stdin(Stdio::null()).output();
-    let output = match run {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    let mut command = Command::new(program);
+    command.args(options).arg(file.path());
+    let output = match ProgramRun::new(command, PATIENCE).run() {
+        Err(ProgramError::Missing { .. }) => {
             return Ok(Verdict::NotAsked(format!("{program} is not installed here")));
         }
         output => output?,
@@ -104,13 +120,15 @@ fn read(backend: Backend, release: (u16, u16), told: &File) -> io::Result<Verdic
     Ok(Verdict::Refused(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") }))
 }
 
-fn said(output: &Output) -> String {
+fn said(output: &ProgramOutput) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
 /// The release of the BIRD that is installed here, if it tells: an older one does not know the words of a newer one.
 fn bird() -> io::Result<Option<(u16, u16)>> {
-    let said = said(&Command::new("bird").arg("--version").stdin(Stdio::null()).output()?);
+    let mut command = Command::new("bird");
+    command.arg("--version");
+    let said = said(&ProgramRun::new(command, PATIENCE).run()?);
     let release = |said: &str| {
         let mut numbers = said.trim().strip_prefix("BIRD version ")?.split('.').map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

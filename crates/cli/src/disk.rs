@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Seek as _, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::{FileError, Files};
-use tempfile::NamedTempFile;
+use ichor_system::file::{self, ReplaceError};
 
 /// Ten times a cluster of a hundred thousand nodes; a device that never ends is no cluster file.
 const LARGEST: u64 = 256 << 20;
+
+/// The modes of files: everybody may read them, or their owner alone.
+const PUBLIC: u32 = 0o644;
+const PRIVATE: u32 = 0o600;
 
 /// Reads and finds files by their path.
 pub(crate) struct Disk;
@@ -79,23 +82,21 @@ pub(crate) struct WriteError {
     reason: String,
 }
 
-impl WriteError {
-    fn new(path: &Path, error: &std::io::Error) -> Self {
-        let folder = folder_of(path);
-        let reason = if error.kind() == ErrorKind::NotFound && !folder.exists() {
+impl From<ReplaceError> for WriteError {
+    fn from(ReplaceError { path, source }: ReplaceError) -> Self {
+        let folder = folder_of(&path);
+        let reason = if source.kind() == ErrorKind::NotFound && !folder.exists() {
             format!("there is no folder {}", folder.display())
         } else {
-            // What is written has a name of its own until it is whole, which means nothing to anybody.
-            let inner = error.get_ref().and_then(|wrapped| wrapped.source());
-            reason(inner.and_then(|inner| inner.downcast_ref()).unwrap_or(error))
+            reason(&source)
         };
-        Self { path: path.to_owned(), reason }
+        Self { path, reason }
     }
 }
 
 /// Replaces `path` in one step: whoever reads it sees the old contents or the new, never half of either.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    replace_by(path, |out| out.write_all(contents))
+    Ok(file::replace(path, PUBLIC, contents)?)
 }
 
 /// Replaces `path` as [`replace`] does, by what `fill` writes.
@@ -103,54 +104,26 @@ pub(crate) fn replace_by(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
-    put(path, fill, 0o644, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+    Ok(file::replace_by(path, PUBLIC, |file| fill(file))?)
 }
 
 /// Replaces `path` as [`replace`] does, by the whole of another file, and with these permissions.
 pub(crate) fn replace_from(path: &Path, mode: u32, from: &mut fs::File) -> Result<(), WriteError> {
-    let fill = |out: &mut dyn Write| {
+    let fill = |out: &mut fs::File| {
         from.rewind()?;
         std::io::copy(from, out).map(drop)
     };
-    put(path, fill, mode, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+    Ok(file::replace_by(path, mode, fill)?)
 }
 
 /// Replaces `path` as [`replace`] does, for nobody else to read.
 pub(crate) fn replace_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    let fill = |out: &mut dyn Write| out.write_all(contents);
-    put(path, fill, 0o600, |temp| temp.persist(path).map(drop).map_err(|error| error.error))
+    Ok(file::replace(path, PRIVATE, contents)?)
 }
 
 /// Makes `path` in one step, for nobody else to read, and leaves one that exists alone.
 pub(crate) fn create_private(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    let fill = |out: &mut dyn Write| out.write_all(contents);
-    put(path, fill, 0o600, |temp| temp.persist_noclobber(path).map(drop).map_err(|error| error.error))
-}
-
-fn put(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-    mode: u32,
-    persist: impl FnOnce(NamedTempFile) -> std::io::Result<()>,
-) -> Result<(), WriteError> {
-    let attempt = || {
-        let temp = draft(path, fill, mode)?;
-        temp.as_file().sync_all()?;
-        persist(temp)
-    };
-    attempt().map_err(|error| WriteError::new(path, &error))
-}
-
-/// What `fill` writes beside `path`, under a name of its own.
-fn draft(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-    mode: u32,
-) -> std::io::Result<NamedTempFile> {
-    let mut temp = NamedTempFile::new_in(folder_of(path))?;
-    fill(temp.as_file_mut())?;
-    temp.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    Ok(temp)
+    Ok(file::create(path, PRIVATE, contents)?)
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -160,31 +133,6 @@ fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_write_that_is_interrupted_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("secrets.yaml");
-
-        let failed =
-            put(&path, |out| out.write_all(b"secret"), 0o600, |_| Err(std::io::Error::other("power lost")));
-
-        assert!(failed.is_err());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn what_exists_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("secrets.yaml");
-        create_private(&path, b"first").unwrap();
-
-        let second = create_private(&path, b"second");
-
-        assert!(second.is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"first");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
 
     #[test]
     fn a_folder_that_is_missing_is_named_and_nothing_of_ours() {

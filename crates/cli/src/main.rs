@@ -23,7 +23,6 @@ mod machines;
 mod netlink;
 mod observe;
 mod oci;
-mod patience;
 mod press;
 mod progress;
 mod project;

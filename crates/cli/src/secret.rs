@@ -1,23 +1,22 @@
 //! Secrets that a cluster file refers to, fetched when a command needs them and never shown.
 
-use std::io::Read;
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
 use ichor_core::cluster::load::beside;
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use ichor_values::Secret;
 use serde_json::Value;
 
 use crate::disk::reason;
-use crate::patience::wait;
 use crate::sealed::{self, OpenError};
 
 /// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// More than any secret holds.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: usize = 1 << 20;
 
 /// Why a secret cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -97,31 +96,20 @@ fn file(path: &str) -> Result<String, SecretError> {
 
 fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
     let not_run = |reason| SecretError::NotRun { program: program.to_owned(), reason };
+    let mut command = Command::new(program);
+    command.args(args);
     // What the program says may hold the secret: it is kept from our output.
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::inherit())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| not_run(reason(&error)))?;
-    let mut stdout = child.stdout.take().expect("piped above");
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        stdout.by_ref().take(LARGEST).read_to_string(&mut text).map(|_| text)
-    });
-    let status = wait(&mut child, PATIENCE).map_err(|error| not_run(reason(&error)))?;
-    let Some(status) = status else {
-        return Err(SecretError::Slow { program: program.to_owned(), seconds: PATIENCE.as_secs() });
-    };
-    if !status.success() {
-        return Err(SecretError::Failed { program: program.to_owned(), status: status.to_string() });
-    }
-    let text = reader
-        .join()
-        .ok()
-        .and_then(Result::ok)
-        .ok_or_else(|| not_run("its output is not text".to_owned()))?;
+    let run = ProgramRun::new(command, PATIENCE).inherit_input().without_stderr().limit(LARGEST);
+    let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
+        ProgramError::TimedOut { timeout, .. } => {
+            SecretError::Slow { program: program.to_owned(), seconds: timeout.as_secs() }
+        }
+        ProgramError::Failed(output) => {
+            SecretError::Failed { program: program.to_owned(), status: output.status.to_string() }
+        }
+        error => not_run(reason(&io::Error::from(error))),
+    })?;
+    let text = String::from_utf8(output.stdout).map_err(|_| not_run("its output is not text".to_owned()))?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {
         Err(SecretError::Empty(format!("the output of `{program}`")))

@@ -15,7 +15,7 @@ mod routing_daemon;
 mod silence;
 pub mod single_process;
 
-pub use place::{WriteError, replace};
+pub use place::replace;
 pub use routing_daemon::{DaemonError, Installation, RoutingDaemon, installed};
 
 /// Why a daemon ends.

@@ -1,12 +1,13 @@
 //! A daemon that is one process: its program, its files, and what is left of it when it ends.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ichor_bgp::render::Service;
-use tokio::process::Command;
+use ichor_system::file::{ReplaceError, StagedFile};
 
 use crate::daemon::process::ask;
 
@@ -21,20 +22,12 @@ pub struct Place {
     pub run: PathBuf,
 }
 
-/// A file could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", path.display())]
-pub struct WriteError {
-    path: PathBuf,
-    source: io::Error,
-}
-
 /// A file was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// It could not be given to the daemon.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] ReplaceError),
     /// The daemon did not run.
     #[error("cannot ask {} about its configuration", program.display())]
     Run {
@@ -65,7 +58,7 @@ impl Place {
     }
 
     /// Writes the file that the daemon reads.
-    pub fn write(&self, service: &Service) -> Result<(), WriteError> {
+    pub fn write(&self, service: &Service) -> Result<(), ReplaceError> {
         replace(&self.file(service), service.text())
     }
 
@@ -92,17 +85,17 @@ impl Place {
     }
 
     /// Remembers that the daemon runs, and says whether an earlier one ended without leaving.
-    pub fn enter(&self) -> Result<bool, WriteError> {
+    pub fn enter(&self) -> Result<bool, ReplaceError> {
         let sign = self.run("running");
         let was = sign.exists();
         replace(&sign, "").map(|()| was)
     }
 
     /// Removes a file of an earlier daemon.
-    pub fn clear(path: &Path) -> Result<(), WriteError> {
+    pub fn clear(path: &Path) -> Result<(), ReplaceError> {
         match fs::remove_file(path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(WriteError { path: path.to_owned(), source })
+                Err(ReplaceError { path: path.to_owned(), source })
             }
             _ => Ok(()),
         }
@@ -123,27 +116,12 @@ pub fn options(service: &Service, daemon: &str) -> Vec<String> {
 
 /// Replaces a file in one step: the daemon may read it at any moment. It can hold passwords, so it is for its owner alone. What
 /// it is made of has a name of its own: when the agent is killed meanwhile, the next one takes it away.
-pub fn replace(path: &Path, text: &str) -> Result<(), WriteError> {
-    let mut made = path.as_os_str().to_owned();
-    made.push(".new");
-    let made = PathBuf::from(made);
-    let attempt = || {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        fresh(&made)?.write_all(text.as_bytes())?;
-        fs::rename(&made, path)
-    };
-    attempt().map_err(|source| {
-        let _ = fs::remove_file(&made);
-        WriteError { path: path.to_owned(), source }
-    })
-}
-
-/// A new file for its owner alone, in the place of whatever is there: also of a link that leads elsewhere.
-pub(super) fn fresh(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
-    }
+pub fn replace(path: &Path, text: &str) -> Result<(), ReplaceError> {
+    let failed = |source| ReplaceError { path: path.to_owned(), source };
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    let mut staged = StagedFile::beside_as(path, ".new")?;
+    staged.file().write_all(text.as_bytes()).map_err(failed)?;
+    staged.place()
 }
 
 /// Lets everybody walk through a folder: Talos makes the one it mounts at /run for root alone, and daemons give up root's rights.
@@ -182,23 +160,6 @@ mod tests {
 
         assert_eq!(options(&service, "bird"), ["-l", "-D", "/tmp/x"]);
         assert_eq!(options(&service, "gobgpd"), [""; 0]);
-    }
-
-    #[test]
-    fn a_file_is_replaced_also_where_an_earlier_attempt_was_cut_short() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, elsewhere) = (folder.path().join("frr.conf"), folder.path().join("elsewhere"));
-        fs::write(&elsewhere, "theirs").unwrap();
-        std::os::unix::fs::symlink(&elsewhere, folder.path().join("frr.conf.new")).unwrap();
-
-        replace(&path, "ours").unwrap();
-
-        let mut names: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["elsewhere", "frr.conf"]);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
-        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which release of a daemon is there.
 
 use std::path::Path;
+use std::process::Command;
 use std::{fs, io};
 
 use ichor_bgp::agent::frr::version;
 use ichor_values::DAEMON_RELEASE as RELEASE;
-use tokio::process::Command;
 
 use crate::daemon::process::ask;
 

@@ -1,65 +1,30 @@
 //! Questions to a program of one's own.
 
-use std::process::Stdio;
+use std::process::Command;
+use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use ichor_system::program::{ProgramError, ProgramRun};
 
 use super::Bad;
 
-/// How much of what a program says is kept.
-const KEPT: usize = 200;
+/// How much of what a program says is shown.
+const SHOWN: usize = 200;
 
-/// Ends a program with all it started, unless it ended by itself.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // It may have ended just now.
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-    }
-}
-
-pub(super) async fn ask(words: &[String]) -> Result<(), Bad> {
+pub(super) async fn ask(words: &[String], within: Duration) -> Result<(), Bad> {
     let [program, arguments @ ..] = words else { return Err(Bad::Empty) };
     let mut command = Command::new(program);
-    command.args(arguments).process_group(0).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let start = |source| Bad::Start { program: program.clone(), source };
-    let mut child = command.spawn().map_err(start)?;
-    let mut group = Group(child.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw));
-    let mut said = Vec::new();
-    let status = match child.stderr.take() {
-        None => child.wait().await,
-        Some(stderr) => {
-            let reading = listen(stderr, &mut said);
-            tokio::pin!(reading);
-            // What it started may hold the pipe open: its own end is what counts.
-            tokio::select! {
-                biased;
-                () = &mut reading => child.wait().await,
-                status = child.wait() => status,
-            }
-        }
-    };
-    let status = status.map_err(start)?;
-    group.0 = None;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Bad::Ended { program: program.clone(), end: status.to_string(), said: first_line(&said) })
-}
-
-/// Reads to the end, so that the program is never held up, and keeps only the beginning.
-async fn listen(mut pipe: impl AsyncRead + Unpin, said: &mut Vec<u8>) {
-    let mut piece = [0; 4096];
-    while let Ok(length @ 1..) = pipe.read(&mut piece).await {
-        let room = KEPT.saturating_sub(said.len());
-        said.extend_from_slice(&piece[..length.min(room)]);
+    command.args(arguments);
+    // All it started ends with it, so that checks that hang do not become more and more processes.
+    let run = ProgramRun::new(command, within).without_stdout().own_group();
+    match run.run_async().await {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(Bad::Ended {
+            program: program.clone(),
+            end: output.status.to_string(),
+            said: first_line(&output.stderr[..output.stderr.len().min(SHOWN)]),
+        }),
+        Err(ProgramError::TimedOut { .. }) => Err(Bad::Late { of: program.clone(), within }),
+        Err(error) => Err(Bad::Start { program: program.clone(), source: error.into() }),
     }
 }
 

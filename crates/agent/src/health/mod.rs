@@ -93,9 +93,7 @@ pub async fn ask(probe: &Probe, within: Duration) -> Result<(), Bad> {
     let (of, answer) = match probe {
         Probe::Url(url) => (url.clone(), time::timeout(within, request::ask(url)).await),
         Probe::Tcp(to) => (to.clone(), time::timeout(within, connect(to)).await),
-        Probe::Command(words) => {
-            (words.first().cloned().unwrap_or_default(), time::timeout(within, command::ask(words)).await)
-        }
+        Probe::Command(words) => return command::ask(words, within).await,
     };
     answer.unwrap_or(Err(Bad::Late { of, within }))
 }

@@ -18,9 +18,10 @@ use super::agent::Agent;
 use super::chain;
 use super::host::Host;
 use super::state_dir::SWITCHES;
-use crate::daemon::{DaemonError, WriteError, replace};
+use crate::daemon::{DaemonError, replace};
 use crate::kernel::Outcome;
 use crate::log;
+use ichor_system::file::ReplaceError;
 
 /// Why the daemon does not run the desired configuration.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ enum ApplyDaemonError {
     #[error("{}", list(.0))]
     Render(Vec<Issue>),
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] ReplaceError),
 }
 
 fn list(issues: &[Issue]) -> String {
@@ -190,7 +191,7 @@ fn own_addresses(desired: &Scene) -> BTreeSet<IpNet> {
 }
 
 /// Writes the daemon's files as they run into the agent's folder, for people to read. Each is replaced in one step.
-fn write_files(service: &Service, folder: &Path) -> Result<(), WriteError> {
+fn write_files(service: &Service, folder: &Path) -> Result<(), ReplaceError> {
     for file in &service.files {
         replace(&folder.join(file.name), &file.text)?;
     }

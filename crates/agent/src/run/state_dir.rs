@@ -1,9 +1,10 @@
 //! The folder of what is gone after a reboot: whose it is, and what the agent keeps there.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ichor_system::lock::LockFile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -44,7 +45,7 @@ const FILES: [&str; 16] = [
 pub struct StateDir {
     path: PathBuf,
     /// Held as long as the folder is this one's.
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl StateDir {
@@ -56,12 +57,9 @@ impl StateDir {
         for way in [path.parent(), Some(path)].into_iter().flatten() {
             open_way(way).map_err(folder)?;
         }
-        let lock = File::create(path.join(LOCK)).map_err(folder)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(RunError::Taken { path: path.to_owned() }),
-            Err(TryLockError::Error(error)) => Err(folder(error)),
-        }
+        let lock = LockFile::try_take(&path.join(LOCK)).map_err(|error| folder(error.source))?;
+        let lock = lock.ok_or_else(|| RunError::Taken { path: path.to_owned() })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// What was stored under a name; the default where it cannot be read.

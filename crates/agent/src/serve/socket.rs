@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ichor_bgp::agent::Status;
 use ichor_bgp::agent::status::StatusError;
+use ichor_system::file::replace_with;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time;
@@ -36,18 +37,12 @@ pub struct BindError {
 /// Listens on `path`, for root alone, in the place of what an earlier agent left there.
 pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
     // Nobody can connect before the mode is right: the name comes last.
-    let made = path.with_extension("new");
-    let attempt = || {
-        match fs::remove_file(&made) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&made)?;
-        fs::set_permissions(&made, Permissions::from_mode(0o600))?;
-        fs::rename(&made, path)?;
+    replace_with(path, ".new", |made| {
+        let listener = UnixListener::bind(made)?;
+        fs::set_permissions(made, Permissions::from_mode(0o600))?;
         Ok(listener)
-    };
-    attempt().map_err(|source| BindError { path: path.to_owned(), source })
+    })
+    .map_err(|error| BindError { path: error.path, source: error.source })
 }
 
 /// Gives the status line for ever.

@@ -3,17 +3,14 @@
 //! A file without a name is gone with the process, however that ends: by an error, by Ctrl-C, by a power cut.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use ichor_image::media::{Content, Image as _};
 use ichor_image::oci::Layout;
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
-use nix::unistd::linkat;
-use tempfile::TempPath;
+use ichor_system::file::{ReplaceError, StagedFile};
 
 use crate::progress::Progress;
 
@@ -27,27 +24,12 @@ const BLOBS: &str = "blobs/sha256";
 const PUBLIC: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
 
-/// A file that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", path.display())]
-pub(crate) struct DraftError {
-    path: PathBuf,
-    source: io::Error,
-}
-
 /// Files of one folder that appear together.
 pub(crate) struct Drafts {
     folder: PathBuf,
-    files: Vec<Draft>,
+    files: Vec<StagedFile>,
     /// Where the blobs of layouts will be.
     blobs: Vec<PathBuf>,
-}
-
-struct Draft {
-    path: PathBuf,
-    file: File,
-    /// The name it has already, where the file system has no files without one.
-    named: Option<TempPath>,
 }
 
 impl Drafts {
@@ -57,42 +39,41 @@ impl Drafts {
     }
 
     /// Makes sure that files can be written to a folder, before much work is done for them.
-    pub(crate) fn check(folder: &Path) -> Result<(), DraftError> {
-        let failed = |source| DraftError { path: folder.to_owned(), source };
+    pub(crate) fn check(folder: &Path) -> Result<(), ReplaceError> {
+        let failed = |source| ReplaceError { path: folder.to_owned(), source };
         if folder.ancestors().find(|it| it.exists()).is_some_and(|it| !it.is_dir()) {
             return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
-        Draft::new(folder.join("draft"), PRIVATE).map(drop).map_err(failed)
+        StagedFile::unnamed(&folder.join("draft")).map(drop).map_err(|error| failed(error.source))
     }
 
     /// Writes what `fill` writes, under a name.
-    pub(crate) fn fill<T, E: From<DraftError>>(
+    pub(crate) fn fill<T, E: From<ReplaceError>>(
         &mut self,
         name: &str,
         private: bool,
         fill: impl FnOnce(&mut File) -> Result<T, E>,
     ) -> Result<T, E> {
-        let path = self.folder.join(name);
-        let mut draft = Draft::new(path.clone(), if private { PRIVATE } else { PUBLIC })
-            .map_err(|source| DraftError { path, source })?;
-        let filled = fill(&mut draft.file)?;
+        let mut draft = StagedFile::unnamed(&self.folder.join(name))?;
+        draft.set_mode(if private { PRIVATE } else { PUBLIC })?;
+        let filled = fill(draft.file())?;
         self.files.push(draft);
         Ok(filled)
     }
 
     /// Writes a content under a name, with holes where nothing is.
-    pub(crate) fn write(&mut self, name: &str, private: bool, content: &Content) -> Result<(), DraftError> {
+    pub(crate) fn write(&mut self, name: &str, private: bool, content: &Content) -> Result<(), ReplaceError> {
         let path = self.folder.join(name);
         let progress = Progress::bytes(name, content.len());
         self.fill(name, private, |file| {
-            pour(content, file, &progress).map_err(|source| DraftError { path, source })
+            pour(content, file, &progress).map_err(|source| ReplaceError { path, source })
         })
     }
 
     /// Writes a layout as a folder of that name, in the place of an earlier one, and says how long all its files are.
     ///
     /// Blobs get their names before the list that speaks of them, so that there is a whole layout at any time; those of the earlier one go last.
-    pub(crate) fn layout(&mut self, name: &str, private: bool, layout: &Layout) -> Result<u64, DraftError> {
+    pub(crate) fn layout(&mut self, name: &str, private: bool, layout: &Layout) -> Result<u64, ReplaceError> {
         for (path, content) in &layout.files {
             self.write(&format!("{name}/{path}"), private, content)?;
         }
@@ -101,16 +82,15 @@ impl Drafts {
     }
 
     /// Gives all files their names.
-    pub(crate) fn keep(self) -> Result<Vec<PathBuf>, DraftError> {
+    pub(crate) fn keep(self) -> Result<Vec<PathBuf>, ReplaceError> {
         for draft in &self.files {
-            draft.file.sync_all().map_err(|source| DraftError { path: draft.path.clone(), source })?;
+            draft.sync()?;
         }
-        let keep = |draft: Draft| {
-            let path = draft.path.clone();
-            draft.keep().map_err(|source| DraftError { path: path.clone(), source })?;
-            Ok(path)
+        let keep = |draft: StagedFile| {
+            let path = draft.path().to_owned();
+            draft.place().map(|()| path)
         };
-        let kept = self.files.into_iter().map(keep).collect::<Result<Vec<_>, DraftError>>()?;
+        let kept = self.files.into_iter().map(keep).collect::<Result<Vec<_>, ReplaceError>>()?;
         let names: BTreeSet<&Path> = kept.iter().map(PathBuf::as_path).collect();
         self.blobs.iter().for_each(|folder| sweep(folder, &names));
         Ok(kept)
@@ -123,63 +103,6 @@ fn sweep(folder: &Path, kept: &BTreeSet<&Path>) {
     for path in found.filter(|path| !kept.contains(path.as_path())) {
         let _ = fs::remove_file(path);
     }
-}
-
-impl Draft {
-    fn new(path: PathBuf, mode: u32) -> io::Result<Self> {
-        let folder = standing(&path);
-        let unnamed = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(OFlag::O_TMPFILE.bits())
-            .mode(mode)
-            .open(folder);
-        let (file, named) = match unnamed {
-            Ok(file) => (file, None),
-            // Network file systems and some others have no files without a name.
-            Err(error) if matches!(error.raw_os_error(), Some(code) if is_unsupported(code)) => {
-                let (file, named) =
-                    tempfile::Builder::new().prefix(".ichor-").tempfile_in(folder)?.into_parts();
-                (file, Some(named))
-            }
-            Err(error) => return Err(error),
-        };
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        Ok(Self { path, file, named })
-    }
-
-    /// Takes the place of what has its name, in one step.
-    fn keep(self) -> io::Result<()> {
-        fs::create_dir_all(self.path.parent().unwrap_or(Path::new(".")))?;
-        if let Some(named) = self.named {
-            return named.persist(&self.path).map_err(|error| error.error);
-        }
-        let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let link = |to: &Path| linkat(AT_FDCWD, unnamed.as_str(), AT_FDCWD, to, AtFlags::AT_SYMLINK_FOLLOW);
-        match link(&self.path) {
-            Ok(()) => return Ok(()),
-            Err(nix::Error::EEXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(format!(".{}", std::process::id()));
-        let beside = PathBuf::from(beside);
-        link(&beside)?;
-        fs::rename(&beside, &self.path).inspect_err(|_| {
-            let _ = fs::remove_file(&beside);
-        })
-    }
-}
-
-/// The folder that a file will be in, or else the nearest above it that is there.
-fn standing(path: &Path) -> &Path {
-    let folders = path.ancestors().skip(1).map(|it| if it == Path::new("") { Path::new(".") } else { it });
-    folders.into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("."))
-}
-
-/// Whether an error says that there are no files without a name here.
-fn is_unsupported(code: i32) -> bool {
-    [nix::Error::EOPNOTSUPP, nix::Error::EISDIR, nix::Error::EINVAL].iter().any(|known| *known as i32 == code)
 }
 
 /// Copies what is there, and leaves holes where nothing is.
@@ -205,7 +128,7 @@ fn pour(content: &Content, file: &File, progress: &Progress) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use ichor_image::oci::{Entry, Memory, Packed, Root, layer};
     use ichor_values::Arch;
@@ -272,8 +195,8 @@ mod tests {
         let mut drafts = Drafts::new(folder.path());
         drafts.write("a", false, &Content::from(b"new")).unwrap();
 
-        let broken: Result<(), DraftError> = drafts.fill("b", false, |_| {
-            Err(DraftError { path: PathBuf::from("b"), source: io::Error::other("the disk is full") })
+        let broken: Result<(), ReplaceError> = drafts.fill("b", false, |_| {
+            Err(ReplaceError { path: PathBuf::from("b"), source: io::Error::other("the disk is full") })
         });
         drop(drafts);
 

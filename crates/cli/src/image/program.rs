@@ -3,10 +3,16 @@
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use ichor_system::program::{ProgramOutput, ProgramRun};
 
 /// Where programs are that belong to root, which others may run too.
 const ALSO: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// Time to make the largest file system, not to hang a pipeline.
+const PATIENCE: Duration = Duration::from_hours(1);
 
 /// What is not installed here, and what that is for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,13 +60,18 @@ pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
 
 /// What a program says that is asked for nothing.
 pub(super) fn said(program: &Path) -> Result<String, ProgramError> {
-    let output = Command::new(program).env("LC_ALL", "C").stdin(Stdio::null()).output();
-    let output = output.map_err(|source| ProgramError::Run { program: program.to_owned(), source })?;
-    Ok(words(&output))
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C");
+    Ok(words(&ran(program, command)?))
 }
 
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stderr[..], &output.stdout].concat()).into_owned()
+fn ran(program: &Path, command: Command) -> Result<ProgramOutput, ProgramError> {
+    let output = ProgramRun::new(command, PATIENCE).run();
+    output.map_err(|error| ProgramError::Run { program: program.to_owned(), source: error.into() })
+}
+
+fn words(output: &ProgramOutput) -> String {
+    format!("{}{}", output.stderr_text(), output.stdout_text())
 }
 
 /// Runs a program in a folder, which has to work.
@@ -70,10 +81,9 @@ pub(super) fn run(
     configure: impl FnOnce(&mut Command),
 ) -> Result<(), ProgramError> {
     let mut command = Command::new(program);
-    command.current_dir(folder).env("LC_ALL", "C").stdin(Stdio::null());
+    command.current_dir(folder).env("LC_ALL", "C");
     configure(&mut command);
-    let output =
-        command.output().map_err(|source| ProgramError::Run { program: program.to_owned(), source })?;
+    let output = ran(program, command)?;
     if output.status.success() {
         return Ok(());
     }

@@ -2,9 +2,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
+
+use ichor_system::program::{ProgramError, ProgramRun};
 
 /// The program that is a virtual machine.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
@@ -63,18 +64,10 @@ impl Accelerator {
         command.args(self.words()).args(["-nodefaults", "-no-user-config", "-display", "none", "-m", "16"]);
         command.args(["-drive", "file=end,format=raw,if=ide", "-device", "isa-debug-exit,iobase=0xf4"]);
         command.current_dir(folder.path());
-        let mut machine = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let start = Instant::now();
-        loop {
-            if let Some(status) = machine.try_wait()? {
-                return Ok(status.code() == Some(ENDED));
-            }
-            if start.elapsed() > patience {
-                machine.kill()?;
-                machine.wait()?;
-                return Ok(false);
-            }
-            thread::sleep(Duration::from_millis(20));
+        match ProgramRun::new(command, patience).without_stdout().without_stderr().run() {
+            Ok(output) => Ok(output.status.code() == Some(ENDED)),
+            Err(ProgramError::TimedOut { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 }

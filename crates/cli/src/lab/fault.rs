@@ -3,16 +3,16 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use ichor_core::lab::verdict::Cut;
 use ichor_core::prove::Subject;
 use ichor_core::prove::failure::Failure;
+use ichor_system::program::ProgramRun;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::services::{SPEAKER, SPEAKER_CONF};
-use super::{Lab, LabError, hub};
+use super::{Lab, LabError, PATIENCE, hub};
 
 /// What could not be made to fail, or to work again.
 #[derive(Debug, thiserror::Error)]
@@ -121,11 +121,11 @@ fn speaker(lab: &Lab, node: &str, name: &str, cut: Cut) -> Result<What, FaultErr
 fn tell(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
     let mut command = lab.enter(machine);
     command.args(["gobgp", "--target", &format!("unix://{SPEAKER}"), "neighbor", peer, what]);
-    let output = command.stdin(Stdio::null()).output()?;
+    let output = ProgramRun::new(command, PATIENCE).run()?;
     if output.status.success() {
         return Ok(());
     }
-    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    Err(io::Error::other(output.stderr_text().trim().to_owned()))
 }
 
 /// The process of the speaker in the machine with this first process.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use ichor_core::lab::Here;
 use ichor_core::plan::Plan;
 use ichor_core::routing::Network;
+use ichor_system::program::ProgramRun;
 use ichor_values::Backend;
 use ichor_values::SoftwareVersion;
 
@@ -14,6 +16,9 @@ use super::accelerator::QEMU;
 use super::guest::OVMF;
 use super::machine::PATH;
 use super::vm;
+
+/// How long a program may take to say its release, where all is emulated.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A program that a lab needs.
 #[derive(Clone, Copy, Debug)]
@@ -145,9 +150,9 @@ fn release(program: &str, root: Option<&Path>) -> Option<SoftwareVersion> {
         }
         None => Command::new(program),
     };
-    let output = command.arg("--version").env("PATH", PATH).stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    numbers(&said)
+    command.arg("--version").env("PATH", PATH);
+    let output = ProgramRun::new(command, PATIENCE).run().ok()?;
+    numbers(&format!("{}{}", output.stdout_text(), output.stderr_text()))
 }
 
 /// The first word of a text that is a release: `bgpd version 8.4.4`, `BIRD version 2.17.1`, `gobgpd version 3.36.0`.
@@ -163,8 +168,7 @@ fn numbers(said: &str) -> Option<SoftwareVersion> {
 fn kernel_has(kind: &[&str]) -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "ip", "link", "add", "lab", "type"]).args(kind);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    ProgramRun::new(command, PATIENCE).run().is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]

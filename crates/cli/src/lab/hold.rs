@@ -14,12 +14,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use ichor_core::lab::scene::Part;
+use ichor_system::lock::LockFile;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::waitpid;
 use nix::unistd::setsid;
 
-use super::place::{Place, write_pid};
+use super::place::Place;
 use super::record::Record;
 
 /// What whoever brings a lab up says when it shall stay.
@@ -68,14 +69,14 @@ pub(crate) fn own_pid() -> io::Result<i32> {
 
 /// Holds a lab until it is killed.
 pub(crate) fn lab(place: &Place) -> io::Result<()> {
-    let mut lock = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut lock = LockFile::inherited(File::from(io::stdin().as_fd().try_clone_to_owned()?));
     let mut line = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
     let pid = own_pid()?;
     // What is in the hub says nothing on the cables: GoBGP takes the only one it hears for its neighbour.
     for which in ["all", "default"] {
         fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1")?;
     }
-    write_pid(&mut lock, pid)?;
+    lock.write_holder(pid)?;
     writeln!(line, "hub {pid}")?;
     let machines = Record::read(place).map_err(io::Error::other)?.scene.machines;
     for (nth, machine) in machines.iter().enumerate() {

@@ -3,15 +3,20 @@
 //! A cable is cut by taking its ports down, which the machines at its ends see; silently, by taking them off the bridge.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::{Cable, Machine, Part, Plug};
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use ichor_values::nearest;
 
 use super::{Lab, LabError, guest};
+
+/// How long the cables of a large lab may take, where all is emulated.
+const PATIENCE: Duration = Duration::from_mins(15);
 
 /// The metric of routes that Talos makes.
 const METRIC: u32 = 1024;
@@ -43,16 +48,12 @@ pub(crate) fn batch(pid: i32, options: &[&str], lines: &[String]) -> io::Result<
     }
     let mut command = enter(pid);
     command.arg("ip").args(options).args(["-batch", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn()?;
     let mut text = lines.join("\n");
     text.push('\n');
-    let told = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
-    let output = child.wait_with_output()?;
-    if output.status.success() {
-        return told;
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let run = ProgramRun::new(command, PATIENCE).input(text).without_stdout();
+    let Err(error) = run.run().and_then(ProgramOutput::succeeded) else { return Ok(()) };
+    let ProgramError::Failed(output) = error else { return Err(error.into()) };
+    let said = output.stderr_text();
     let nth = said.rsplit(':').next().and_then(|number| number.trim().parse::<usize>().ok());
     let line = nth.and_then(|nth| lines.get(nth.checked_sub(1)?));
     let line = line.map_or_else(String::new, |line| format!(" at `ip {line}`"));

@@ -35,12 +35,16 @@ pub(crate) mod trial;
 pub(crate) mod vm;
 
 use std::process::Command;
+use std::time::Duration;
 
 use ichor_core::lab::Scene;
 use ichor_values::nearest;
 
 pub(crate) use place::{LabError, Place, Taken};
 pub(crate) use record::Record;
+
+/// How long a program in a machine may take to answer; where all is emulated that is long.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A lab that runs.
 pub(crate) struct Lab {

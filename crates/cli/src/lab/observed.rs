@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +11,11 @@ use ichor_core::lab::kernel::{self, RouteError};
 use ichor_core::lab::outage::Sample;
 use ichor_core::lab::scene::{Machine, Part};
 use ichor_core::lab::state::{Paths, Reach, State};
+use ichor_system::program::ProgramRun;
 use ipnet::IpNet;
 
 use super::probe::Probe;
-use super::{Lab, hub, seen};
+use super::{Lab, PATIENCE, hub, seen};
 
 /// So many machines are asked at once.
 const HANDS: usize = 4;
@@ -106,12 +106,12 @@ fn of_machine(machine: &Machine, pid: i32) -> Result<Routes, ObserveError> {
             Some(vrf) => command.args(["vrf", vrf]),
             None => command.args(["table", "main"]),
         };
-        let output = command.stdin(Stdio::null()).output().map_err(ask)?;
+        let output = ProgramRun::new(command, PATIENCE).run().map_err(|error| ask(error.into()))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let said = output.stderr_text().trim().to_owned();
             return Err(ask(io::Error::other(said)));
         }
-        let told = kernel::routes(&String::from_utf8_lossy(&output.stdout), v6);
+        let told = kernel::routes(&output.stdout_text(), v6);
         routes.extend(
             told.map_err(|source| ObserveError::Understand { machine: machine.name.clone(), source })?,
         );

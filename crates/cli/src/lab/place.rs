@@ -1,13 +1,13 @@
 //! Where labs are known by their names: a folder each, and a lock that is held as long as the lab lives.
 
-use std::fmt::Display;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_system::lock::LockFile;
 use ichor_values::format::FormatError;
 use ichor_values::nearest;
 use nix::sys::signal::{Signal, kill};
@@ -57,7 +57,7 @@ pub(crate) struct Place(PathBuf);
 /// A place that nobody else can have: the lock is held.
 pub(crate) struct Taken {
     pub place: Place,
-    pub lock: File,
+    pub lock: LockFile,
 }
 
 impl Place {
@@ -140,35 +140,27 @@ impl Place {
 
     /// Whether the lab lives: somebody holds the lock.
     pub(crate) fn is_alive(&self) -> bool {
-        let lock = OpenOptions::new().read(true).open(self.lock());
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        LockFile::is_held(&self.lock())
     }
 
     /// Takes the place, with everything in it gone; none while its lab lives.
     pub(crate) fn take(self) -> Result<Option<Taken>, LabError> {
         let wrong = |source| LabError::Io { path: self.0.clone(), source };
-        loop {
+        let mut lock = loop {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(wrong)?;
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let mut lock = options.open(self.lock()).map_err(wrong)?;
-            match lock.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(source)) => return Err(wrong(source)),
+            match LockFile::try_take(&self.lock()) {
+                Ok(Some(lock)) => break lock,
+                Ok(None) => return Ok(None),
+                // Whoever ended the lab that was here has removed the folder since.
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(wrong(error.source)),
             }
-            // Whoever ended the lab that was here may have removed the folder since.
-            let same = fs::metadata(self.lock())
-                .is_ok_and(|now| Some(now.ino()) == lock.metadata().ok().map(|it| it.ino()));
-            if !same {
-                continue;
-            }
-            // Whoever ends this lab before its first process runs must not find the number of an earlier one: it may be anybody's now.
-            write_pid(&mut lock, std::process::id()).map_err(wrong)?;
-            self.clear().map_err(wrong)?;
-            DirBuilder::new().mode(0o700).create(self.0.join("log")).map_err(wrong)?;
-            return Ok(Some(Taken { place: self, lock }));
-        }
+        };
+        // Whoever ends this lab before its first process runs must not find the number of an earlier one: it may be anybody's now.
+        lock.write_holder(std::process::id()).map_err(wrong)?;
+        self.clear().map_err(wrong)?;
+        DirBuilder::new().mode(0o700).create(self.0.join("log")).map_err(wrong)?;
+        Ok(Some(Taken { place: self, lock }))
     }
 
     /// Removes what an earlier lab left.
@@ -187,14 +179,15 @@ impl Place {
     /// Ends the lab and removes its folder; false where there was neither.
     pub(crate) fn end(&self) -> Result<bool, LabError> {
         let wrong = |source| LabError::Io { path: self.0.clone(), source };
-        let lock = match OpenOptions::new().read(true).open(self.lock()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self.remove().is_ok()),
-            lock => lock.map_err(wrong)?,
+        let path = self.lock();
+        let mut lock = match LockFile::try_existing(&path) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(self.remove().is_ok()),
+            lock => lock.map_err(|error| wrong(error.source))?,
         };
         let start = Instant::now();
         let mut holder = None;
-        while matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || holder.is_some_and(lives) {
-            let pid = fs::read_to_string(self.lock()).ok().and_then(|text| text.trim().parse::<i32>().ok());
+        while lock.is_none() || holder.is_some_and(lives) {
+            let pid = LockFile::holder(&path);
             // Whoever takes the lock writes its number as the first thing it does.
             holder = pid.filter(|pid| *pid > 1);
             if let Some(pid) = holder {
@@ -204,6 +197,12 @@ impl Place {
                 return Err(LabError::Stays(self.name().to_owned(), pid.unwrap_or_default()));
             }
             thread::sleep(Duration::from_millis(10));
+            if lock.is_none() {
+                lock = match LockFile::try_existing(&path) {
+                    Err(error) if error.source.kind() == io::ErrorKind::NotFound => break,
+                    lock => lock.map_err(|error| wrong(error.source))?,
+                };
+            }
         }
         match self.remove() {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(wrong(error)),
@@ -215,13 +214,6 @@ impl Place {
     pub(crate) fn remove(&self) -> io::Result<()> {
         fs::remove_dir_all(&self.0)
     }
-}
-
-/// Writes into a lab's lock who is to be ended with it.
-pub(crate) fn write_pid(lock: &mut File, pid: impl Display) -> io::Result<()> {
-    lock.rewind()?;
-    lock.set_len(0)?;
-    writeln!(lock, "{pid}")
 }
 
 /// Whether a process is there and not yet at its end. The first of a PID namespace comes to its end after all others: the lock

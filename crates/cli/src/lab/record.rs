@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use ichor_core::lab::{Here, Scene};
+use ichor_system::file;
 use ichor_values::format::{Document, Version, Versioned};
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::guest::Guests;
 use super::place::{LabError, Place};
@@ -55,12 +54,9 @@ impl Record {
     /// Writes it in one step, for its owner alone.
     pub(crate) fn write(&self, place: &Place) -> Result<(), LabError> {
         let path = place.record();
-        let attempt = || {
-            let mut file = NamedTempFile::new_in(place.path())?;
-            file.write_all(&serde_json::to_vec(&Versioned::new(VERSION, self))?)?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        attempt().map_err(|source| LabError::Io { path: path.clone(), source })
+        let text = serde_json::to_vec(&Versioned::new(VERSION, self));
+        let text = text.map_err(|error| LabError::Io { path: path.clone(), source: error.into() })?;
+        file::replace(&path, 0o600, &text)
+            .map_err(|error| LabError::Io { path: error.path, source: error.source })
     }
 }

@@ -10,10 +10,10 @@ use ichor_core::render::hypervisor::medium::Medium;
 use ichor_talos::secrets::Hidden;
 use ichor_values::Issue;
 
-use super::program::{Program, ProgramError};
+use super::program::{Tool, ToolError};
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
 
-const IPMITOOL: Program = Program { name: "ipmitool", remedy: "install the package ipmitool" };
+const IPMITOOL: Tool = Tool { name: "ipmitool", remedy: "install the package ipmitool" };
 
 /// How long one call may take: ipmitool itself gives up after some tries.
 const CALL: Duration = Duration::from_mins(1);
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 enum IpmiError {
     #[error(transparent)]
-    Tool(#[from] ProgramError),
+    Tool(#[from] ToolError),
     #[error("`{call}` says {said:?}, and that is neither on nor off")]
     Odd { call: String, said: String },
     #[error("it is still {0} after {secs} s", secs = PATIENCE.as_secs())]
@@ -38,7 +38,7 @@ enum IpmiError {
 impl IpmiError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Tool(ProgramError::Failed { said, .. }) if said.contains("Unable to establish") => {
+            Self::Tool(ToolError::Failed { said, .. }) if said.contains("Unable to establish") => {
                 Kind::Unreachable
             }
             Self::Tool(error) => error.kind(),
@@ -67,7 +67,7 @@ impl Ipmi {
     }
 
     /// Says something about the machine's power. The password is in the environment: arguments are for all to see.
-    fn power(&self, word: &str) -> Result<String, ProgramError> {
+    fn power(&self, word: &str) -> Result<String, ToolError> {
         let mut command = Command::new(IPMITOOL.name);
         command.args(["-I", "lanplus", "-H", &self.host]);
         if let Some((user, password)) = &self.login {

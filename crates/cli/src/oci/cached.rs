@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ichor_image::oci::{Descriptor, Failure, Source};
+use ichor_system::file::StagedFile;
 use ichor_values::digest::hex;
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 
 /// A source, and the folder that its blobs are kept in.
 pub(crate) struct Cached {
@@ -24,15 +24,15 @@ impl Cached {
     fn fetch(&mut self, descriptor: &Descriptor, path: &Path) -> Result<(), Failure> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let mut file = NamedTempFile::new_in(folder)?;
-        io::copy(&mut self.source.blob(descriptor)?.take(descriptor.size.saturating_add(1)), &mut file)?;
+        let mut staged = StagedFile::beside(path)?;
+        let file = staged.file();
+        io::copy(&mut self.source.blob(descriptor)?.take(descriptor.size.saturating_add(1)), file)?;
         file.seek(SeekFrom::Start(0))?;
-        let got = sum(&mut file)?;
+        let got = sum(file)?;
         if got != descriptor.digest.to_string() {
             return Err(format!("its SHA-256 is {got}, and should be {}", descriptor.digest).into());
         }
-        file.persist(path)?;
-        Ok(())
+        Ok(staged.place()?)
     }
 }
 

@@ -1,19 +1,16 @@
 //! Programs that keep passwords for registries: docker's and podman's `docker-credential-NAME`.
 
-use std::io::{self, Read as _, Write as _};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::io;
+use std::process::Command;
 use std::time::Duration;
 
+use ichor_system::program::{ProgramError, ProgramRun};
 use serde::Deserialize;
-
-use crate::patience;
 
 /// How long one may take: it may ask a person to unlock what it keeps.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The longest answer that is read.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: usize = 1 << 20;
 /// What one says that keeps nothing for a registry.
 const NOTHING: &str = "credentials not found";
 
@@ -73,39 +70,20 @@ impl Helper {
     }
 
     fn get_within(&self, server: &str, patience: Duration) -> Result<Option<Kept>, HelperError> {
-        let who = || (self.program.clone(), server.to_owned());
-        let failed = |source: io::Error| {
-            let (program, server) = who();
-            match source.kind() {
-                io::ErrorKind::NotFound => HelperError::Absent { program, server },
-                _ => HelperError::Run { program, server, source },
-            }
-        };
         let mut command = Command::new(&self.program);
-        command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        let (tell, told) = mpsc::channel();
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let line = format!("{server}\n");
-        thread::spawn(move || {
-            // One that does not read says itself why.
-            let _ = stdin.map(|mut stdin| stdin.write_all(line.as_bytes()));
-            let mut said = Vec::new();
-            let _ = stdout.map(|stdout| stdout.take(LONGEST).read_to_end(&mut said));
-            let _ = tell.send(said);
-        });
-        // Whoever has said all ends by itself, and whoever was waited for long enough is ended.
-        let (said, left) =
-            told.recv_timeout(patience).map_or((Vec::new(), Duration::ZERO), |said| (said, patience));
-        let (program, server) = who();
-        match patience::wait(&mut child, left).map_err(failed)? {
-            None => Err(HelperError::Slow { program, server, patience }),
-            Some(status) if status.success() => match serde_json::from_slice::<Kept>(&said) {
+        command.arg("get");
+        let run = ProgramRun::new(command, patience).input(format!("{server}\n"));
+        let (program, server) = (self.program.clone(), server.to_owned());
+        match run.without_stderr().limit(LONGEST).run() {
+            Err(ProgramError::Missing { .. }) => Err(HelperError::Absent { program, server }),
+            Err(ProgramError::TimedOut { .. }) => Err(HelperError::Slow { program, server, patience }),
+            Err(error) => Err(HelperError::Run { program, server, source: error.into() }),
+            Ok(output) if output.status.success() => match serde_json::from_slice::<Kept>(&output.stdout) {
                 Ok(kept) => Ok((!kept.secret.is_empty()).then_some(kept)),
                 Err(_) => Err(HelperError::Strange { program, server }),
             },
-            Some(_) if String::from_utf8_lossy(&said).contains(NOTHING) => Ok(None),
-            Some(status) => Err(HelperError::Failed { program, server, status: status.to_string() }),
+            Ok(output) if output.stdout_text().contains(NOTHING) => Ok(None),
+            Ok(output) => Err(HelperError::Failed { program, server, status: output.status.to_string() }),
         }
     }
 }

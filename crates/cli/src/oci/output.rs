@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use ichor_image::oci::{LAYOUT, LIST, Layout};
+use ichor_system::file::StagingFolder;
 
 use crate::disk;
 
@@ -56,9 +57,8 @@ pub(crate) fn write(layout: &Layout, path: &Path) -> anyhow::Result<()> {
         return Ok(disk::replace_by(path, |out| layout.archive(out))?);
     }
     let failed = || format!("cannot write {}", path.display());
-    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let draft = tempfile::Builder::new().prefix(".ichor-").tempdir_in(parent).with_context(failed)?;
-    let new = draft.path().join("new");
+    let staging = StagingFolder::beside(path)?;
+    let new = staging.make("new")?;
     for (name, content) in &layout.files {
         let file = new.join(name);
         let folder = file.parent().expect("inside of the draft");
@@ -66,13 +66,5 @@ pub(crate) fn write(layout: &Layout, path: &Path) -> anyhow::Result<()> {
         disk::replace_by(&file, |out| content.copy_to(out))?;
     }
     fs::set_permissions(&new, Permissions::from_mode(0o755)).with_context(failed)?;
-    let old = draft.path().join("old");
-    let had_one = fs::rename(path, &old).is_ok();
-    fs::rename(&new, path)
-        .inspect_err(|_| {
-            if had_one {
-                let _ = fs::rename(&old, path);
-            }
-        })
-        .with_context(failed)
+    Ok(staging.swap("new", path)?)
 }

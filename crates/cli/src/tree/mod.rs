@@ -8,13 +8,13 @@ mod manifest;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use ichor_core::render::artifact::Artifact;
+use ichor_system::file::{ReplaceError, StagingFolder};
+use ichor_system::lock::LockFile;
 
 use self::manifest::{Entry, Looked, Stamp};
 use crate::disk::reason;
@@ -166,7 +166,7 @@ impl Tree {
         // Somebody may have written since.
         self.manifest =
             Manifest::read(&self.root).with_context(|| format!("cannot write to {}", self.root.display()))?;
-        let drafts = Drafts::of(&self.root);
+        let drafts = StagingFolder::at(&self.root.join(DRAFTS)).map_err(unwritten)?;
         let compared = self.compared(artifacts, Some(&drafts))?;
         self.refuse_strangers(&compared)?;
         let (total, root) = (artifacts.len(), self.root.display());
@@ -179,7 +179,7 @@ impl Tree {
     fn replace(
         &self,
         compared: &[Compared],
-        drafts: &Drafts,
+        drafts: &StagingFolder,
         scope: &Scope,
         inputs: Option<Inputs>,
     ) -> anyhow::Result<(usize, usize)> {
@@ -205,21 +205,23 @@ impl Tree {
     }
 
     /// Keeps others from writing here at the same time.
-    fn lock(&self) -> anyhow::Result<File> {
+    fn lock(&self) -> anyhow::Result<LockFile> {
         let root = self.root.display();
         let folder = File::open(&self.root).with_context(|| format!("cannot open {root}"))?;
-        match folder.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another run is writing to {root}: wait for it to end"),
-            Err(TryLockError::Error(error)) => bail!("cannot lock {root}: {}", reason(&error)),
+        match LockFile::try_file(folder, &self.root) {
+            Ok(Some(lock)) => Ok(lock),
+            Ok(None) => bail!("another run is writing to {root}: wait for it to end"),
+            Err(error) => bail!("cannot lock {root}: {}", reason(&error.source)),
         }
-        let _ = fs::remove_dir_all(self.root.join(DRAFTS));
-        Ok(folder)
     }
 
     /// Compares artifacts with what is in their places. The bytes of an artifact are made here alone, and are not kept: what has
     /// to be written goes to `drafts`, under its number.
-    fn compared(&self, artifacts: &[Artifact], drafts: Option<&Drafts>) -> anyhow::Result<Vec<Compared>> {
+    fn compared(
+        &self,
+        artifacts: &[Artifact],
+        drafts: Option<&StagingFolder>,
+    ) -> anyhow::Result<Vec<Compared>> {
         let progress = Progress::count("comparing", artifacts.len());
         let numbered: Vec<_> = artifacts.iter().enumerate().collect();
         let compare = |&(nth, artifact): &(usize, &Artifact)| {
@@ -227,7 +229,8 @@ impl Tree {
             let entry = Entry::of(artifact, &bytes);
             let found = self.found(&entry, &bytes);
             if let Some(drafts) = drafts.filter(|_| found != Found::Same) {
-                drafts.make(nth, &self.root.join(&entry.path), &bytes, entry.mode())?;
+                let path = self.root.join(&entry.path);
+                drafts.write(&nth.to_string(), &path, entry.mode(), &bytes).map_err(unwritten)?;
             }
             Ok(Compared { entry, found })
         };
@@ -282,9 +285,11 @@ impl Tree {
     }
 
     /// Moves drafts to their places, each in one step.
-    fn place(&self, pending: &[(usize, &Compared)], drafts: &Drafts) -> anyhow::Result<()> {
+    fn place(&self, pending: &[(usize, &Compared)], drafts: &StagingFolder) -> anyhow::Result<()> {
         let progress = Progress::count("writing", pending.len());
-        let place = |(nth, one): &(usize, &Compared)| drafts.place(*nth, &self.root.join(&one.entry.path));
+        let place = |(nth, one): &(usize, &Compared)| {
+            drafts.place(&nth.to_string(), &self.root.join(&one.entry.path)).map_err(unwritten)
+        };
         shared_out(pending, &progress, place)?.into_iter().collect()
     }
 
@@ -303,78 +308,25 @@ impl Tree {
     }
 
     /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
-    fn list(&self, manifest: &Manifest, drafts: &Drafts) -> anyhow::Result<()> {
+    fn list(&self, manifest: &Manifest, drafts: &StagingFolder) -> anyhow::Result<()> {
         let path = self.root.join(manifest::NAME);
         let text = manifest.text();
         if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
             restamp(&path);
             return Ok(());
         }
-        drafts.make(LIST, &path, text.as_bytes(), 0o644)?;
-        drafts.place(LIST, &path)
+        // Nothing waits for the disk: what a power cut takes has another length than the list says, and is written again.
+        drafts.write(LIST, &path, 0o644, text.as_bytes()).map_err(unwritten)?;
+        drafts.place(LIST, &path).map_err(unwritten)
     }
 }
 
-/// The folder where files are made; it is there from the first draft on, and goes when nothing more is to be made.
-struct Drafts(PathBuf);
+/// The name of the list among the drafts; those of files are their numbers.
+const LIST: &str = "list";
 
-/// The number of the list among the drafts.
-const LIST: usize = usize::MAX;
-
-impl Drafts {
-    fn of(root: &Path) -> Self {
-        Self(root.join(DRAFTS))
-    }
-
-    fn path(&self, nth: usize) -> PathBuf {
-        self.0.join(nth.to_string())
-    }
-
-    /// Makes the draft of the file `path`. It does not wait for the disk: what a power cut takes has another length than the
-    /// list says, and is written again.
-    fn make(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
-        let draft = self.path(nth);
-        let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
-        let attempt = || {
-            let mut file = match open() {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    fs::create_dir_all(&self.0)?;
-                    open()?
-                }
-                opened => opened?,
-            };
-            file.write_all(bytes)?;
-            if mode != 0o600 {
-                file.set_permissions(Permissions::from_mode(mode))?;
-            }
-            Ok(())
-        };
-        attempt().map_err(|error| unwritten(path, &error))
-    }
-
-    /// Moves a draft to its place in one step.
-    fn place(&self, nth: usize, path: &Path) -> anyhow::Result<()> {
-        let draft = self.path(nth);
-        let attempt = || match fs::rename(&draft, path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                fs::rename(&draft, path)
-            }
-            done => done,
-        };
-        attempt().map_err(|error| unwritten(path, &error))
-    }
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write {}: {}", path.display(), reason(error))
-}
-
-impl Drop for Drafts {
-    fn drop(&mut self) {
-        // What is left in it is of no use to anybody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn unwritten(error: ReplaceError) -> anyhow::Error {
+    anyhow!("cannot write {}: {}", error.path.display(), reason(&error.source))
 }
 
 /// Gives a file a new stamp; when it was last written stays. Where that is not allowed, files are read once more next time.

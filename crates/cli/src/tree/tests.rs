@@ -1,4 +1,5 @@
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use tempfile::TempDir;
 

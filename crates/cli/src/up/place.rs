@@ -1,11 +1,12 @@
 //! Where a bring-up remembers what it did: `.ichor/CLUSTER/up.json`, beside the cluster file.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use ichor_core::bringup::{RECORD_VERSION, Record};
+use ichor_system::lock::LockFile;
 use ichor_values::format::{Document, FormatError, Versioned};
 
 use crate::disk::{self, WriteError};
@@ -29,7 +30,7 @@ pub(crate) enum PlaceError {
 /// The folder of a cluster, held by nobody else.
 pub(crate) struct Place {
     record: PathBuf,
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl Place {
@@ -38,15 +39,9 @@ impl Place {
         let folder = folder(file, cluster);
         let wrong = |source| PlaceError::Io { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(wrong)?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let path = folder.join("lock");
-        let lock = options.open(&path).map_err(wrong)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(path)),
-            Err(TryLockError::Error(source)) => return Err(PlaceError::Io { path, source }),
-        }
+        let lock = LockFile::try_take(&path).map_err(|error| wrong(error.source))?;
+        let lock = lock.ok_or(PlaceError::Taken(path))?;
         let record = read(file, cluster)?;
         Ok((Self { record: folder.join("up.json"), _lock: lock }, record))
     }

@@ -1,6 +1,7 @@
 //! What a router says of its sessions, over ssh.
 
-use std::process::Stdio;
+use std::io;
+use std::process::Command;
 use std::time::Duration;
 
 use ichor_bgp::agent::Session;
@@ -8,8 +9,7 @@ use ichor_bgp::agent::frr;
 use ichor_bgp::agent::frr::NEIGHBORS;
 use ichor_core::probe::ProbeError;
 use ichor_core::verify::Known;
-use tokio::process::Command;
-use tokio::time;
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 
 use crate::disk;
 
@@ -21,17 +21,18 @@ pub(super) async fn sessions(ssh: &str) -> Known<Vec<Session>> {
     let mut command = Command::new("ssh");
     command.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--", ssh]);
     command.arg(format!("vtysh -c '{NEIGHBORS}'"));
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    let failed = |reason: String| Err(ProbeError::new(reason));
-    let output = match time::timeout(PATIENCE, command.output()).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return failed(format!("cannot run ssh: {}", disk::reason(&error))),
-        Err(_) => return failed(format!("no answer by `ssh {ssh}` within {} s", PATIENCE.as_secs())),
-    };
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().lines().last().unwrap_or("it said nothing").to_owned();
-        return failed(format!("`ssh {ssh}` failed: {said}"));
-    }
-    frr::sessions(&String::from_utf8_lossy(&output.stdout), None).map_err(ProbeError::new)
+    let ran = ProgramRun::new(command, PATIENCE).run_async().await.and_then(ProgramOutput::succeeded);
+    let output = ran.map_err(|error| {
+        ProbeError::new(match error {
+            ProgramError::TimedOut { .. } => {
+                format!("no answer by `ssh {ssh}` within {} s", PATIENCE.as_secs())
+            }
+            ProgramError::Failed(output) => {
+                let said = output.stderr_text();
+                format!("`ssh {ssh}` failed: {}", said.trim().lines().last().unwrap_or("it said nothing"))
+            }
+            error => format!("cannot run ssh: {}", disk::reason(&io::Error::from(error))),
+        })
+    })?;
+    frr::sessions(&output.stdout_text(), None).map_err(ProbeError::new)
 }

@@ -15,7 +15,7 @@ mod stream;
 mod talos;
 mod world;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -27,6 +27,7 @@ use std::time::Duration;
 use crate::fleet::scenario;
 use crate::fleet::scenario::Scenario;
 use crate::fleet::{Authorities, Fault, Fleet};
+use ichor_system::lock::LockFile;
 use ichor_talos::api::PORT;
 use ichor_talos::secrets::{IssueError, self_signed};
 use rand_core::OsRng;
@@ -94,11 +95,10 @@ impl Site {
     }
 
     /// Takes the folder for nodes that are to run here; the kernel gives it back when their process is gone.
-    pub fn take(&self) -> Result<File, NodesError> {
-        let path = self.state().join("lock");
-        let file = File::create(&path).map_err(|source| NodesError::Folder { path, source })?;
-        file.try_lock().map_err(|_| NodesError::Runs { folder: self.folder.clone() })?;
-        Ok(file)
+    pub fn take(&self) -> Result<LockFile, NodesError> {
+        let lock = LockFile::try_take(&self.state().join("lock"));
+        let lock = lock.map_err(|error| NodesError::Folder { path: error.path, source: error.source })?;
+        lock.ok_or_else(|| NodesError::Runs { folder: self.folder.clone() })
     }
 }
 

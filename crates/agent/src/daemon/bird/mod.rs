@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use ichor_bgp::agent::{Session, bird, detection};
 use ichor_bgp::render::Service;
+use ichor_system::file::ReplaceError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::place::{CheckError, Place, WriteError, options};
+use super::place::{CheckError, Place, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
 use super::{Stop, silence};
@@ -47,7 +48,7 @@ pub enum BirdError {
     Check(#[from] CheckError),
     /// Its file could not be written.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] ReplaceError),
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -3,15 +3,15 @@
 use std::io::{self, Write as _};
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ichor_bgp::reload::{Daemon, without_secret};
 use ichor_bgp::render::{File, Service};
+use ichor_system::file::create_fresh;
 use tempfile::TempPath;
-use tokio::process::Command;
 
 use super::place::Install;
 use crate::daemon::account;
-use crate::daemon::place::fresh;
 use crate::daemon::process::ask;
 
 /// Why a configuration is not taken.
@@ -59,7 +59,7 @@ pub async fn check(install: &Install, folder: &Path, service: &Service) -> Resul
     let copy = TempPath::try_from_path(&path).map_err(unwritten)?;
     // bgpd gives up the rights of root before it reads.
     let attempt = || {
-        let mut tried = fresh(&copy)?;
+        let mut tried = create_fresh(&copy)?;
         tried.write_all(file.text.as_bytes())?;
         fchown(&tried, account::user("frr"), None)
     };

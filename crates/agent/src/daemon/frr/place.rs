@@ -1,11 +1,12 @@
 //! Where FRR is, and where its daemons keep their sockets.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use ichor_bgp::reload::Daemon;
+use ichor_system::lock::LockFile;
 
 use crate::daemon::account;
 use crate::daemon::place::open_way;
@@ -95,7 +96,7 @@ pub struct Place {
     space: Option<String>,
     run: PathBuf,
     /// Held as long as the suite is this agent's.
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl Place {
@@ -172,14 +173,11 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
     attempt().map_err(|source| PlaceError::Folder { folder: folder.to_owned(), source })
 }
 
-fn lock(folder: &Path) -> Result<File, PlaceError> {
+fn lock(folder: &Path) -> Result<LockFile, PlaceError> {
+    let lock = LockFile::try_take(&folder.join("agent.lock"));
     let failed = |source| PlaceError::Folder { folder: folder.to_owned(), source };
-    let file = File::create(folder.join("agent.lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(PlaceError::Taken { folder: folder.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
+    let lock = lock.map_err(|error| failed(error.source))?;
+    lock.ok_or_else(|| PlaceError::Taken { folder: folder.to_owned() })
 }
 
 /// Removes the last words of a daemon's processes that run no more.

@@ -22,12 +22,13 @@ use ichor_bgp::agent::gobgp;
 use ichor_bgp::agent::gobgp::Running;
 use ichor_bgp::agent::{Session, detection};
 use ichor_bgp::render::Service;
+use ichor_system::file::ReplaceError;
 use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::place::{CheckError, Place, WriteError, options};
+use super::place::{CheckError, Place, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
 use super::{Stop, silence};
@@ -62,7 +63,7 @@ pub enum GobgpError {
     Check(#[from] CheckError),
     /// Its file could not be written.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] ReplaceError),
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),

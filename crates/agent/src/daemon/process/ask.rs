@@ -1,24 +1,27 @@
 //! A program that is asked something: it answers and ends.
 
 use std::io;
-use std::process::{Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use tokio::process::Command;
-use tokio::time::timeout;
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 
 /// How long a program may take to read a file or to say its release; on an emulated processor that is long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a program says, and how it ends. Who gives up waiting ends it.
-pub(in crate::daemon) async fn ask(command: Command) -> io::Result<Output> {
+pub(in crate::daemon) async fn ask(command: Command) -> io::Result<ProgramOutput> {
     within(PATIENCE, command).await
 }
 
-async fn within(patience: Duration, mut command: Command) -> io::Result<Output> {
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    let slow = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {patience:?}"));
-    timeout(patience, command.output()).await.unwrap_or_else(|_| Err(slow()))
+async fn within(patience: Duration, command: Command) -> io::Result<ProgramOutput> {
+    // Callers say which program it is.
+    ProgramRun::new(command, patience).run_async().await.map_err(|error| match error {
+        ProgramError::TimedOut { .. } => {
+            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {patience:?}"))
+        }
+        error => error.into(),
+    })
 }
 
 #[cfg(test)]

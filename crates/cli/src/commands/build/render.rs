@@ -35,8 +35,9 @@ pub(super) fn render(
 fn judged(renderer: &Renderer<'_>, judge: &Judge<'_>, node: &NodePlan) -> Result<NodeTree, Vec<Issue>> {
     let mut made = renderer.node(node)?;
     if let (Some(service), Some((backend, template))) = (made.service.take(), template(node)) {
-        let refused = |reason: String| vec![Issue::error(node.path("routing.template"), reason)];
-        judge.ask(backend, template, &service).map_err(refused)?;
+        judge
+            .ask(backend, template, &service)
+            .map_err(|error| vec![Issue::error(node.path("routing.template"), error.to_string())])?;
     }
     Ok(made)
 }

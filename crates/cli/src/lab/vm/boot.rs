@@ -16,7 +16,7 @@ use super::qemu::{Order, Qemu};
 use super::relay::Relay;
 use super::{Content, RECORD, Wanted};
 use crate::lab::accelerator::Accelerator;
-use crate::lab::place::{Taken, write_pid};
+use crate::lab::place::Taken;
 use crate::lab::{LabError, Place};
 use crate::progress::Progress;
 use crate::style;
@@ -136,7 +136,7 @@ impl Boot {
     /// Waits until it listens, and writes down what it is.
     fn introduce(&mut self, qemu: &Qemu, accelerator: Accelerator) -> anyhow::Result<Booted> {
         // Whoever ends a lab reads there whom to end.
-        write_pid(&mut self.taken.lock, qemu.pid).context("cannot write the lab's lock")?;
+        self.taken.lock.write_holder(qemu.pid).context("cannot write the lab's lock")?;
         let folder = self.taken.place.path();
         let patience = if accelerator == Accelerator::Kvm { PATIENCE } else { EMULATED_PATIENCE };
         let port = Port::take(folder)?;

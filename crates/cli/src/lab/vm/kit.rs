@@ -3,12 +3,15 @@
 //! They are of Debian's newest kernel when they are made, and stay until what they are made of is another in this program, or until
 //! somebody removes them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
 use ichor_image::extension::debian;
+use ichor_system::file::{self, StagingFolder};
+use ichor_system::lock::LockFile;
 use ichor_values::Arch;
 use ichor_values::digest;
 use sha2::{Digest as _, Sha256};
@@ -19,6 +22,9 @@ use crate::{cache, oci};
 
 /// What to do without apt.
 const WITHOUT_APT: &str = "bring the lab up as root, on a kernel with VRFs";
+
+/// How long another process may take to make it: packages may come over a slow line.
+const PATIENCE: Duration = Duration::from_hours(1);
 
 /// No package is larger.
 const LARGEST: u64 = 1 << 30;
@@ -57,26 +63,21 @@ impl Kit {
 fn make(cache: &Path, folder: &Path) -> anyhow::Result<()> {
     let failed = || format!("cannot write {}", cache.display());
     fs::create_dir_all(cache).with_context(failed)?;
-    let lock = File::create(cache.join("lock")).with_context(failed)?;
-    lock.lock().with_context(failed)?;
+    let lock = LockFile::wait(&cache.join("lock"), PATIENCE)?;
+    let _lock = lock.with_context(|| format!("{} has been locked for an hour", cache.display()))?;
     if folder.is_dir() {
         return Ok(());
     }
-    // What is left of one that was interrupted is there under that name too.
-    let new = cache.join("new");
-    if new.exists() {
-        fs::remove_dir_all(&new).with_context(failed)?;
-    }
-    fs::create_dir(&new).with_context(failed)?;
-    let made = fill(&new).and_then(|()| fs::rename(new.join("kit"), folder).with_context(failed));
-    let _ = fs::remove_dir_all(&new);
-    made
+    let staging = StagingFolder::at(&cache.join("new"))?;
+    fill(&staging)?;
+    Ok(staging.place("kit", folder)?)
 }
 
-fn fill(new: &Path) -> anyhow::Result<()> {
+fn fill(staging: &StagingFolder) -> anyhow::Result<()> {
     let packages = {
         let _progress = Progress::start("fetching Debian's kernel for the lab's virtual machine");
-        let apt = Apt::open(new, SUITE, Arch::Amd64, WITHOUT_APT)?;
+        let folder = staging.make("packages")?;
+        let apt = Apt::open(&folder, SUITE, Arch::Amd64, WITHOUT_APT)?;
         let kernel = apt.first_need(KERNEL)?;
         apt.fetch(&[&kernel, BUSYBOX])?
     };
@@ -86,15 +87,9 @@ fn fill(new: &Path) -> anyhow::Result<()> {
     let root = debian::unpack(packages.iter().map(Vec::as_slice), Arch::Amd64)
         .map_err(|(_, error)| anyhow!(error).context("cannot unpack Debian's packages"))?;
     let made = kit::make(&root)?;
-    let folder = new.join("kit");
-    fs::create_dir(&folder).with_context(|| format!("cannot write {}", folder.display()))?;
-    let kit = Kit::at(&folder);
+    let kit = Kit::at(&staging.make("kit")?);
     for (path, content) in [(&kit.kernel, &made.kernel), (&kit.initramfs, &made.initramfs)] {
-        let written = File::create(path).and_then(|mut file| {
-            content.copy_to(&mut file)?;
-            file.sync_all()
-        });
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+        file::replace_by(path, 0o644, |file| content.copy_to(file))?;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! A port of the virtual machine, for one command at a time.
 
-use std::fs::{File, TryLockError};
 use std::io::ErrorKind::{self, Interrupted, TimedOut, WouldBlock};
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use ichor_system::lock::LockFile;
 
 use super::PORTS;
 use super::frame::{Lookout, PIECE};
@@ -35,7 +36,7 @@ pub(super) enum PortError {
 /// A port that nobody else uses, as long as this is there.
 pub(super) struct Port {
     socket: PathBuf,
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl Port {
@@ -43,12 +44,10 @@ impl Port {
     pub(super) fn take(folder: &Path) -> Result<Self, PortError> {
         for nth in 0..PORTS {
             let path = folder.join(format!("port{nth}.lock"));
-            let wrong = |source| PortError::Lock { path: path.clone(), source };
-            let lock = File::create(&path).map_err(wrong)?;
-            match lock.try_lock() {
-                Ok(()) => return Ok(Self { socket: folder.join(format!("port{nth}")), _lock: lock }),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(source)) => return Err(wrong(source)),
+            let lock = LockFile::try_take(&path);
+            let lock = lock.map_err(|error| PortError::Lock { path, source: error.source })?;
+            if let Some(lock) = lock {
+                return Ok(Self { socket: folder.join(format!("port{nth}")), _lock: lock });
             }
         }
         Err(PortError::Busy)

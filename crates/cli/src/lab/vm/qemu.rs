@@ -1,12 +1,15 @@
 //! qemu: the process that is the virtual machine.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::os::fd::AsFd as _;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
+use ichor_system::lock::LockFile;
+use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -20,6 +23,9 @@ const MOST_PROCESSORS: usize = 4;
 
 /// How much of what the kernel said is told.
 const TAIL: usize = 20;
+
+/// How long it may take until it is a process of its own: then its ports are there, and nothing has been booted.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Files of a lab's folder: what the kernel says, and the number of the process.
 const CONSOLE: &str = "console";
@@ -51,7 +57,7 @@ pub(super) struct Order<'o> {
     /// This program.
     pub program: &'o Path,
     /// The lab's lock, which qemu holds for its life.
-    pub lock: &'o File,
+    pub lock: &'o LockFile,
 }
 
 /// A virtual machine that was started.
@@ -69,14 +75,16 @@ impl Qemu {
         command.current_dir(order.folder).args(words(order)?);
         // It becomes a process of its own, and says before whether it can.
         command.args(["-daemonize", "-pidfile", PID]);
-        let ran = inherited(order.lock, || command.output()).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => QemuError::Absent,
-            _ => QemuError::Run(error),
+        let run = || ProgramRun::new(command, PATIENCE).run();
+        let ran = inherited(order.lock, run).map_err(QemuError::Run)?;
+        ran.and_then(ProgramOutput::succeeded).map_err(|error| match error {
+            ProgramError::Missing { .. } => QemuError::Absent,
+            ProgramError::Failed(output) => {
+                let said = output.stderr_text().trim().replace('\n', "; ");
+                QemuError::Failed(if said.is_empty() { output.status.to_string() } else { said })
+            }
+            error => QemuError::Run(error.into()),
         })?;
-        if !ran.status.success() {
-            let said = String::from_utf8_lossy(&ran.stderr).trim().replace('\n', "; ");
-            return Err(QemuError::Failed(if said.is_empty() { ran.status.to_string() } else { said }));
-        }
         let pid = fs::read_to_string(order.folder.join(PID)).map_err(QemuError::Run)?;
         let pid = pid
             .trim()
@@ -109,11 +117,11 @@ impl Qemu {
 }
 
 /// Does something while a file stays open in programs that are started.
-fn inherited<T>(file: &File, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+fn inherited<T>(file: &impl AsFd, work: impl FnOnce() -> T) -> io::Result<T> {
     fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
     let done = work();
     fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-    done
+    Ok(done)
 }
 
 fn words(order: &Order<'_>) -> Result<Vec<String>, QemuError> {

@@ -16,7 +16,7 @@ use ichor_core::machines::libvirt::{Wanted, drives};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
 
-use super::program::ProgramError;
+use super::program::ToolError;
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, SupplyError};
 use crate::cache::FetchError;
 use virsh::Virsh;
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 enum LibvirtError {
     #[error(transparent)]
-    Virsh(#[from] ProgramError),
+    Virsh(#[from] ToolError),
     #[error(transparent)]
     Supply(#[from] SupplyError),
     #[error(transparent)]
@@ -95,7 +95,7 @@ impl Libvirt {
         })
     }
 
-    fn domains(&self) -> Result<There, ProgramError> {
+    fn domains(&self) -> Result<There, ToolError> {
         let said = self.virsh.say(&["list", "--all", "--uuid", "--name"])?;
         Ok(There { domains: answer::domains(&said), ..There::default() })
     }
@@ -110,11 +110,11 @@ impl Libvirt {
         }
     }
 
-    fn is_on(&self, uuid: &str) -> Result<bool, ProgramError> {
+    fn is_on(&self, uuid: &str) -> Result<bool, ToolError> {
         Ok(is_on(&self.virsh.say(&["domstate", uuid])?))
     }
 
-    fn look(&self, wanted: &[&Wanted]) -> Result<There, ProgramError> {
+    fn look(&self, wanted: &[&Wanted]) -> Result<There, ToolError> {
         let mut there = self.domains()?;
         there.release = answer::release(&self.virsh.say(&["version", "--daemon"])?);
         there.pools = answer::names(&self.virsh.say(&["pool-list", "--name"])?);
@@ -165,7 +165,7 @@ impl Libvirt {
         Ok(())
     }
 
-    fn define(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<(), ProgramError> {
+    fn define(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<(), ToolError> {
         let has_kvm =
             self.virsh.has(&["domcapabilities", "--virttype", "kvm", "--arch", wanted.architecture])?;
         if !has_kvm {
@@ -180,7 +180,7 @@ impl Libvirt {
     }
 
     /// Makes sure that the network runs that a machine is in.
-    fn connect(&self, wanted: &Wanted) -> Result<(), ProgramError> {
+    fn connect(&self, wanted: &Wanted) -> Result<(), ToolError> {
         let (name, virsh) = (wanted.network.as_str(), &self.virsh);
         let running = answer::names(&virsh.say(&["net-list", "--name"])?);
         if running.iter().any(|known| known == name) {

@@ -12,11 +12,11 @@ use super::LibvirtError;
 use super::virsh::Virsh;
 use crate::cache::{self, Fetch};
 use crate::http::Client;
-use crate::machines::program::ProgramError;
+use crate::machines::program::ToolError;
 use crate::machines::{Onlooker, Shelf, Supply};
 
 /// The pool of a store, where it runs. One of somebody else with its path is as good.
-fn running(virsh: &Virsh, store: &Store) -> Result<Option<String>, ProgramError> {
+fn running(virsh: &Virsh, store: &Store) -> Result<Option<String>, ToolError> {
     let pools = names(&virsh.say(&["pool-list", "--name"])?);
     let Some(path) = store.path() else { return Ok(pools.into_iter().find(|name| *name == store.pool())) };
     let target = format!("<path>{path}</path>");
@@ -29,7 +29,7 @@ fn running(virsh: &Virsh, store: &Store) -> Result<Option<String>, ProgramError>
 }
 
 /// The pool of a store, made of its path where there is none.
-fn pool(virsh: &Virsh, store: &Store) -> Result<String, ProgramError> {
+fn pool(virsh: &Virsh, store: &Store) -> Result<String, ToolError> {
     match (running(virsh, store)?, store.document()) {
         (Some(pool), _) => return Ok(pool),
         (None, Some(document)) => virsh.give(&["pool-create", "/dev/stdin"], &document)?,
@@ -39,14 +39,14 @@ fn pool(virsh: &Virsh, store: &Store) -> Result<String, ProgramError> {
 }
 
 /// The pool of a store, made where there is none, which has seen what others brought there.
-fn fresh(virsh: &Virsh, store: &Store) -> Result<String, ProgramError> {
+fn fresh(virsh: &Virsh, store: &Store) -> Result<String, ToolError> {
     let pool = pool(virsh, store)?;
     virsh.say(&["pool-refresh", &pool])?;
     Ok(pool)
 }
 
 /// Lets the pool of a store, where it runs, see what others brought there.
-pub(super) fn refresh(virsh: &Virsh, store: &Store) -> Result<(), ProgramError> {
+pub(super) fn refresh(virsh: &Virsh, store: &Store) -> Result<(), ToolError> {
     if let Some(pool) = running(virsh, store)? {
         // Refused while somebody fills a volume there: then it tells what it knew before.
         virsh.has(&["pool-refresh", &pool])?;
@@ -55,7 +55,7 @@ pub(super) fn refresh(virsh: &Virsh, store: &Store) -> Result<(), ProgramError> 
 }
 
 /// Whether a machine's disk is seen, without a change: a place without a pool shows nothing.
-pub(super) fn shows_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ProgramError> {
+pub(super) fn shows_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ToolError> {
     match running(virsh, &wanted.store)? {
         Some(pool) => has(virsh, &pool, &wanted.disk),
         None => Ok(false),
@@ -63,17 +63,17 @@ pub(super) fn shows_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, Program
 }
 
 /// Whether a machine's disk is there. A place without a pool gets one.
-pub(super) fn has_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ProgramError> {
+pub(super) fn has_disk(virsh: &Virsh, wanted: &Wanted) -> Result<bool, ToolError> {
     let pool = fresh(virsh, &wanted.store)?;
     has(virsh, &pool, &wanted.disk)
 }
 
-fn has(virsh: &Virsh, pool: &str, volume: &str) -> Result<bool, ProgramError> {
+fn has(virsh: &Virsh, pool: &str, volume: &str) -> Result<bool, ToolError> {
     virsh.has(&["vol-info", "--pool", pool, volume])
 }
 
 /// Makes a machine's disk, where it is not there.
-pub(super) fn disk(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
+pub(super) fn disk(virsh: &Virsh, wanted: &Wanted) -> Result<(), ToolError> {
     let pool = fresh(virsh, &wanted.store)?;
     if !has(virsh, &pool, &wanted.disk)? {
         virsh.give(&["vol-create", &pool, "/dev/stdin"], &wanted.disk_document)?;
@@ -140,7 +140,7 @@ impl Local {
     }
 }
 
-fn discard(virsh: &Virsh, pool: &str, volume: &str) -> Result<(), ProgramError> {
+fn discard(virsh: &Virsh, pool: &str, volume: &str) -> Result<(), ToolError> {
     if has(virsh, pool, volume)? {
         virsh.say(&["vol-delete", "--pool", pool, volume])?;
     }
@@ -148,7 +148,7 @@ fn discard(virsh: &Virsh, pool: &str, volume: &str) -> Result<(), ProgramError> 
 }
 
 /// Takes away the CDs that were made for one machine: they hold the machine's secrets.
-pub(super) fn discard_own(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
+pub(super) fn discard_own(virsh: &Virsh, wanted: &Wanted) -> Result<(), ToolError> {
     for drive in wanted.drives.iter().filter(|drive| drive.medium.own) {
         let pool = pool(virsh, &drive.store)?;
         discard(virsh, &pool, &drive.medium.name)?;
@@ -158,7 +158,7 @@ pub(super) fn discard_own(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramE
 }
 
 /// Takes away a machine's disk too, also one that was made by hand.
-pub(super) fn discard_all(virsh: &Virsh, wanted: &Wanted) -> Result<(), ProgramError> {
+pub(super) fn discard_all(virsh: &Virsh, wanted: &Wanted) -> Result<(), ToolError> {
     discard_own(virsh, wanted)?;
     let pool = pool(virsh, &wanted.store)?;
     if !has(virsh, &pool, &wanted.disk)? {
