@@ -8,12 +8,10 @@ use ichor_image::oci::{
     ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, Reference, Shipment, Source, blob,
 };
 use serde_json::Value;
-use ureq::Body;
-use ureq::http::{Method, Response};
 
 use super::challenge::Challenge;
 use super::credentials::{self, Credentials};
-use crate::http::{self, Client, Load};
+use crate::http::{self, Client, Load, Method, Response};
 
 /// An image in a registry.
 pub(crate) struct Registry {
@@ -76,22 +74,23 @@ impl Registry {
 
     fn has(&mut self, descriptor: &Descriptor) -> anyhow::Result<bool> {
         let url = format!("{}/blobs/{}", self.base, descriptor.digest);
-        let mut response = self.send(&Method::HEAD, &url, &[], None)?;
+        let response = self.send(&Method::HEAD, &url, &[], None)?;
         match response.status().as_u16() {
             200 => Ok(true),
             404 => Ok(false),
-            _ => Err(refused(&url, &mut response)),
+            _ => Err(refused(&url, response)),
         }
     }
 
     /// One upload in one piece.
     fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn Source) -> anyhow::Result<()> {
         let url = format!("{}/blobs/uploads/", self.base);
-        let mut response = self.send(&Method::POST, &url, &[], Some(&[]))?;
+        let response = self.send(&Method::POST, &url, &[], Some(&[]))?;
         if response.status() != 202 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
-        let place = header(&response, "location")
+        let place = response
+            .header("location")
             .with_context(|| format!("{} does not say where a blob goes", self.reference.host))?;
         let place = absolute(&url, &place);
         let joint = if place.contains('?') { '&' } else { '?' };
@@ -102,7 +101,7 @@ impl Registry {
             response = self.stream(&url, descriptor, source)?;
         }
         if response.status() != 201 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
         Ok(())
     }
@@ -113,7 +112,7 @@ impl Registry {
         url: &str,
         descriptor: &Descriptor,
         source: &mut dyn Source,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> anyhow::Result<Response> {
         let mut blob = blob(source, descriptor)?;
         let kind = [("content-type", "application/octet-stream")];
         match self.send_once(&Method::PUT, url, &kind, Load::Stream(&mut blob, descriptor.size)) {
@@ -126,11 +125,11 @@ impl Registry {
     fn put_manifest(&mut self, descriptor: &Descriptor, bytes: &[u8], version: &str) -> anyhow::Result<()> {
         let url = format!("{}/manifests/{version}", self.base);
         let kind = [("content-type", descriptor.media_type.as_str())];
-        let mut response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
+        let response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
         if response.status() != 201 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
-        match header(&response, "docker-content-digest") {
+        match response.header("docker-content-digest") {
             Some(got) if got != descriptor.digest.to_string() => {
                 bail!("{} keeps the image as {got}, and it is {}", self.reference.host, descriptor.digest)
             }
@@ -138,10 +137,10 @@ impl Registry {
         }
     }
 
-    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> anyhow::Result<Response<Body>> {
-        let mut response = self.send(&Method::GET, url, headers, None)?;
+    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> anyhow::Result<Response> {
+        let response = self.send(&Method::GET, url, headers, None)?;
         if response.status() != 200 {
-            return Err(refused(url, &mut response));
+            return Err(refused(url, response));
         }
         Ok(response)
     }
@@ -153,7 +152,7 @@ impl Registry {
         url: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> anyhow::Result<Response> {
         let load = || body.map_or(Load::None, Load::Bytes);
         let response = self.send_once(method, url, headers, load())?;
         if response.status() == 401 && self.is_proven(&response, method)? {
@@ -168,7 +167,7 @@ impl Registry {
         url: &str,
         headers: &[(&str, &str)],
         load: Load<'_>,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> anyhow::Result<Response> {
         let mut all = headers.to_vec();
         // Storage behind a registry has its own signatures, and is told nothing.
         if let Some(proof) = self.proof.as_deref().filter(|_| origin(url) == origin(&self.base)) {
@@ -178,8 +177,8 @@ impl Registry {
     }
 
     /// Gets what a registry wants to see before it answers; none where it does not say what that is.
-    fn is_proven(&mut self, response: &Response<Body>, method: &Method) -> anyhow::Result<bool> {
-        let challenge = header(response, "www-authenticate").as_deref().and_then(Challenge::parse);
+    fn is_proven(&mut self, response: &Response, method: &Method) -> anyhow::Result<bool> {
+        let challenge = response.header("www-authenticate").and_then(Challenge::parse);
         let Some(challenge) = challenge else { return Ok(false) };
         self.proof = Some(self.prove(&challenge, method)?);
         Ok(true)
@@ -214,11 +213,11 @@ impl Registry {
         if let Some(service) = service {
             wish.push_str(&format!("&service={}", escaped(service)));
         }
-        let mut response = self.ask_for_token(realm, &wish)?;
+        let response = self.ask_for_token(realm, &wish)?;
         if response.status() != 200 {
-            return Err(refused(realm, &mut response));
+            return Err(refused(realm, response));
         }
-        let text = http::text(realm, &mut response)?;
+        let text = response.text()?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let token = ["token", "access_token"].iter().find_map(|key| value.get(key)?.as_str());
         let token = token.with_context(|| format!("{} gives no token", http::shown(realm)))?;
@@ -226,7 +225,7 @@ impl Registry {
     }
 
     /// Asks for a token with a password or without, or with the token of a person (OAuth 2, RFC 6749, section 6).
-    fn ask_for_token(&self, realm: &str, wish: &str) -> anyhow::Result<Response<Body>> {
+    fn ask_for_token(&self, realm: &str, wish: &str) -> anyhow::Result<Response> {
         let known = self.credentials()?;
         if let Some(Credentials::Identity(token)) = known {
             let wish =
@@ -243,8 +242,8 @@ impl Registry {
 impl Source for Registry {
     fn top(&mut self) -> Result<Vec<u8>, Failure> {
         let url = format!("{}/manifests/{}", self.base, self.reference.version());
-        let mut response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
-        let bytes = http::bytes(&url, &mut response, LARGEST_DOCUMENT)?;
+        let response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
+        let bytes = response.bytes(LARGEST_DOCUMENT)?;
         let got = Digest::of(&bytes);
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
             return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
@@ -258,21 +257,17 @@ impl Source for Registry {
         let url = format!("{}/{kind}/{}", self.base, descriptor.digest);
         let accept = [("accept", descriptor.media_type.as_str())];
         let response = self.get(&url, if is_document { &accept } else { &[] })?;
-        Ok(Box::new(http::reader(response)))
+        Ok(Box::new(response.into_reader()))
     }
 }
 
-fn header(response: &Response<Body>, name: &str) -> Option<String> {
-    response.headers().get(name)?.to_str().ok().map(str::to_owned)
-}
-
-fn refused(url: &str, response: &mut Response<Body>) -> anyhow::Error {
+fn refused(url: &str, response: Response) -> anyhow::Error {
     let hint = match response.status().as_u16() {
         401 | 403 => "; is the password for it still good, and may it write there?",
         404 => "; is it called so?",
         _ => "",
     };
-    anyhow!("{}: {}{hint}", without_query(url), http::complaint(url, response))
+    anyhow!("{}: {}{hint}", without_query(url), response.complaint())
 }
 
 /// A URL without what may hold a signature.
