@@ -8,7 +8,7 @@
 mod rule;
 mod verifier;
 
-pub use rule::Rule;
+pub use rule::{Fingerprint, Rule};
 pub use verifier::Verifier;
 
 use std::sync::Arc;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 
+/// Whether a certificate, in DER, has the expected fingerprint.
+pub type Fingerprint = dyn Fn(&[u8]) -> bool + Send + Sync;
+
 /// Which certificates of a server are accepted.
 #[derive(Clone)]
 pub enum Rule {
@@ -13,8 +16,8 @@ pub enum Rule {
     Unproven,
     /// Any certificate: the client finds out who the server is.
     Any,
-    /// A certificate, in DER, with the expected fingerprint.
-    Pinned(Arc<dyn Fn(&[u8]) -> bool + Send + Sync>),
+    /// A certificate with the expected fingerprint.
+    Pinned(Arc<Fingerprint>),
     /// A certificate of an authority, for the name that was dialled.
     Signed(Arc<WebPkiServerVerifier>),
     /// As `Signed`, but other certificates are accepted where the server asks for no certificate: the error is recorded, and the

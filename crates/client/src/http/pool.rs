@@ -48,10 +48,23 @@ impl Origin {
     }
 }
 
+/// A connection, and since when it waits.
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Idle {
+    fn is_usable(&self) -> bool {
+        self.connection.is_ready() && self.since.elapsed() < IDLE
+    }
+}
+
 /// The connections of one client; a copy is the same pool.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
-    waiting: Arc<Mutex<HashMap<Origin, Vec<(Connection, Instant)>>>>,
+    waiting: Arc<Mutex<HashMap<Origin, Vec<Idle>>>>,
 }
 
 impl Pool {
@@ -59,8 +72,8 @@ impl Pool {
     pub(super) fn take(&self, origin: &Origin) -> Option<Connection> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let connections = waiting.get_mut(origin)?;
-        connections.retain(|(connection, since)| connection.is_ready() && since.elapsed() < IDLE);
-        connections.pop().map(|(connection, _)| connection)
+        connections.retain(Idle::is_usable);
+        connections.pop().map(|idle| idle.connection)
     }
 
     /// Keeps a connection once its answer has been read.
@@ -70,9 +83,9 @@ impl Pool {
             if connection.ready().await.is_ok() {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 let connections = waiting.entry(origin).or_default();
-                connections.retain(|(connection, since)| connection.is_ready() && since.elapsed() < IDLE);
+                connections.retain(Idle::is_usable);
                 if connections.len() < MOST {
-                    connections.push((connection, Instant::now()));
+                    connections.push(Idle { connection, since: Instant::now() });
                 }
             }
         });
