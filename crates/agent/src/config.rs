@@ -7,10 +7,8 @@ use std::{env, fs, io};
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigError, ConfigSource, DaemonFiles, Hidden, ParsedConfig};
 use ichor_bgp::agent::environment;
-use ichor_bgp::agent::environment::Problem;
 use ichor_bgp::setting::LogLevel;
-use ichor_values::Backend;
-use ichor_values::NodeName;
+use ichor_values::{Backend, Issue, NodeName};
 
 use crate::daemon;
 
@@ -45,7 +43,7 @@ pub enum LoadError {
     },
     /// Variables are wrong.
     #[error("{}", list(.0))]
-    Variables(Vec<Problem>),
+    Variables(Vec<Issue>),
     /// There is nothing.
     #[error(
         "nobody says what to do: there is no agent.json and no frr.conf in /usr/local/etc/frr, and neither NODE_IP nor \
@@ -54,7 +52,7 @@ pub enum LoadError {
     Nothing,
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list(problems: &[Issue]) -> String {
     let each: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
     let count = problems.len();
     format!(

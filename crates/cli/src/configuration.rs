@@ -8,10 +8,10 @@ use std::sync::Arc;
 use ichor_bgp::render::Fetch;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Contents;
-use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
+use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
 use ichor_talos::secrets::Bundle;
-use ichor_values::Secret;
 use ichor_values::go_yaml::emit::emit_all;
+use ichor_values::{Issue, Secret};
 
 use crate::progress::Progress;
 use crate::project::Project;
@@ -25,7 +25,7 @@ pub(crate) fn configurations(
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
-) -> anyhow::Result<Result<Vec<String>, Vec<RenderError>>> {
+) -> anyhow::Result<Result<Vec<String>, Vec<Issue>>> {
     let vault = Vault::new(project.name());
     each(project, nodes, (bundle, identity), &vault, |renderer, node| {
         Ok(emit_all(&renderer.machine(node)?.documents))
@@ -59,7 +59,7 @@ pub(crate) fn carriers(
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
-) -> anyhow::Result<Result<Carriers, Vec<RenderError>>> {
+) -> anyhow::Result<Result<Carriers, Vec<Issue>>> {
     let vault = Vault::new(project.name());
     let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
     Ok(rendered.map(|rendered| {
@@ -78,8 +78,8 @@ fn each<T: Send>(
     nodes: &[&NodePlan],
     (bundle, identity): (&Bundle, Option<&Path>),
     vault: &Vault<'_>,
-    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<RenderError>> + Sync,
-) -> anyhow::Result<Result<Vec<T>, Vec<RenderError>>> {
+    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
+) -> anyhow::Result<Result<Vec<T>, Vec<Issue>>> {
     let patches = patch_texts(project, identity);
     let secret = |reference: &Secret| vault.open(reference);
     let (mut made, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
@@ -115,8 +115,8 @@ pub(crate) fn inputs<'a>(
 pub(crate) fn spread<T: Send>(
     inputs: Inputs<'_>,
     nodes: &[&NodePlan],
-    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<RenderError>> + Sync,
-) -> anyhow::Result<Vec<Result<T, Vec<RenderError>>>> {
+    make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
+) -> anyhow::Result<Vec<Result<T, Vec<Issue>>>> {
     let renderer = match Renderer::new(inputs) {
         Ok(renderer) => renderer,
         Err(errors) => return Ok(vec![Err(errors)]),

@@ -241,7 +241,7 @@ fn of_agent(told: status::Told) -> SessionTold {
         received: session.received,
         sent: session.sent,
         speaker: told.with == status::With::Speaker,
-        trouble: told.trouble.map(|trouble| format!("{}; {}", trouble.words, trouble.remedy)),
+        trouble: told.trouble.map(|trouble| trouble.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ use ichor_core::model::{self, Cluster};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, NodePlan, Plan};
 use ichor_core::rules::{self, Context, Finding};
-use ichor_values::Problem;
+use ichor_values::FileIssue;
 use ichor_values::source::Sources;
 
 use crate::cilium::Rendered;
@@ -32,7 +32,7 @@ pub(crate) struct Project {
 /// A cluster file that was not.
 pub(crate) struct Refused {
     pub sources: Sources,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileIssue>,
 }
 
 impl Refused {

@@ -6,10 +6,11 @@ use ichor_core::cluster::{self, load};
 use ichor_core::plan::NodePlan;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::chart::Order;
-use ichor_core::render::tree::{RenderError, Renderer};
+use ichor_core::render::tree::Renderer;
 use ichor_core::rules::{self, Context};
 use ichor_talos::document;
 use ichor_testbed::machine::Beside;
+use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
@@ -52,14 +53,14 @@ fn configured(
     let beside = Beside { cilium, ..Beside::of(&cluster, &mut files) };
     let made = beside.with((&cluster, &plan), |inputs| {
         let renderer = Renderer::new(inputs)?;
-        let both = |node: &NodePlan| -> Result<_, Vec<RenderError>> {
+        let both = |node: &NodePlan| -> Result<_, Vec<Issue>> {
             let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
             assert!(machine.warnings.is_empty(), "{:?}", machine.warnings);
             Ok((emit_all(&boot.documents), emit_all(&machine.documents)))
         };
         Ok([both(&plan.nodes[0])?, both(&plan.nodes[1])?])
     });
-    made.map_err(|errors: Vec<RenderError>| format!("{errors:?}"))
+    made.map_err(|issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 /// The whole configurations of both, on every release.
@@ -197,7 +198,7 @@ fn the_manifest_of_a_pod_network_that_is_not_wanted_is_left_out() {
 fn why_there_is_no_cilium_is_told_once_for_the_cluster() {
     let made = configured(files(RELEASES[2], "cni: cilium", "", &[]), Err("helm is on holiday"));
 
-    assert_eq!(made.unwrap_err(), "[RenderError { at: \"cluster.cni\", reason: \"helm is on holiday\" }]");
+    assert_eq!(made.unwrap_err(), "cluster.cni: helm is on holiday");
 }
 
 #[test]
@@ -339,8 +340,9 @@ fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
     let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
-    let about = findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.path.contains("cilium"));
-    about.map(|it| format!("{} {}: {}", it.rule.id, it.path, it.message)).collect()
+    let about =
+        findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.issue.subject.contains("cilium"));
+    about.map(|it| format!("{} {}: {}", it.rule.id, it.issue.subject, it.issue.message)).collect()
 }
 
 #[test]

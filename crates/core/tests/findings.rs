@@ -6,8 +6,8 @@
 use ichor_core::rules::Finding;
 
 fn line(finding: &Finding) -> String {
-    let Finding { rule, path, place, message, .. } = finding;
-    format!("{}[{}] {}:{} {path}: {message}\n", rule.severity, rule.id, place.line, place.column)
+    let Finding { rule, issue, place, .. } = finding;
+    format!("{}[{}] {}:{} {}\n", issue.severity, rule.id, place.line, place.column, issue.headline())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::tree::RenderError;
+use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
@@ -17,7 +17,7 @@ fn cases() -> Vec<PathBuf> {
 type Node = (String, Role, String, String);
 
 /// Every node of a case.
-fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<RenderError>> {
+fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<Issue>> {
     let mut files = ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release);
     ichor_testbed::machine::of_files(&mut files, |renderer, plan| {
         let one = |node: &NodePlan| {

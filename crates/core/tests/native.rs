@@ -298,10 +298,10 @@ fn a_gate_of_too_many_holes_is_refused() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(file));
     let node = &plan.nodes[0];
 
-    let refusals = native::documents(&model(&cluster, &plan, node), node, Stage::Final).unwrap_err();
+    let issues = native::documents(&model(&cluster, &plan, node), node, Stage::Final).unwrap_err();
 
-    assert_eq!(refusals[0].key, "routing.workload.allow");
-    assert!(refusals[0].reason.contains("which takes 1 to 512"), "{}", refusals[0]);
+    assert_eq!(issues[0].subject, "routing.workload.allow");
+    assert!(issues[0].message.contains("which takes 1 to 512"), "{}", issues[0]);
 }
 
 #[test]

@@ -33,14 +33,15 @@ fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
         Ok(config) => config,
         Err(error) => return vec![error.to_string()],
     };
-    let flaws = validate(&config, Setting { talos, mode: Mode::Cloud });
+    let issues = validate(&config, Setting { talos, mode: Mode::Cloud });
     // By itself the network is only a part of the document it belongs to.
     let whole = values[0].get("machine").is_none();
     let concerned = |path: &str| whole || path.starts_with("machine.network");
-    flaws
+    issues
         .into_iter()
-        .filter(|flaw| concerned(&flaw.path))
-        .map(|flaw| format!("{}: {}", flaw.path, flaw.message))
+        .map(|found| found.issue)
+        .filter(|issue| concerned(&issue.subject))
+        .map(|issue| format!("{}: {}", issue.subject, issue.message))
         .collect()
 }
 

@@ -14,11 +14,11 @@ fn every_refused_file_has_its_problems() {
         let mut told = String::new();
         for problem in &problems {
             let place = loaded.sources.locate(problem.place);
-            let _ = writeln!(told, "{place} {}: {}", problem.path, problem.message);
+            let _ = writeln!(told, "{place} {}: {}", problem.issue.subject, problem.issue.message);
             if let Some((place, note)) = &problem.also {
                 let _ = writeln!(told, "  {}: {note}", loaded.sources.locate(*place));
             }
-            if let Some(want) = &problem.want {
+            if let Some(want) = &problem.issue.help {
                 let _ = writeln!(told, "  {want}");
             }
         }

@@ -27,11 +27,12 @@ fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
 
 /// A finding as `expected.txt` has it. The fix is a rule's own, so only the findings of `rule` show it.
 fn described(file: &str, finding: &Finding, rule: &Rule) -> String {
-    let Finding { rule: found, path, place, message, silenced } = finding;
+    let Finding { rule: found, issue, place, silenced } = finding;
+    let (severity, path, message) = (issue.severity, &issue.subject, &issue.message);
     let silenced = silenced.as_ref().map(|why| format!("  silenced: {why}\n")).unwrap_or_default();
     let fix = if found.id == rule.id { format!("  fix: {}\n", rule.fix) } else { String::new() };
     let (line, column) = (place.line, place.column);
-    format!("{}[{}] {file}:{line}:{column} {path}\n  {message}\n{silenced}{fix}", found.severity, found.id)
+    format!("{severity}[{}] {file}:{line}:{column} {path}\n  {message}\n{silenced}{fix}", found.id)
 }
 
 #[test]

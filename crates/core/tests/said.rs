@@ -4,7 +4,7 @@ use ichor_core::rules::{self, Finding, clash};
 
 /// What one rule says of a cluster.
 fn said(rule: &str, text: &str) -> Vec<String> {
-    found(rule, text).into_iter().map(|finding| finding.message).collect()
+    found(rule, text).into_iter().map(|finding| finding.issue.message).collect()
 }
 
 /// What one rule finds in a cluster.
@@ -15,7 +15,7 @@ fn found(rule: &str, text: &str) -> Vec<Finding> {
 /// What one rule says of [`CLUSTER`] with these lines: under which path, and what.
 fn told(rule: &str, text: &str) -> Vec<(String, String)> {
     let found = found(rule, &format!("{CLUSTER}{text}"));
-    found.into_iter().map(|finding| (finding.path, finding.message)).collect()
+    found.into_iter().map(|finding| (finding.issue.subject, finding.issue.message)).collect()
 }
 
 const CLUSTER: &str = "cluster: {name: sol, id: 1, talos: v1.13.9}\n";
@@ -136,7 +136,7 @@ fn a_clash_can_be_silenced_and_its_silence_is_not_unused_alone() {
 
     assert!(said("silence-unused", &text).is_empty());
     let [(1, clash)] = &clashes[..] else { panic!("{clashes:?}") };
-    assert_eq!(clash.message, "lab.yaml has a node cp01 too");
+    assert_eq!(clash.issue.message, "lab.yaml has a node cp01 too");
     assert_eq!(clash.silenced.as_deref(), Some("two labs"));
 }
 
@@ -152,7 +152,7 @@ fn a_silence_at_the_speaker_covers_its_default_and_its_written_number() {
         let found = found("asn-public", &format!("{CLUSTER}{text}"));
 
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].path, path);
+        assert_eq!(found[0].issue.subject, path);
         assert!(found[0].silenced.is_some());
     }
 }

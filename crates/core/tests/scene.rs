@@ -7,9 +7,8 @@ use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::prove::Subject;
-use ichor_core::render::machine::RenderError;
 use ichor_testbed::{Below, folder, group, planned_case};
-use ichor_values::SoftwareVersion;
+use ichor_values::{Issue, SoftwareVersion};
 
 /// A Debian 13 whose kernel has everything.
 fn trixie() -> Here {
@@ -24,11 +23,11 @@ fn trixie() -> Here {
     }
 }
 
-fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<RenderError>> {
+fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<Issue>> {
     scene_of(case, here, false)
 }
 
-fn scene_of(case: &Path, here: &Here, guests: bool) -> Result<Scene, Vec<RenderError>> {
+fn scene_of(case: &Path, here: &Here, guests: bool) -> Result<Scene, Vec<Issue>> {
     let (cluster, plan) = planned_case(case, "ichor.yaml");
     let subject = Subject::of(&cluster, &plan).unwrap();
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut Below(case.to_owned()));
@@ -180,6 +179,6 @@ fn a_node_that_cannot_boot_in_a_lab_is_told_with_the_reason() {
 
     let errors = scene_of(&case, &trixie(), true).unwrap_err();
 
-    let told: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.at, error.reason)).collect();
+    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|line| line.contains("no DHCP server is in a lab")), "{told:#?}");
 }

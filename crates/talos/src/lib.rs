@@ -1,21 +1,66 @@
-//! What is known of Talos itself: its formats, its releases, and what each brings.
+//! Everything Talos Linux defines: machine configurations, secrets, schematics, META, extensions, and the messages of its API.
 //!
-//! * Reading: [`yaml`] makes nodes of a text as go-yaml does, [`word`] says what a scalar means, [`types`] what each field
-//!   of a configuration takes, and [`load`] makes a [`config`] of it all. `typed` does the same for smaller files.
-//!   [`document`] reads without types and finds its way in what it read; [`key_path`] names places.
-//! * Changing: [`patch`].
-//! * Comparing: [`difference`].
-//! * Judging: [`validate`], with [`cel`] for expressions and [`label`] for Kubernetes' labels.
-//! * Writing: [`generate`] makes configurations, [`encode`] puts their fields in Talos' order, [`emit`] makes go-yaml's text
-//!   of them; [`talosconfig`] is for talosctl.
-//! * Images: [`schematic`], [`asset`], [`digest`], [`magic`]. META: [`meta`], [`adv`], [`platform_network`].
-//! * Extensions: [`extension`], and [`catalogue`] of the official ones.
-//! * Booting: [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`]. Running: [`api`], the [`resource`]s it tells of, the
-//!   [`peer`] at its other end, the [`kubeconfig`] it hands out.
-//! * Facts: [`release`], [`kind`], [`link`]. [`secrets`] is the bundle of a cluster, [`secret_value`]
-//!   finds secrets in what others wrote. [`go`] is what Go's libraries take.
+//! Nothing here touches files, sockets or the clock. What a function says of a configuration is what the given release of Talos
+//! says of it; the tests compare both.
 //!
-//! Not here: what ichor writes for a node (`ichor_core::render`), and what it thinks of it (`ichor_core::rules`).
+//! # Load a configuration and validate it for a release
+//!
+//! ```
+//! use ichor_talos::load::load;
+//! use ichor_talos::validate::{Mode, Setting, is_refused, validate};
+//! use ichor_values::TalosVersion;
+//!
+//! let talos = TalosVersion::parse("v1.13.9")?;
+//! let unknown = load("machine:\n  hostnam: n1\n", &talos).unwrap_err();
+//! assert!(unknown.to_string().contains("hostnam"));
+//!
+//! let config = load("version: v1alpha1\nmachine:\n  type: worker\ncluster:\n  controlPlane: {}\n", &talos)?;
+//! let found = validate(&config, Setting { talos: &talos, mode: Mode::Metal });
+//! assert!(is_refused(&config, &found, false), "a machine needs certificates");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Generate the configuration of a role
+//!
+//! ```
+//! use ichor_talos::generate::{Contract, Endpoint, Input, control_plane};
+//! use ichor_talos::secrets::Bundle;
+//! use ichor_values::go_yaml::emit::emit_all;
+//! use ichor_values::{Moment, TalosVersion};
+//! # use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng as _};
+//! # let (mut random, now) = (ChaCha20Rng::seed_from_u64(1), Moment::parse("2026-01-01T00:00:00Z").unwrap());
+//!
+//! let talos = TalosVersion::parse("v1.13.9")?;
+//! let secrets = Bundle::quick(&talos, &mut random, now)?;
+//! let input = Input::new("demo", Endpoint::parse("https://10.0.0.10:6443")?, Contract::of(&talos));
+//! let text = emit_all(&control_plane(&input, &secrets));
+//! assert!(text.starts_with("version: v1alpha1\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Patch it
+//!
+//! ```
+//! use ichor_talos::patch::{Patch, apply};
+//! use ichor_values::TalosVersion;
+//! use ichor_values::go_yaml::emit::emit_all;
+//!
+//! let talos = TalosVersion::parse("v1.13.9")?;
+//! let patch = Patch::read("labels.yaml", "machine: {nodeLabels: {rack: r1}}", &talos)?;
+//! let patched = apply("version: v1alpha1\nmachine:\n    type: worker\n", &[patch], &talos)?;
+//! assert!(emit_all(&patched).contains("rack: r1"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Modules
+//!
+//! * Configurations: [`load`] reads and [`types`] know each field; [`validate`], [`patch`], [`difference`], [`generate`]; [`encode`] puts fields
+//!   in Talos' order. [`cel`] and [`label`] check expressions and labels.
+//! * Secrets: [`secrets`] is the bundle of a cluster, [`sops`] its encryption, [`secret_value`] finds secrets in any configuration.
+//!   [`talosconfig`] and [`kubeconfig`] are what clients read.
+//! * Boot: [`schematic`], [`asset`], [`meta`], [`platform_network`], [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`], [`extension`].
+//! * Running nodes: [`api`], the [`resource`]s it serves, the [`peer`] at its other end, [`kubernetes`]' objects.
+//! * Facts: [`release`], [`kind`], [`link`]; [`go`] is what Go's libraries accept.
 
 pub mod api;
 pub mod asset;

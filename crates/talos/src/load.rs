@@ -15,11 +15,10 @@ use super::key_path::{KeyPath, Step};
 use super::kind::{self, Kind, MAKE_LINKS};
 use super::types::scalar::{self, Form, Scalar};
 use super::types::{self, Struct, Type, Types};
-use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::{Body, Node};
 use ichor_values::go_yaml::scalar::{Leniency, Word};
-use ichor_values::nearest;
+use ichor_values::{Issue, TalosVersion, nearest};
 
 /// The only version of documents there is.
 const API_VERSION: &str = "v1alpha1";
@@ -31,10 +30,8 @@ pub struct LoadProblem {
     pub document: usize,
     /// Its line, counted from 1; 0 where it was not read from a text.
     pub line: u32,
-    /// The keys that lead to it.
-    pub path: String,
-    /// What is wrong, and what would be right.
-    pub message: String,
+    /// What is wrong. The subject is the keys that lead to it.
+    pub issue: Issue,
 }
 
 /// Why a configuration could not be read.
@@ -48,9 +45,8 @@ pub struct LoadError {
 impl LoadError {
     fn told(&self) -> String {
         let told = self.problems.iter().map(|problem| {
-            let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
             let line = if problem.line == 0 { String::new() } else { format!("line {}: ", problem.line) };
-            format!("{line}{path}{}", problem.message)
+            format!("{line}{}", problem.issue.headline())
         });
         told.collect::<Vec<_>>().join("\n")
     }
@@ -58,8 +54,7 @@ impl LoadError {
 
 impl From<yaml::SyntaxError> for LoadError {
     fn from(error: yaml::SyntaxError) -> Self {
-        let problem =
-            LoadProblem { document: 0, line: error.line, path: String::new(), message: error.reason };
+        let problem = LoadProblem { document: 0, line: error.line, issue: Issue::error("", error.reason) };
         LoadError { problems: vec![problem] }
     }
 }
@@ -425,7 +420,7 @@ impl Loader {
         if !key.is_empty() {
             path += &format!("{}{key}", if path.is_empty() { "" } else { "." });
         }
-        self.problems.push(LoadProblem { document: self.document, line, path, message: message.to_owned() });
+        self.problems.push(LoadProblem { document: self.document, line, issue: Issue::error(path, message) });
     }
 }
 
@@ -505,7 +500,7 @@ mod tests {
 
             let error = load(&format!("{document}---\n{document}"), &talos).unwrap_err();
 
-            assert_eq!(error.problems[0].message, said);
+            assert_eq!(error.problems[0].issue.message, said);
         }
     }
 }

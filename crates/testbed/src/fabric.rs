@@ -30,9 +30,7 @@ pub fn files_of(text: &str) -> Result<Vec<Artifact>, Vec<String>> {
 /// Everything around the nodes of a plan, with secrets that are fetched so.
 pub fn made((cluster, plan): &(Cluster, Plan), fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<String>> {
     let network = Network::of(cluster, plan).unwrap();
-    let told = |errors: Vec<ichor_core::render::machine::RenderError>| {
-        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
+    let told = |errors: Vec<ichor_values::Issue>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut files = fabric::render(plan, &network, fetch).map_err(told)?;
     files.extend(manifests::render(plan, &network).map_err(told)?);
     Ok(files)

@@ -5,8 +5,9 @@ use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::machine::sealed_patches;
-use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
+use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
 use ichor_talos::secrets::Bundle;
+use ichor_values::Issue;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
@@ -55,8 +56,8 @@ pub fn bundle() -> Bundle {
 /// What `make` makes of the nodes of the cluster in `ichor.yaml`, or everything that is wrong with them.
 pub fn of_files<T>(
     files: &mut dyn Files,
-    make: impl FnOnce(&Renderer<'_>, &Plan) -> Result<T, Vec<RenderError>>,
-) -> Result<T, Vec<RenderError>> {
+    make: impl FnOnce(&Renderer<'_>, &Plan) -> Result<T, Vec<Issue>>,
+) -> Result<T, Vec<Issue>> {
     let (cluster, plan) = super::planned(load("ichor.yaml", files));
     Beside::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
 }
@@ -65,7 +66,7 @@ pub fn of_files<T>(
 pub fn rendered<T>(
     cluster: &Cluster,
     plan: &Plan,
-    make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<RenderError>>,
+    make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<Issue>>,
 ) -> Result<T, String> {
     let beside = Beside::of(cluster, &mut super::Alone(Vec::new()));
     let made = beside.with((cluster, plan), |inputs| make(&Renderer::new(inputs)?));

@@ -138,7 +138,7 @@ fn sound(text: &str) -> bool {
     let able = plan.nodes.iter().all(|node| node.routing.as_ref().is_none_or(|it| it.lacks.is_empty()));
     let mut findings = super::check(&(cluster, plan), &mut super::Alone(text.into())).into_iter();
 
-    able && findings.all(|finding| finding.rule.severity != Severity::Error)
+    able && findings.all(|finding| finding.issue.severity != Severity::Error)
 }
 
 /// Whether FRR can point the routes of a speaker that nothing keeps apart at a neighbour, whatever their family.

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ichor_bgp::model::Model;
 use ichor_bgp::render as routing;
-use ichor_bgp::render::{Fetch, Order, Refusal, Routers, Service, Template};
+use ichor_bgp::render::{Fetch, Order, Routers, Service, Template};
 use ichor_bgp::setting::Carrier;
 use ichor_core::model::Cluster;
 use ichor_core::plan::{NodePlan, Plan, Stage};
 use ichor_core::render::native;
 pub use ichor_core::routing::protected;
-use ichor_values::Backend;
+use ichor_values::{Backend, Issue};
 use serde_json::Value;
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
@@ -24,7 +24,7 @@ pub fn service_with(
     plan: &Plan,
     node: &NodePlan,
     fetch: &Fetch<'_>,
-) -> Result<Option<Service>, Vec<Refusal>> {
+) -> Result<Option<Service>, Vec<Issue>> {
     service(cluster, plan, node, fetch, None)
 }
 
@@ -33,7 +33,7 @@ pub fn service_with_template(
     plan: &Plan,
     node: &NodePlan,
     template: Option<Template<'_>>,
-) -> Result<Option<Service>, Vec<Refusal>> {
+) -> Result<Option<Service>, Vec<Issue>> {
     service(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()), template)
 }
 
@@ -43,7 +43,7 @@ fn service(
     node: &NodePlan,
     fetch: &Fetch<'_>,
     template: Option<Template<'_>>,
-) -> Result<Option<Service>, Vec<Refusal>> {
+) -> Result<Option<Service>, Vec<Issue>> {
     let decided = node.routing.as_deref().unwrap();
     let order = Order {
         backend: decided.backend.value,
@@ -61,9 +61,7 @@ fn service(
 pub fn service_of(text: &str) -> Result<Service, Vec<String>> {
     let (cluster, plan) = super::planned(super::load_text(text));
     let service = service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok(PASSWORD.to_owned()));
-    let told = |refusals: Vec<Refusal>| {
-        refusals.into_iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect::<Vec<_>>()
-    };
+    let told = |issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>();
     service.map_err(told).map(|service| service.unwrap())
 }
 
@@ -83,7 +81,7 @@ pub fn services(case: &Path) -> Vec<(String, Service)> {
     let (cluster, plan) = super::planned_case(case, "ichor.yaml");
     let service = |node: &NodePlan| {
         let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned()));
-        let service = service.unwrap_or_else(|refusals| panic!("{}: {refusals:#?}", case.display()));
+        let service = service.unwrap_or_else(|issues| panic!("{}: {issues:#?}", case.display()));
         service.map(|service| (node.name.to_string(), service))
     };
     routed(&plan).filter_map(service).collect()
@@ -97,7 +95,7 @@ pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
         let model = model(&cluster, &plan, node);
         let at = |stage| {
             let documents = native::documents(&model, node, stage);
-            documents.unwrap_or_else(|refusals| panic!("{}: {refusals:#?}", case.display()))
+            documents.unwrap_or_else(|issues| panic!("{}: {issues:#?}", case.display()))
         };
         (node.name.to_string(), [Stage::Boot, Stage::Final].map(at))
     };

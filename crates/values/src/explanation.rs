@@ -1,27 +1,6 @@
 //! What `ichor explain` knows of one thing that can be wrong.
 
-use std::fmt;
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Works, but will hurt.
-    Warning,
-    /// Will not work.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
+use crate::issue::{Issue, Severity};
 
 /// One thing that can be wrong, explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,4 +15,11 @@ pub struct Explanation {
     pub failure: &'static str,
     /// What to do about it.
     pub fix: &'static str,
+}
+
+impl Explanation {
+    /// An issue of this kind: its severity, and its fix as the help.
+    pub fn issue(&self, subject: impl Into<String>, message: impl Into<String>) -> Issue {
+        Issue::new(self.severity, subject, message).with_help(self.fix)
+    }
 }

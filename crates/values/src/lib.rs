@@ -2,7 +2,8 @@
 //!
 //! * Values: [`Asn`], [`Mac`], [`TalosVersion`] and the others at the top, each made by `parse` and impossible to hold wrong;
 //!   [`Moment`], [`digest`].
-//! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`Problem`] what is wrong there.
+//! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`FileIssue`] what is wrong there.
+//! * [`Issue`] is the shape of everything that is reported: what is wrong, with what, and what helps.
 //! * Records: [`record!`] and [`choice!`] describe the keys of a file once; from the description come the type, the reader
 //!   ([`read`]), the printer ([`print`](mod@print)), the schema ([`schema`]) and the merging of layers ([`key`]).
 //! * [`listing`] writes lists and numbers as people read them.
@@ -14,9 +15,11 @@ mod arch;
 mod backend;
 pub mod digest;
 mod explanation;
+mod file_issue;
 mod form;
 pub mod format;
 pub mod go_yaml;
+mod issue;
 pub mod key;
 pub mod listing;
 mod measure;
@@ -27,7 +30,6 @@ mod net;
 mod number;
 mod parse;
 pub mod print;
-mod problem;
 pub mod read;
 pub mod record;
 mod scalar;
@@ -41,8 +43,10 @@ mod version;
 
 pub use arch::Arch;
 pub use backend::{Backend, DAEMON_RELEASE};
-pub use explanation::{Explanation, Severity};
+pub use explanation::Explanation;
+pub use file_issue::FileIssue;
 pub use form::{Any, Either, Pair, Toggle};
+pub use issue::{Issue, Severity};
 pub use measure::{Duration, Size};
 pub use moment::{Moment, duration};
 pub use name::{
@@ -52,7 +56,6 @@ pub use name::{
 pub use nearest::nearest;
 pub use net::{Address, AddressOrPrefix4, AddressOrPrefix6, Mac, Prefix};
 pub use number::{Asn, Mtu, VlanId};
-pub use problem::Problem;
 pub use secret::Secret;
 pub use source::{Place, Source, Sources};
 pub use version::{KubernetesVersion, SoftwareVersion, TalosVersion};

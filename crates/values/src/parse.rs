@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::problem::Problem;
+use super::file_issue::FileIssue;
 use super::source::Place;
 use super::tree::{DEEPEST, Forest, Kind};
 
@@ -20,7 +20,7 @@ pub(super) fn parse<'s>(
     forest: &mut Forest<'s>,
     file: u16,
     text: &'s str,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<FileIssue>,
 ) -> Option<u32> {
     Growth {
         forest,
@@ -76,7 +76,7 @@ impl Lines {
 /// The state of one [`parse`].
 struct Growth<'a, 's> {
     forest: &'a mut Forest<'s>,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<FileIssue>,
     file: u16,
     /// The text, and the same behind its byte order mark.
     whole: &'s str,
@@ -226,7 +226,7 @@ impl<'s> Growth<'_, 's> {
             let (second, first) = (self.forest.tree(second), self.forest.tree(first));
             let path = [self.path(), second.text().to_owned()].join(".");
             self.problems.push(
-                Problem::new(path.trim_start_matches('.'), second.place(), "key written twice")
+                FileIssue::new(path.trim_start_matches('.'), second.place(), "key written twice")
                     .want("one of the two; the other would be lost")
                     .also(first.place(), "first written here"),
             );
@@ -321,7 +321,7 @@ impl<'s> Growth<'_, 's> {
     }
 
     fn problem(&mut self, place: Place, message: &str, want: &str) {
-        self.problems.push(Problem::new(self.path(), place, message).want(want));
+        self.problems.push(FileIssue::new(self.path(), place, message).want(want));
     }
 
     /// The key path of what is being read, as far as the tree knows it.

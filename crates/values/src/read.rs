@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use super::file_issue::FileIssue;
 use super::key::{At, HasName, Key, List, Map, Named, Over, Sum};
 use super::nearest::nearest;
 use super::print::Printed;
-use super::problem::Problem;
 use super::schema::{FieldShape, RecordShape, Shape};
 use super::source::Place;
 use super::tree::{Entries, Tree, View};
@@ -29,7 +29,7 @@ enum Step<'f> {
 pub struct Reader<'f> {
     steps: Vec<Step<'f>>,
     /// Everything found so far.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileIssue>,
 }
 
 impl<'f> Reader<'f> {
@@ -53,8 +53,8 @@ impl<'f> Reader<'f> {
     /// Reports a problem with the value being read.
     pub fn problem(&mut self, place: Place, message: impl Display, want: impl Display) {
         let want = want.to_string();
-        let mut problem = Problem::new(self.path(), place, message.to_string());
-        problem.want = (!want.is_empty()).then_some(want);
+        let mut problem = FileIssue::new(self.path(), place, message.to_string());
+        problem.issue.help = (!want.is_empty()).then_some(want);
         self.problems.push(problem);
     }
 
@@ -120,9 +120,9 @@ impl<'f> Reader<'f> {
             Some(near) => format!("unknown key; did you mean `{near}`?"),
             None => "unknown key".to_owned(),
         };
-        let mut problem = Problem::new(self.path(), key.place(), message);
+        let mut problem = FileIssue::new(self.path(), key.place(), message);
         if near.is_none() {
-            problem.want = Some(format!("one of {}", names.join(", ")));
+            problem.issue.help = Some(format!("one of {}", names.join(", ")));
         }
         let secret = near.is_some_and(|near| {
             fields.iter().any(|f| f.name == near && matches!((f.shape)(), Shape::Secret))

@@ -1,9 +1,9 @@
 //! References to secrets. A secret itself is never written in a cluster file.
 
 use super::{EnvName, FilePath, Text};
+use crate::file_issue::FileIssue;
 use crate::key::{List, Over};
 use crate::print::Printed;
-use crate::problem::Problem;
 use crate::read::{Read, Reader, Reference};
 use crate::schema::Shape;
 use crate::source::Place;
@@ -32,7 +32,8 @@ const WANT: &str = "want {env: NAME}, {file: PATH}, {sops: FILE, key: a.b} or {c
 impl Read for Secret {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let View::Map(entries) = tree.view() else {
-            let problem = Problem::new(reader.path(), tree.place(), "a secret is never written in the file");
+            let problem =
+                FileIssue::new(reader.path(), tree.place(), "a secret is never written in the file");
             reader.problems.push(problem.want(WANT).hide(tree.place()));
             return None;
         };
@@ -44,7 +45,7 @@ impl Read for Secret {
                 // Somebody may have put the secret itself there.
                 Err(reason) => {
                     let place = get("env").place();
-                    reader.problems.push(Problem::new(reader.path(), place, reason).want(WANT).hide(place));
+                    reader.problems.push(FileIssue::new(reader.path(), place, reason).want(WANT).hide(place));
                     None
                 }
             },
@@ -55,7 +56,7 @@ impl Read for Secret {
                 Some(Self::Sops { file: file?, key: key? })
             }
             _ => {
-                let problem = Problem::new(reader.path(), tree.place(), "not a reference to a secret");
+                let problem = FileIssue::new(reader.path(), tree.place(), "not a reference to a secret");
                 reader.problems.push(problem.want(WANT).hide(tree.place()));
                 None
             }

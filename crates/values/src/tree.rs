@@ -6,7 +6,7 @@
 //!
 //! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
 
-use super::problem::Problem;
+use super::file_issue::FileIssue;
 use super::source::Place;
 use crate::parse;
 
@@ -220,7 +220,7 @@ impl<'s> Forest<'s> {
     /// Adds the values of one file and returns its root, or none where the text is not YAML; says what is wrong with it.
     ///
     /// An empty text is an empty map.
-    pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<Problem>) -> Option<u32> {
+    pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<FileIssue>) -> Option<u32> {
         self.open(text);
         parse::parse(self, file, text, problems)
     }
@@ -232,7 +232,7 @@ impl<'s> Forest<'s> {
     }
 
     /// Adds the YAML of one table cell; everything in it stands at `place`.
-    pub fn parse_cell(&mut self, place: Place, text: &str, problems: &mut Vec<Problem>) -> Option<u32> {
+    pub fn parse_cell(&mut self, place: Place, text: &str, problems: &mut Vec<FileIssue>) -> Option<u32> {
         let mut cell = Forest::default();
         let root = cell.parse(place.file, text, problems);
         for problem in problems.iter_mut() {
@@ -273,7 +273,7 @@ impl<'s> Forest<'s> {
     }
 
     /// Lays `other` over `base`: maps are joined key by key, lists one after the other; a scalar in both is a problem.
-    pub fn join(&mut self, base: u32, other: u32, path: &str, problems: &mut Vec<Problem>) -> u32 {
+    pub fn join(&mut self, base: u32, other: u32, path: &str, problems: &mut Vec<FileIssue>) -> u32 {
         let (place, there) = (self.values[base as usize].0, self.values[other as usize].0);
         let ids = |forest: &Self, from: u32, to: u32| forest.slice(from, to).to_vec();
         match (self.values[base as usize].1, self.values[other as usize].1) {
@@ -299,7 +299,7 @@ impl<'s> Forest<'s> {
             }
             _ => {
                 problems.push(
-                    Problem::new(path, there, "set in two files")
+                    FileIssue::new(path, there, "set in two files")
                         .want("keep it in one of them")
                         .also(place, "first set here"),
                 );

@@ -82,8 +82,8 @@ pub(super) async fn draft(args: &Args) -> anyhow::Result<Draft> {
     };
     let service = match scene.render(&duty, version.as_ref()) {
         Ok(service) => service,
-        Err(refusals) => {
-            let each: Vec<_> = refusals.iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect();
+        Err(issues) => {
+            let each: Vec<_> = issues.iter().map(ToString::to_string).collect();
             bail!("{}", each.join("; "));
         }
     };

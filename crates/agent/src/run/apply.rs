@@ -9,7 +9,8 @@ use ichor_bgp::agent::config::ConfigSource;
 use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
 use ichor_bgp::agent::wiring::{Observed, Step, Wiring, note, steps};
-use ichor_bgp::render::{Refusal, Service};
+use ichor_bgp::render::Service;
+use ichor_values::Issue;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
@@ -163,10 +164,7 @@ impl<H: Host> Agent<H> {
     }
 
     fn render(&self, desired: &Scene) -> Result<Service, String> {
-        let list = |refusals: Vec<Refusal>| {
-            let each: Vec<_> = refusals.iter().map(|refusal| format!("{}: {refusal}", refusal.key)).collect();
-            each.join("; ")
-        };
+        let list = |issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         desired.render(&self.config, self.daemon.version.as_ref()).map_err(list)
     }
 }

@@ -38,7 +38,14 @@ impl Agent {
         }
         let log = fs::File::options().create(true).append(true).open(machine.path("/tmp/agent.log")).unwrap();
         let mut command = machine.enter();
-        command.args(["env", &format!("{HERE}=1"), "/tmp/agent", "--exact", "driver::agent", "--nocapture"]);
+        command.args([
+            "env",
+            &format!("{HERE}=1"),
+            "/tmp/agent",
+            "--exact",
+            "frr::driver::agent",
+            "--nocapture",
+        ]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let to = child.stdin.take().unwrap();

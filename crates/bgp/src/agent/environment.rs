@@ -17,10 +17,8 @@ use crate::model::fabric::{Fabric, Found, Inward, Neighbor, Outward};
 use crate::model::workload::End;
 use crate::model::{Bfd, Domain, Family, Filter, Model, Term, Workload};
 use crate::setting::{Advertise, LogLevel, Speaker};
-use ichor_values::Backend;
-use ichor_values::nearest;
 use ichor_values::read::Scalar;
-use ichor_values::{Asn, LinkName, Mac, Mtu, NodeName, Word};
+use ichor_values::{Asn, Backend, Issue, LinkName, Mac, Mtu, NodeName, Word, nearest};
 
 /// How the speaker is kept apart, and where the defaults come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,16 +70,6 @@ const OF_NAMESPACE: &[&str] = &[
 const ANNOUNCED: [(&str, Advertise); 3] =
     [("lo", Advertise::Loopback), ("dummy0", Advertise::Dummy), ("dummy1", Advertise::Anycast)];
 
-/// What is wrong with a variable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}: {reason}")]
-pub struct Problem {
-    /// The variable.
-    pub variable: String,
-    /// What is wrong, and what would be right.
-    pub reason: String,
-}
-
 /// Whether any variable is there that only an agent would be given.
 pub fn is_told(variables: &BTreeMap<String, String>) -> bool {
     let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE);
@@ -100,7 +88,7 @@ pub fn read(
     variables: &BTreeMap<String, String>,
     node: &NodeName,
     backend: Backend,
-) -> Result<AgentConfig, Vec<Problem>> {
+) -> Result<AgentConfig, Vec<Issue>> {
     let mut reader = Reader { variables, problems: Vec::new() };
     let duty = reader.duty(node, backend);
     match duty {
@@ -110,7 +98,7 @@ pub fn read(
 }
 
 /// The veth pair to the load balancer, where variables describe one; for configuration files that are used as they are.
-pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Problem>> {
+pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Issue>> {
     let of_link = [
         "PEER_IP_FRR",
         "PEER_IP_METALLB",
@@ -137,7 +125,7 @@ pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Ve
 
 struct Reader<'v> {
     variables: &'v BTreeMap<String, String>,
-    problems: Vec<Problem>,
+    problems: Vec<Issue>,
 }
 
 struct Link {
@@ -148,7 +136,7 @@ struct Link {
 
 impl<'v> Reader<'v> {
     fn problem(&mut self, variable: &str, reason: impl Into<String>) {
-        self.problems.push(Problem { variable: variable.to_owned(), reason: reason.into() });
+        self.problems.push(Issue::error(variable, reason));
     }
 
     /// Notes that a variable is not there, and one that was probably meant to be it.

@@ -30,5 +30,4 @@ pub use link::Link;
 pub use scene::Scene;
 pub use session::Session;
 pub use status::Status;
-pub use trouble::Trouble;
 pub use wiring::Wiring;

@@ -11,10 +11,9 @@ use super::wiring::{Pair, Wiring};
 use crate::model::fabric::{Announced, Found, Neighbor};
 use crate::model::{Domain, Family, Model, Workload};
 use crate::render as routing;
-use crate::render::{Order, Refusal, Routers, Service, Template};
+use crate::render::{Order, Routers, Service, Template};
 use crate::setting::{Advertise, Carrier};
-use ichor_values::Backend;
-use ichor_values::{LinkName, Mac, SoftwareVersion};
+use ichor_values::{Backend, Issue, LinkName, Mac, SoftwareVersion};
 
 /// What the node knows of itself.
 #[derive(Clone, Copy, Debug)]
@@ -143,11 +142,7 @@ impl Scene {
     }
 
     /// The daemon's files, for the release that is there, or everything that is wrong.
-    pub fn render(
-        &self,
-        duty: &AgentConfig,
-        there: Option<&SoftwareVersion>,
-    ) -> Result<Service, Vec<Refusal>> {
+    pub fn render(&self, duty: &AgentConfig, there: Option<&SoftwareVersion>) -> Result<Service, Vec<Issue>> {
         let (model, meant) = match (&self.model, &duty.source) {
             (Some(model), ConfigSource::Model(meant)) => (model, meant),
             (None, ConfigSource::Model(meant)) => (&meant.model, meant),
@@ -167,7 +162,7 @@ impl Scene {
             routers: &self.routers,
         };
         let service = routing::render_with(order, &self.passwords, Vec::new())?;
-        service.ok_or_else(|| vec![Refusal::no_daemon()])
+        service.ok_or_else(|| vec![crate::render::no_daemon()])
     }
 }
 

@@ -13,8 +13,7 @@ use std::net::Ipv6Addr;
 
 use crate::model::Model;
 use crate::setting::Carrier;
-use ichor_values::Backend;
-use ichor_values::{Secret, SoftwareVersion};
+use ichor_values::{Backend, Issue, Secret, SoftwareVersion};
 pub use template::Template;
 use template::variables::{self, Daemon};
 
@@ -94,54 +93,37 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// Why a daemon's configuration cannot be made. It names no secret.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub struct Refusal {
-    /// The key that asks for it.
-    pub key: &'static str,
-    /// What is wrong, and what would be right.
-    pub reason: String,
+/// Talos itself speaks BGP: there is no daemon.
+pub(crate) fn no_daemon() -> Issue {
+    Issue::error("routing.backend", "Talos itself speaks BGP, and no agent runs")
 }
 
-impl Refusal {
-    /// Says what is wrong under a key.
-    pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
-        Self { key, reason: reason.into() }
-    }
-
-    /// Talos itself speaks BGP: there is no daemon.
-    pub fn no_daemon() -> Self {
-        Self::new("routing.backend", "Talos itself speaks BGP, and no agent runs")
-    }
+/// The service of a node, or everything that is wrong, each under its key; none where Talos itself speaks BGP. `fetch` gives
+/// the passwords of sessions.
+pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Vec<Issue>> {
+    let mut issues = Vec::new();
+    let passwords = passwords(order.model, fetch, &mut issues);
+    render_with(order, &passwords, issues)
 }
 
-/// The service of a node, or everything that is wrong; none where Talos itself speaks BGP. `fetch` gives the passwords of
-/// sessions.
-pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Vec<Refusal>> {
-    let mut refusals = Vec::new();
-    let passwords = passwords(order.model, fetch, &mut refusals);
-    render_with(order, &passwords, refusals)
-}
-
-/// The service of a node whose passwords are known: one for each session with the fabric. `refusals` is what is wrong already.
+/// The service of a node whose passwords are known: one for each session with the fabric. `issues` is what is wrong already.
 pub fn render_with(
     order: Order<'_>,
     passwords: &[Option<String>],
-    mut refusals: Vec<Refusal>,
-) -> Result<Option<Service>, Vec<Refusal>> {
+    mut issues: Vec<Issue>,
+) -> Result<Option<Service>, Vec<Issue>> {
     let mut service = match order.backend {
-        Backend::Frr => Some(frr::render(order, passwords, &mut refusals)),
-        Backend::Bird => Some(bird::render(order, passwords, &mut refusals)),
-        Backend::Gobgp => Some(gobgp::render(order, passwords, &mut refusals)),
+        Backend::Frr => Some(frr::render(order, passwords, &mut issues)),
+        Backend::Bird => Some(bird::render(order, passwords, &mut issues)),
+        Backend::Gobgp => Some(gobgp::render(order, passwords, &mut issues)),
         Backend::Native => None,
     };
     if let (Some(service), Some(template)) = (&mut service, order.template)
-        && let Err(refusal) = fill(service, template, order, passwords)
+        && let Err(issue) = fill(service, template, order, passwords)
     {
-        refusals.push(refusal);
+        issues.push(issue);
     }
-    if refusals.is_empty() { Ok(service) } else { Err(refusals) }
+    if issues.is_empty() { Ok(service) } else { Err(issues) }
 }
 
 /// The service of files that somebody else wrote; without `daemons`, the usual daemons of this release run.
@@ -150,12 +132,12 @@ pub fn ready(
     configuration: &str,
     daemons: Option<&str>,
     version: Option<&SoftwareVersion>,
-) -> Result<Service, Vec<Refusal>> {
+) -> Result<Service, Vec<Issue>> {
     match backend {
         Backend::Frr => Ok(frr::ready(configuration, daemons, version)),
         Backend::Bird => Ok(bird::ready(configuration, daemons, version)),
         Backend::Gobgp => Ok(gobgp::ready(configuration, daemons, version)),
-        Backend::Native => Err(vec![Refusal::no_daemon()]),
+        Backend::Native => Err(vec![no_daemon()]),
     }
 }
 
@@ -165,23 +147,23 @@ fn fill(
     template: Template<'_>,
     order: Order<'_>,
     passwords: &[Option<String>],
-) -> Result<(), Refusal> {
+) -> Result<(), Issue> {
     let Some(file) = service.files.first_mut() else { return Ok(()) };
     let daemon = Daemon { backend: order.backend, version: service.version, default: &file.text };
     let variables = variables::of(order.model, passwords, daemon);
     let secrets: Vec<&str> = passwords.iter().flatten().map(String::as_str).collect();
     file.text = template::render(template, &variables, &secrets)
-        .map_err(|error| Refusal::new(TEMPLATE, error.to_string()))?;
+        .map_err(|error| Issue::error(TEMPLATE, error.to_string()))?;
     file.private = true;
     Ok(())
 }
 
-/// The password of each session with the fabric; why one cannot be had is added to `refusals`.
-pub fn passwords(model: &Model, fetch: &Fetch<'_>, refusals: &mut Vec<Refusal>) -> Vec<Option<String>> {
+/// The password of each session with the fabric; why one cannot be had is added to `issues`.
+pub fn passwords(model: &Model, fetch: &Fetch<'_>, issues: &mut Vec<Issue>) -> Vec<Option<String>> {
     let mut one = |secret: &Secret| match password(fetch, secret) {
         Ok(password) => Some(password),
         Err(reason) => {
-            refusals.push(Refusal::new("routing.neighbors", reason));
+            issues.push(Issue::error("routing.neighbors", reason));
             None
         }
     };
@@ -205,12 +187,12 @@ fn fits(password: &str) -> bool {
     (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The further options of one daemon; what is wrong with one is added to `refusals`.
-fn words<'a>(options: &'a Options, daemon: &str, refusals: &mut Vec<Refusal>) -> &'a [String] {
+/// The further options of one daemon; what is wrong with one is added to `issues`.
+fn words<'a>(options: &'a Options, daemon: &str, issues: &mut Vec<Issue>) -> &'a [String] {
     let words = options.get(daemon).map_or(&[][..], Vec::as_slice);
     if let Some(bad) = words.iter().find(|option| !is_word(option)) {
         let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
-        refusals.push(Refusal::new("routing.daemons", reason));
+        issues.push(Issue::error("routing.daemons", reason));
     }
     words
 }

@@ -9,11 +9,11 @@ use ichor_bgp::model::Domain;
 use ichor_bgp::render::Service;
 use ichor_bgp::setting::Carrier;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::machine::{RenderError, Rendered, Renderer};
+use ichor_core::render::machine::{Rendered, Renderer};
 use ichor_talos::secrets::Pem;
 use ichor_testbed::routing::{PASSWORD, cases, routed, service_with};
 use ichor_values::Backend;
-use ichor_values::{Mac, NodeName};
+use ichor_values::{Issue, Mac, NodeName};
 use serde_json::Value;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
@@ -294,7 +294,7 @@ fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the
          nodes: [{name: a1, role: controlplane, index: 1}]",
     ));
     let node = &plan.nodes[0];
-    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<Rendered, Vec<RenderError>>| {
+    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<Rendered, Vec<Issue>>| {
         let rendered =
             ichor_testbed::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
         duties(&rendered.documents).remove(0).status

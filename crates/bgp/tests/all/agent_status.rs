@@ -12,10 +12,8 @@ use ichor_bgp::agent::gate::Position;
 use ichor_bgp::agent::session::{Extended, Notification, Session, State};
 use ichor_bgp::agent::status;
 use ichor_bgp::agent::status::{Anycast, Daemon, Reload, Stage, Status, Told, With};
-use ichor_bgp::agent::trouble::Trouble;
 use ichor_bgp::model::Family;
-use ichor_values::Backend;
-use ichor_values::Moment;
+use ichor_values::{Backend, Issue, Moment};
 
 fn moment(seconds: u64) -> Moment {
     Moment::from_unix(1_767_225_600 + seconds).unwrap()
@@ -53,7 +51,7 @@ fn sessions() -> Vec<Told> {
         bfd: Some(false),
         ..Session::default()
     };
-    let trouble = Trouble { words: "wrong AS".into(), remedy: "write the right one".into() };
+    let trouble = Issue::error("", "wrong AS").with_help("write the right one");
     vec![
         Told { session: leaf, with: With::Fabric, trouble: None },
         Told { session: refused, with: With::Fabric, trouble: Some(trouble) },

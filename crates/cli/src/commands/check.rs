@@ -6,9 +6,7 @@ use std::process::ExitCode;
 
 use ichor_bgp::render::password;
 use ichor_core::rules::{self, Finding, Severity, clash};
-use ichor_values::Problem;
-use ichor_values::Secret;
-use ichor_values::{Place, Sources};
+use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
 
 use crate::project::{self, Project, Refused};
@@ -53,10 +51,11 @@ pub(crate) enum Deny {
 pub(crate) struct Checked {
     pub name: String,
     pub sources: Sources,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileIssue>,
     pub findings: Vec<Finding>,
     project: Option<(ichor_core::model::Cluster, ichor_core::plan::Plan)>,
-    unresolved: Vec<Unresolved>,
+    /// References to secrets that give nothing.
+    unresolved: Vec<FileIssue>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -105,15 +104,8 @@ fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
     })
 }
 
-/// A reference to a secret that gives nothing.
-struct Unresolved {
-    path: String,
-    place: Place,
-    reason: String,
-}
-
 /// The references that give nothing, or what a session cannot have, with the reason.
-fn unresolved(project: &Project) -> Vec<Unresolved> {
+fn unresolved(project: &Project) -> Vec<FileIssue> {
     let name = project.name();
     let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(|error| error.to_string());
     let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
@@ -122,7 +114,7 @@ fn unresolved(project: &Project) -> Vec<Unresolved> {
         } else {
             fetch(reference.secret)
         };
-        Some(Unresolved { path: reference.path, place: reference.place, reason: tried.err()? })
+        Some(FileIssue::new(reference.path, reference.place, tried.err()?))
     });
     tries.collect()
 }
@@ -147,7 +139,7 @@ fn clashes(files: &mut [Checked]) {
 /// Whether a finding makes the answer no.
 fn counts(args: &Args, finding: &Finding) -> bool {
     let least = if args.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
-    finding.silenced.is_none() && finding.rule.severity >= least
+    finding.silenced.is_none() && finding.issue.severity >= least
 }
 
 fn status(files: &[Checked], args: &Args) -> u8 {
@@ -169,9 +161,9 @@ fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let hidden = file.project.as_ref().map(|(cluster, _)| rules::secret_places(cluster)).unwrap_or_default();
     report::findings(out, &file.sources, &file.findings, &hidden)?;
-    for Unresolved { path, place, reason } in &file.unresolved {
+    for FileIssue { issue, place, .. } in &file.unresolved {
         let place = file.sources.locate(*place);
-        writeln!(out, "{}error:{} {place} {path}: {reason}", style::ERROR, style::ERROR.render_reset())?;
+        writeln!(out, "{}error:{:#} {place} {}", style::ERROR, style::ERROR, issue.headline())?;
     }
     writeln!(out, "{}: {}", file.name, summary(file))?;
     Ok(())
@@ -181,7 +173,7 @@ fn summary(file: &Checked) -> String {
     let count = |severity| {
         file.findings
             .iter()
-            .filter(|finding| finding.silenced.is_none() && finding.rule.severity == severity)
+            .filter(|finding| finding.silenced.is_none() && finding.issue.severity == severity)
             .count()
     };
     let plural = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
@@ -219,9 +211,7 @@ fn print_json(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Re
     let unresolved: Vec<_> = files
         .iter()
         .flat_map(|file| {
-            file.unresolved
-                .iter()
-                .map(|lack| report::unresolved_json(&file.sources, &lack.path, lack.place, &lack.reason))
+            file.unresolved.iter().map(|reference| report::unresolved_json(&file.sources, reference))
         })
         .collect();
     let answer = json!({

@@ -12,11 +12,10 @@ use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
 use ichor_core::prove::crowd;
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::tree::{Inputs, PatchTexts, RenderError, Renderer};
+use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
 use ichor_core::rules::{self, Context, Finding, Severity};
 use ichor_talos::secrets::Bundle;
-use ichor_values::Backend;
-use ichor_values::Secret;
+use ichor_values::{Backend, Issue, Secret};
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
@@ -158,7 +157,7 @@ impl Work<'_> {
         for step in steps {
             match step {
                 Ok(step) => done.push(step),
-                Err(StepError { node, reason }) => errors.push(RenderError { at: node.to_string(), reason }),
+                Err(StepError { node, reason }) => errors.push(Issue::error(node.as_str(), reason)),
             }
         }
         report::unrendered(out, &errors)?;
@@ -169,7 +168,7 @@ impl Work<'_> {
     fn is_sound(&self, cluster: &Cluster, plan: &Plan, out: &mut dyn Write) -> anyhow::Result<bool> {
         let mut findings = rules::check(&Context { cluster, plan, attachments: self.attachments });
         let wrong =
-            |finding: &Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
+            |finding: &Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error;
         findings.retain(wrong);
         if !findings.is_empty() {
             let hidden = rules::secret_places(cluster);
@@ -183,7 +182,7 @@ impl Work<'_> {
         cluster: &Cluster,
         plan: &Plan,
         nodes: &[usize],
-    ) -> Result<Vec<Vec<Value>>, Vec<RenderError>> {
+    ) -> Result<Vec<Vec<Value>>, Vec<Issue>> {
         let vault = Vault::new(self.project.name());
         let fetch = |reference: &Secret| vault.open(reference);
         let renderer = Renderer::new(Inputs {

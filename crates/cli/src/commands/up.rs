@@ -67,7 +67,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Err(refused) => return refused.report(&args.file, out),
     };
     let findings = project.findings();
-    if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
+    if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
+    {
         let hidden = rules::secret_places(&project.cluster);
         report::findings(out, &project.sources, &findings, &hidden)?;
         style::say("nothing was done: first mend what is wrong");

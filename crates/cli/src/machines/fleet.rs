@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use ichor_core::cluster::load::beside;
 use ichor_core::cluster::section::Power;
-use ichor_core::machines::Obstacle;
 use ichor_core::machines::libvirt::wanted;
 use ichor_core::machines::proxmox::Wanted;
 use ichor_core::plan::{Decided, NodePlan, Plan, ProxmoxPlan};
 use ichor_core::render::hypervisor::guest::Guest;
 use ichor_core::render::hypervisor::medium;
 use ichor_talos::secrets::Hidden;
-use ichor_values::{FilePath, Fingerprint, Secret};
+use ichor_values::{FilePath, Fingerprint, Issue, Secret};
 
 use super::Machines;
 use super::ipmi::Ipmi;
@@ -30,14 +29,16 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// The machines of `plan`, whose cluster file is `from`. Nobody is asked yet but those who keep secrets.
-    pub(crate) fn of(from: &str, plan: &Plan) -> Result<Self, Vec<Obstacle>> {
+    pub(crate) fn of(from: &str, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let (mut fleet, mut found) = (Self::default(), Vec::new());
         let mut guests = Vec::new();
         for node in &plan.nodes {
             match Guest::of(plan, node) {
                 Ok(guest) => guests.extend(guest),
                 Err(error) => {
-                    found.push(Obstacle::new(node.name.as_str(), error.to_string(), "see `ichor check`"));
+                    found.push(
+                        Issue::error(node.name.as_str(), error.to_string()).with_help("see `ichor check`"),
+                    );
                 }
             }
         }
@@ -81,7 +82,7 @@ impl Fleet {
     }
 
     /// Everything that keeps the machines of `nodes` from being made or used, each provider asked once.
-    pub(crate) fn check(&self, nodes: &[&str]) -> Vec<Obstacle> {
+    pub(crate) fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let mut parts: Vec<(&Arc<dyn Machines>, Vec<&str>)> = Vec::new();
         for node in nodes {
             let Some(provider) = self.provider(node) else { continue };
@@ -103,24 +104,25 @@ struct Keeper<'k> {
 }
 
 impl Keeper<'_> {
-    fn secret(&self, key: &str, secret: &Secret) -> Result<Hidden, Obstacle> {
+    fn secret(&self, key: &str, secret: &Secret) -> Result<Hidden, Issue> {
         let fix = "`ichor check --resolve` tries all of them";
-        let refused =
-            |error: secret::SecretError| Obstacle::new(format!("{}.{key}", self.at), error.to_string(), fix);
+        let refused = |error: secret::SecretError| {
+            Issue::error(format!("{}.{key}", self.at), error.to_string()).with_help(fix)
+        };
         secret::resolve(self.from, secret).map(Hidden::new).map_err(refused)
     }
 
     /// The address of a server that is told a secret, which nobody else may hear.
-    fn encrypted<'u>(&self, key: &str, url: &'u str) -> Result<&'u str, Obstacle> {
+    fn encrypted<'u>(&self, key: &str, url: &'u str) -> Result<&'u str, Issue> {
         if url.starts_with("https://") {
             return Ok(url);
         }
         let what =
             format!("{} is not encrypted, and whoever is there is told a secret", crate::http::shown(url));
-        Err(Obstacle::new(format!("{}.{key}", self.at), what, "write https://"))
+        Err(Issue::error(format!("{}.{key}", self.at), what).with_help("write https://"))
     }
 
-    fn trust(&self, pin: Option<&Fingerprint>, ca: Option<&FilePath>) -> Result<Trust, Obstacle> {
+    fn trust(&self, pin: Option<&Fingerprint>, ca: Option<&FilePath>) -> Result<Trust, Issue> {
         if let Some(pin) = pin.and_then(|pin| Pin::parse(pin.as_str())) {
             return Ok(Trust::Pinned(pin));
         }
@@ -128,7 +130,7 @@ impl Keeper<'_> {
         let path = beside(self.from, ca.as_str());
         let unread = |error: std::io::Error| {
             let what = format!("cannot read {path}: {}", crate::disk::reason(&error));
-            Obstacle::new(format!("{}.ca", self.at), what, "put the certificate there")
+            Issue::error(format!("{}.ca", self.at), what).with_help("put the certificate there")
         };
         std::fs::read(&path).map(|pem| Trust::pem(&pem)).map_err(unread)
     }
@@ -138,7 +140,7 @@ fn login(
     keeper: &Keeper<'_>,
     proxmox: &ProxmoxPlan,
     guests: &[&Guest<'_>],
-) -> Result<Arc<dyn Machines>, Vec<Obstacle>> {
+) -> Result<Arc<dyn Machines>, Vec<Issue>> {
     let trust = keeper.trust(value(proxmox.fingerprint.as_ref()), value(proxmox.ca.as_ref()));
     let login =
         match (value(proxmox.token.as_ref()), value(proxmox.user.as_ref()), value(proxmox.password.as_ref()))
@@ -147,12 +149,11 @@ fn login(
             (None, Some(user), Some(password)) => keeper
                 .secret("password", password)
                 .map(|password| Login::Password { user: user.to_string(), password }),
-            _ => {
-                Err(Obstacle::new(&keeper.at, "there is no login", "write `token`, or `user` and `password`"))
-            }
+            _ => Err(Issue::error(&keeper.at, "there is no login")
+                .with_help("write `token`, or `user` and `password`")),
         };
     let url = value(proxmox.url.as_ref())
-        .ok_or_else(|| Obstacle::new(&keeper.at, "there is no `url`", "write https://HOST:8006"))
+        .ok_or_else(|| Issue::error(&keeper.at, "there is no `url`").with_help("write https://HOST:8006"))
         .and_then(|url| keeper.encrypted("url", url.as_str()));
     match (url, trust, login) {
         (Ok(url), Ok(trust), Ok(login)) => {
@@ -173,7 +174,7 @@ fn metal(
     cluster: &str,
     power: &Power,
     node: &NodePlan,
-) -> Result<Option<Arc<dyn Machines>>, Vec<Obstacle>> {
+) -> Result<Option<Arc<dyn Machines>>, Vec<Issue>> {
     let login = match (power.user.get(), power.password.get()) {
         (Some(user), Some(password)) => {
             keeper.secret("password", password).map(|password| Some((user.to_string(), password)))
@@ -183,8 +184,9 @@ fn metal(
     if let Some(url) = power.redfish.get() {
         let url = keeper.encrypted("redfish", url.as_str());
         let trust = keeper.trust(power.fingerprint.get(), power.ca.get());
-        let media = medium::of_metal(cluster, node)
-            .map_err(|error| Obstacle::new(node.name.as_str(), error.to_string(), "see `ichor check`"));
+        let media = medium::of_metal(cluster, node).map_err(|error| {
+            Issue::error(node.name.as_str(), error.to_string()).with_help("see `ichor check`")
+        });
         return match (url, trust, login, media) {
             (Ok(url), Ok(trust), Ok(login), Ok(media)) => {
                 Ok(Some(Arc::new(Redfish::new(url, &trust, login, media))))

@@ -5,9 +5,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::machines::{Drives, Obstacle};
+use ichor_core::machines::Drives;
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_talos::secrets::Hidden;
+use ichor_values::Issue;
 
 use super::program::{Program, ProgramError};
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
@@ -113,7 +114,7 @@ impl Machines for Ipmi {
         Powers { makes: false, media: false, addresses: false }
     }
 
-    fn check(&self, _: &[&str]) -> Vec<Obstacle> {
+    fn check(&self, _: &[&str]) -> Vec<Issue> {
         match self.is_on() {
             Ok(_) => Vec::new(),
             Err(error) => vec![super::unasked(&self.place(), error.kind(), &error)],

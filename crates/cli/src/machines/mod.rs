@@ -19,8 +19,9 @@ mod supply;
 use std::fmt;
 use std::net::IpAddr;
 
-use ichor_core::machines::{Drives, Obstacle};
+use ichor_core::machines::Drives;
 use ichor_core::render::hypervisor::medium::Medium;
+use ichor_values::Issue;
 
 pub(crate) use error::{Kind, MachineError, chain};
 pub(crate) use fleet::Fleet;
@@ -36,7 +37,7 @@ pub(crate) trait Machines: fmt::Debug + Send + Sync {
     fn powers(&self) -> Powers;
 
     /// Everything that keeps these nodes' machines from being made or used, looked up without changing anything.
-    fn check(&self, nodes: &[&str]) -> Vec<Obstacle>;
+    fn check(&self, nodes: &[&str]) -> Vec<Issue>;
 
     /// What there is of a node's machine.
     fn state(&self, node: &str) -> Result<State, MachineError>;
@@ -121,7 +122,7 @@ impl Onlooker for Nobody {
 }
 
 /// What is said of a provider that cannot be asked.
-fn unasked(place: &str, kind: Kind, error: &dyn std::error::Error) -> Obstacle {
+fn unasked(place: &str, kind: Kind, error: &dyn std::error::Error) -> Issue {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let chain: Vec<_> = std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect();
     let fix = match kind {
@@ -129,7 +130,7 @@ fn unasked(place: &str, kind: Kind, error: &dyn std::error::Error) -> Obstacle {
         Kind::Ours => "install what is missing here",
         _ => "see that it runs and can be reached from here",
     };
-    Obstacle::new(place, chain.join(": "), fix)
+    Issue::error(place, chain.join(": ")).with_help(fix)
 }
 
 /// What is said of a machine of metal that is to be taken away.

@@ -34,7 +34,7 @@ fn suite(xml: &mut Writer<Vec<u8>>, file: &Checked, fails: &dyn Fn(&Finding) -> 
     start.push_attribute(("skipped", skips.to_string().as_str()));
     xml.write_event(Event::Start(start))?;
     let lines = file.problems.iter().map(|problem| {
-        format!("{} {}: {}", file.sources.locate(problem.place), problem.path, problem.message)
+        format!("{} {}: {}", file.sources.locate(problem.place), problem.issue.subject, problem.issue.message)
     });
     case(xml, "understood", &file.name, &lines.collect::<Vec<_>>(), &[])?;
     for rule in rules::all() {
@@ -61,7 +61,7 @@ fn skipped(xml: &mut Writer<Vec<u8>>, name: &str, class: &str) -> std::io::Resul
 }
 
 fn line(sources: &Sources, finding: &Finding) -> String {
-    format!("{} {}: {}", sources.locate(finding.place), finding.path, finding.message)
+    format!("{} {}: {}", sources.locate(finding.place), finding.issue.subject, finding.issue.message)
 }
 
 fn case(

@@ -9,25 +9,28 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use ichor_core::prove::crowd;
-use ichor_core::render::tree::Warning;
-use ichor_core::routing::ModelError;
+use ichor_core::render::tree::NodeWarning;
+use ichor_values::Issue;
 
 use crate::style;
 
-pub(crate) use json::{finding as finding_json, problem as problem_json, unresolved as unresolved_json};
+pub(crate) use json::{
+    IssueKeys, finding as finding_json, issue as issue_json, mistake as mistake_json,
+    problem as problem_json, refused as refused_json, unresolved as unresolved_json,
+};
 pub(crate) use junit::junit;
-pub(crate) use text::{findings, problems, unrendered};
+pub(crate) use text::{findings, line, problems, unrendered};
 
 /// Tells what keeps a fabric from being known, and gives the exit status of a command that stops there.
-pub(crate) fn underivable(errors: &[ModelError]) -> ExitCode {
+pub(crate) fn underivable(errors: &[Issue]) -> ExitCode {
     for error in errors {
-        style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
+        style::say(&line(error));
     }
     ExitCode::from(1)
 }
 
 /// Prints what Talos says of configurations that it accepts: each warning once, with the nodes that have it.
-pub(crate) fn warnings(warnings: &[Warning]) {
+pub(crate) fn warnings(warnings: &[NodeWarning]) {
     let mut nodes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for warning in warnings {
         nodes.entry(warning.to_string()).or_default().push(warning.node.as_str());

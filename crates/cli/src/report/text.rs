@@ -3,25 +3,29 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use ichor_core::render::machine::RenderError;
 use ichor_core::rules::Finding;
-use ichor_values::Problem;
-use ichor_values::{Place, Sources};
+use ichor_values::{FileIssue, Issue, Place, Sources};
 
 use super::excerpt::excerpt;
 use crate::style;
+
+/// An issue as a line with its severity in colour.
+pub(crate) fn line(issue: &Issue) -> String {
+    let colour = style::severity(issue.severity);
+    format!("{colour}{}:{colour:#} {issue}", issue.severity)
+}
 
 /// Prints every problem with the place it is at.
 pub(crate) fn problems(
     out: &mut dyn Write,
     name: &str,
     sources: &Sources,
-    problems: &[Problem],
+    problems: &[FileIssue],
 ) -> io::Result<()> {
-    if let [Problem { path, message, unreadable: true, .. }] = problems
-        && path.is_empty()
+    if let [FileIssue { issue, unreadable: true, .. }] = problems
+        && issue.subject.is_empty()
     {
-        return writeln!(out, "{}error:{} {message}", style::ERROR, style::ERROR.render_reset());
+        return writeln!(out, "{}", line(issue));
     }
     let count =
         if problems.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", problems.len()) };
@@ -30,15 +34,15 @@ pub(crate) fn problems(
     for problem in problems {
         writeln!(out)?;
         if problem.place == Place::default() {
-            writeln!(out, "  {}", problem.message)?;
+            writeln!(out, "  {}", problem.issue.message)?;
         } else {
-            writeln!(out, "  {}  {}", sources.locate(problem.place), problem.path)?;
-            quote(out, sources, problem.place, &problem.message, &hidden)?;
+            writeln!(out, "  {}  {}", sources.locate(problem.place), problem.issue.subject)?;
+            quote(out, sources, problem.place, &problem.issue.message, &hidden)?;
         }
         if let Some((place, note)) = &problem.also {
             writeln!(out, "     {}: {note}", sources.locate(*place))?;
         }
-        if let Some(want) = &problem.want {
+        if let Some(want) = &problem.issue.help {
             writeln!(out, "     {want}")?;
         }
     }
@@ -71,13 +75,10 @@ pub(crate) fn findings(
 ) -> io::Result<()> {
     for finding in findings.iter().filter(|finding| finding.silenced.is_none()) {
         let rule = finding.rule;
-        let colour = style::severity(rule.severity);
+        let severity = finding.issue.severity;
+        let colour = style::severity(severity);
         let reset = colour.render_reset();
-        writeln!(
-            out,
-            "{colour}{}[{}]{reset}: {}: {}",
-            rule.severity, rule.id, finding.path, finding.message
-        )?;
+        writeln!(out, "{colour}{severity}[{}]{reset}: {}", rule.id, finding.issue.headline())?;
         if finding.place != Place::default() {
             let (dim, plain) = (style::DIM, style::DIM.render_reset());
             writeln!(out, "  {}", sources.locate(finding.place))?;
@@ -99,23 +100,23 @@ pub(crate) fn findings(
 }
 
 /// Prints why configurations cannot be made; what many nodes have is told once.
-pub(crate) fn unrendered(out: &mut dyn Write, errors: &[RenderError]) -> io::Result<()> {
-    let colour = style::ERROR;
-    for (reason, places) in by_reason(errors) {
-        writeln!(out, "{colour}error:{colour:#} {}: {reason}", places.join(", "))?;
+pub(crate) fn unrendered(out: &mut dyn Write, issues: &[Issue]) -> io::Result<()> {
+    for (issue, subjects) in by_words(issues) {
+        writeln!(out, "{}", line(&Issue { subject: subjects.join(", "), ..issue.clone() }))?;
     }
     Ok(())
 }
 
-/// Errors that many nodes have, told once, each place once.
-fn by_reason(errors: &[RenderError]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+/// Issues of the same words once, each with everything that it is about.
+fn by_words(issues: &[Issue]) -> Vec<(&Issue, Vec<&str>)> {
+    let mut groups: Vec<(&Issue, Vec<&str>)> = Vec::new();
     let mut told = BTreeSet::new();
-    for error in errors.iter().filter(|error| told.insert(*error)) {
-        match reasons.iter_mut().find(|(reason, _)| *reason == error.reason) {
-            Some((_, places)) => places.push(&error.at),
-            None => reasons.push((&error.reason, vec![&error.at])),
+    for issue in issues.iter().filter(|issue| told.insert(*issue)) {
+        let same = |known: &Issue| (&known.message, &known.help) == (&issue.message, &issue.help);
+        match groups.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, subjects)) => subjects.push(&issue.subject),
+            None => groups.push((issue, vec![&issue.subject])),
         }
     }
-    reasons
+    groups
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use ichor_core::etcd::Departure;
-use ichor_core::machines::Obstacle;
 use ichor_core::reset::{Step, Wipe};
+use ichor_values::Issue;
 use serde_json::{Value, json};
 
 use super::Order;
 use super::walk::{Stopped, goes_off};
+use crate::report::{self, IssueKeys};
 use crate::style;
 use crate::up::Teller;
 
@@ -73,15 +74,15 @@ fn words(step: &Step, order: &Order<'_>) -> String {
 }
 
 /// Says everything that is in the way.
-pub(super) fn refused(obstacles: &[Obstacle], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn refused(obstacles: &[Issue], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
         let all: Vec<Value> =
-            obstacles.iter().map(|it| json!({"at": it.at, "reason": it.what, "remedy": it.fix})).collect();
+            obstacles.iter().map(|it| report::issue_json(it, IssueKeys::IN_THE_WAY)).collect();
         Teller::new(true).event("refused", json!({"obstacles": all}), None);
         return Ok(());
     }
     for obstacle in obstacles {
-        writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+        writeln!(out, "{}", report::line(obstacle))?;
     }
     style::say("nothing was done");
     Ok(())

@@ -63,7 +63,7 @@ async fn one(
     if subject.role == Role::Controlplane && !ends {
         // Those before it have left meanwhile.
         let etcd = crew.etcd().await?;
-        consider(subject, Some(&etcd), order.wipe, order.allowed).map_err(|obstacle| obstacle.what)?;
+        consider(subject, Some(&etcd), order.wipe, order.allowed).map_err(|obstacle| obstacle.message)?;
     }
     if subject.seen == Seen::Runs {
         let how = How { graceful: !ends, wipe: order.wipe, off: goes_off(planned, order) };

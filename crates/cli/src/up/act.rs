@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ichor_core::bringup::identity::Verdict;
-use ichor_core::bringup::{Contact, Etcd, Facts, Refusal};
+use ichor_core::bringup::{Blocker, Contact, Etcd, Facts};
 use ichor_talos::api::cluster::ClusterInfo;
 use ichor_talos::api::machine::ApplyConfiguration;
 use ichor_talos::peer::Pin;
@@ -21,7 +21,7 @@ pub(super) enum Ended {
     /// Nobody knows whether it was done.
     Unknown(String),
     /// It will not be done.
-    Refused(Refusal),
+    Refused(Blocker),
 }
 
 impl Ended {
@@ -33,7 +33,7 @@ impl Ended {
             Kind::Lost | Kind::TimedOut => Self::Unknown(told),
             // Whoever is there now is not who was there before: the next look says who.
             Kind::WrongCertificate => Self::Later(told),
-            _ => Self::Refused(Refusal::new(Some(at), told, remedy)),
+            _ => Self::Refused(Blocker::new(Some(at), told, remedy)),
         }
     }
 }
@@ -118,7 +118,7 @@ pub(super) async fn health(
             Ok(None) => return Ok(()),
             Err(error) if error.kind() == Kind::TimedOut => {
                 let reason = if last.is_empty() { error.answer().to_owned() } else { last };
-                return Err(Ended::Refused(Refusal::new(
+                return Err(Ended::Refused(Blocker::new(
                     Some(at),
                     format!("not healthy in time: {reason}"),
                     remedy,

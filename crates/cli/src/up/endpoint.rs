@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ichor_client::http::{Client, ClientOptions, Method, Payload, Request, RequestError, Trust};
-use ichor_core::bringup::Refusal;
+use ichor_core::bringup::Blocker;
 use ichor_core::plan::Plan;
 use ichor_talos::secrets::Pem;
 use rustls::RootCertStore;
@@ -117,7 +117,7 @@ pub(super) async fn reach(
             let told = format!("{} did not answer within {} s: {reason}", endpoint.url, patience.as_secs());
             let remedy =
                 "`ichor verify` looks for the cause: a VIP needs etcd, an anycast address its routes";
-            return Err(Ended::Refused(Refusal::new(None, told, remedy)));
+            return Err(Ended::Refused(Blocker::new(None, told, remedy)));
         }
         time::sleep((start.elapsed() / 10).clamp(Duration::from_millis(20), Duration::from_secs(2))).await;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ichor_core::bringup::{Contact, MachineSeen, NodeStep, Refusal, Source, Stage};
+use ichor_core::bringup::{Blocker, Contact, MachineSeen, NodeStep, Source, Stage};
 use tokio::task::spawn_blocking;
 
 use super::act::Ended;
@@ -38,7 +38,7 @@ impl Machine {
                     let reason =
                         format!("another machine is in its place at {}: {whose}", machine.provider.place());
                     let remedy = "give the node another `vm.id`, or take that machine away yourself";
-                    return Ok(Err(Refusal::new(None, reason, remedy)));
+                    return Ok(Err(Blocker::new(None, reason, remedy)));
                 }
             };
             // Where it is nobody has to know: it may answer at an address of the file.
@@ -85,7 +85,7 @@ impl Machine {
             Ok(Err(error)) if error.may_pass() => Err(Ended::Later(chain(&error))),
             Ok(Err(error)) => {
                 let remedy = "`ichor machine check` says what keeps its machine from being made or used";
-                Err(Ended::Refused(Refusal::new(None, chain(&error), remedy)))
+                Err(Ended::Refused(Blocker::new(None, chain(&error), remedy)))
             }
             Err(_) => Err(Ended::Later("the thread of its provider failed".to_owned())),
         }
@@ -127,8 +127,9 @@ mod tests {
     use std::net::IpAddr;
     use std::sync::Mutex;
 
-    use ichor_core::machines::{Drives, Obstacle};
+    use ichor_core::machines::Drives;
     use ichor_core::render::hypervisor::medium::{Medium, Source as From};
+    use ichor_values::Issue;
 
     use super::*;
     use crate::machines::{Folders, Kind, Made, Powers, Shelf, Stop, Supply};
@@ -166,7 +167,7 @@ mod tests {
             Powers { makes: true, media: true, addresses: true }
         }
 
-        fn check(&self, _: &[&str]) -> Vec<Obstacle> {
+        fn check(&self, _: &[&str]) -> Vec<Issue> {
             Vec::new()
         }
 
@@ -249,7 +250,9 @@ mod tests {
         let away = machine(State::Off, Some(Kind::Unreachable)).1.act(NodeStep::Start, drop).await;
         let denied = machine(State::Off, Some(Kind::Denied)).1.act(NodeStep::Start, drop).await;
 
-        assert!(matches!(foreign, Err(Ended::Refused(refusal)) if refusal.reason.contains("vm 101, web")));
+        assert!(
+            matches!(foreign, Err(Ended::Refused(blocker)) if blocker.issue.message.contains("vm 101, web"))
+        );
         assert!(matches!(away, Err(Ended::Later(reason)) if reason.contains("because")));
         assert!(matches!(denied, Err(Ended::Refused(_))));
     }

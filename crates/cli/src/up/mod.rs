@@ -30,11 +30,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
 use ichor_core::cluster::section::Role;
-use ichor_core::machines::Obstacle;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::machine::RenderError;
 use ichor_talos::document;
 use ichor_talos::secrets::{Bundle, Pair};
+use ichor_values::Issue;
 use ichor_values::digest::sha256;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,7 +51,8 @@ use self::shelf::Media;
 use crate::configuration::{carriers, configurations};
 use crate::machines::{Fleet, Folders};
 use crate::project::Project;
-use crate::{reach, report, style, table};
+use crate::report::{self, IssueKeys};
+use crate::{reach, style, table};
 use ichor_client::talos::Credentials;
 
 pub(crate) use self::sources::{SourceArgs, prefix};
@@ -228,21 +228,21 @@ fn machines(
 /// Says what is in the way of machines, and that nothing was done.
 fn obstructed(
     project: &Project,
-    obstacles: &[Obstacle],
+    obstacles: &[Issue],
     order: &Order<'_>,
     start: Instant,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let words = "nothing was done: machines cannot be made or used as the file says";
     if order.json {
-        let refused = obstacles.iter().map(|Obstacle { at, what, fix }| match project.plan.node(at) {
-            Some(_) => json!({"node": at, "reason": what, "remedy": fix}),
-            None => json!({"reason": format!("{at}: {what}"), "remedy": fix}),
+        let refused = obstacles.iter().map(|obstacle| match project.plan.node(&obstacle.subject) {
+            Some(_) => report::issue_json(obstacle, IssueKeys::OF_NODE),
+            None => json!({"reason": obstacle.headline(), "remedy": obstacle.help}),
         });
         nothing_done(refused.collect(), words, start);
     } else {
         for obstacle in obstacles {
-            writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+            writeln!(out, "{}", report::line(obstacle))?;
         }
         style::say(words);
     }
@@ -251,15 +251,15 @@ fn obstructed(
 
 /// Says which configurations cannot be made, and that nothing was done.
 fn unrendered(
-    errors: &[RenderError],
+    errors: &[Issue],
     order: &Order<'_>,
     start: Instant,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let words = "nothing was done: there are configurations that cannot be made";
     if order.json {
-        let refused = errors.iter().map(|RenderError { at, reason }| {
-            json!({"reason": format!("{at}: {reason}"), "remedy": "mend it in the cluster file; `ichor build` says the same"})
+        let refused = errors.iter().map(|issue| {
+            json!({"reason": issue.to_string(), "remedy": "mend it in the cluster file; `ichor build` says the same"})
         });
         nothing_done(refused.collect(), words, start);
     } else {
@@ -357,7 +357,7 @@ async fn first_look(subjects: &[Arc<Subject>], machines: &[Option<Machine>], see
         let mut node = NodeSeen { at, look: Some(look), ..NodeSeen::default() };
         match machine {
             Some(Ok(told)) => node.machine = Some(told.seen),
-            Some(Err(Ended::Refused(refusal))) => node.failed = Some(refusal),
+            Some(Err(Ended::Refused(blocker))) => node.failed = Some(blocker),
             _ => {}
         }
         all.insert(nth, (eye, node));
@@ -391,8 +391,8 @@ fn tell_plan(
                     "address": seen.at.map(|at| at.address),
                     "stage": seen.at.map(|at| at.stage),
                     "steps": steps.as_ref().ok(),
-                    "refused": refused.map(|refusal| refusal.reason.as_str()),
-                    "remedy": refused.map(|refusal| refusal.remedy.as_str()),
+                    "refused": refused.map(|blocker| blocker.issue.message.as_str()),
+                    "remedy": refused.map(|blocker| blocker.remedy()),
                 })
             })
             .collect();
@@ -405,11 +405,11 @@ fn tell_plan(
         match steps {
             Ok(steps) if steps.is_empty() => {}
             Ok(steps) => rows.push(vec![node.name.clone(), at, steps.join("\n")]),
-            Err(refusal) => {
+            Err(blocker) => {
                 rows.push(vec![
                     node.name.clone(),
                     at,
-                    format!("refused: {}\nhint: {}", refusal.reason, refusal.remedy),
+                    format!("refused: {}\nhint: {}", blocker.issue.message, blocker.remedy()),
                 ]);
             }
         }
@@ -455,13 +455,13 @@ fn end(
 ) -> anyhow::Result<ExitCode> {
     let refused = outcome.decision.nodes.iter().filter(|next| matches!(next, Next::Refused(_))).count();
     let cluster = match &outcome.decision.cluster {
-        Next::Refused(refusal) => Some(refusal),
+        Next::Refused(blocker) => Some(blocker),
         _ => None,
     };
     let up = refused == 0 && cluster.is_none();
     if order.json {
         let end = json!({"time": ichor_client::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
-            "reason": cluster.map(|refusal| refusal.told())});
+            "reason": cluster.map(|blocker| blocker.issue.headline())});
         writeln!(out, "{end}")?;
         return Ok(ExitCode::from(u8::from(!up)));
     }
@@ -469,7 +469,7 @@ fn end(
     for (nth, node) in wanted.nodes.iter().enumerate().filter(|(_, node)| node.chosen) {
         let at = outcome.seen.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
         let state = match &outcome.decision.nodes[nth] {
-            Next::Refused(refusal) => refusal.reason.clone(),
+            Next::Refused(blocker) => blocker.issue.message.clone(),
             _ => "up".to_owned(),
         };
         let took = outcome.took[nth].map(|took| format!("{:.1} s", took.as_secs_f64())).unwrap_or_default();
@@ -478,13 +478,13 @@ fn end(
     table::print(out, &["node", "at", "state", "took"], &rows)?;
     let seconds = outcome.elapsed.as_secs_f64();
     match cluster {
-        Some(refusal) => {
+        Some(blocker) => {
             style::say(&format!(
                 "{}error:{:#} {}\n  hint: {}",
                 style::ERROR,
                 style::ERROR,
-                refusal.told(),
-                refusal.remedy
+                blocker.issue.headline(),
+                blocker.remedy()
             ));
         }
         None if refused > 0 => style::say(&format!("{refused} nodes are not up")),

@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use ichor_core::bringup::{Contact, Refusal};
+use ichor_core::bringup::{Blocker, Contact};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::view::View;
-use crate::style;
+use crate::{report, style};
 
 /// How a step is going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -112,20 +112,14 @@ impl Teller {
     }
 
     /// That nothing more is done with a node, or the cluster.
-    pub(super) fn refused(&self, node: Option<&str>, refusal: &Refusal) {
-        let more = json!({
-            "node": node,
-            "address": refusal.at.map(|at| at.address),
-            "stage": refusal.at.map(|at| at.stage),
-            "reason": refusal.reason,
-            "remedy": refusal.remedy,
-        });
+    pub(super) fn refused(&self, node: Option<&str>, blocker: &Blocker) {
+        let more = report::refused_json(node, blocker);
         let who = node.unwrap_or("cluster");
         let (error, bold) = (style::ERROR, style::BOLD);
         let line = format!(
             "{error}error:{error:#} {bold}{who}{bold:#} {}\n  hint: {}",
-            refusal.told(),
-            refusal.remedy
+            blocker.issue.headline(),
+            blocker.remedy()
         );
         self.event("refused", more, Some(line));
     }

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use ichor_core::etcd::Absence;
-use ichor_core::machines::Obstacle;
 use ichor_core::upgrade::{Plan, Step, Way};
-use ichor_values::table;
+use ichor_values::{Issue, table};
 use serde_json::{Value, json};
 
 use super::walk::Stopped;
+use crate::report::{self, IssueKeys};
 use crate::style;
 use crate::up::Teller;
 
@@ -71,19 +71,19 @@ fn event(name: &str, more: Value) {
 
 /// Says everything that is in the way.
 pub(super) fn refused(
-    obstacles: &[Obstacle],
+    obstacles: &[Issue],
     etcd: Option<String>,
     as_json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     if as_json {
         let all: Vec<Value> =
-            obstacles.iter().map(|it| json!({"at": it.at, "reason": it.what, "remedy": it.fix})).collect();
+            obstacles.iter().map(|it| report::issue_json(it, IssueKeys::IN_THE_WAY)).collect();
         event("refused", json!({"obstacles": all, "etcd": etcd}));
         return Ok(());
     }
     for obstacle in obstacles {
-        writeln!(out, "{}error:{:#} {obstacle}", style::ERROR, style::ERROR)?;
+        writeln!(out, "{}", report::line(obstacle))?;
     }
     if let Some(why) = etcd {
         style::say(&format!("what control planes say of etcd: {why}"));

@@ -99,7 +99,7 @@ impl Walker<'_> {
                 return Err(problems.join("; "));
             }
             absence(Some(&etcd), self.node, step.role, self.order.outage)
-                .map_err(|obstacle| obstacle.what)?;
+                .map_err(|obstacle| obstacle.message)?;
         }
         self.crew.health(self.order.timeout, &|said| self.hear(said)).await
     }

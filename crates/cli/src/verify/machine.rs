@@ -25,8 +25,7 @@ impl Providers {
                 provided.collect()
             }
             Err(obstacles) => {
-                let why: Vec<_> =
-                    obstacles.iter().map(|it| format!("{}: {}; {}", it.at, it.what, it.fix)).collect();
+                let why: Vec<_> = obstacles.iter().map(ToString::to_string).collect();
                 let why = why.join("; ");
                 names.filter(|(_, vm)| *vm).map(|(name, _)| (name, Err(why.clone()))).collect()
             }

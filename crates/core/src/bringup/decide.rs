@@ -1,8 +1,8 @@
 //! What to do next.
 
+use super::blocker::Blocker;
 use super::identity::Verdict;
 use super::record::Record;
-use super::refusal::Refusal;
 use super::seen::{ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen};
 use super::wanted::{Wanted, WantedNode};
 use crate::cluster::section::Role;
@@ -21,7 +21,7 @@ pub enum Next<S> {
     /// Nothing any more.
     Done,
     /// Nothing, for this reason.
-    Refused(Refusal),
+    Refused(Blocker),
 }
 
 impl<S> Next<S> {
@@ -110,12 +110,11 @@ pub fn decide(wanted: &Wanted, seen: &Seen, record: &Record) -> Decision {
         wanted.nodes.iter().zip(&seen.nodes).map(|(node, seen)| of_node(node, seen, record)).collect();
     in_order(wanted, seen, &mut nodes);
     let cluster = of_cluster(wanted, seen, record, &nodes);
-    if let Next::Refused(refusal) = &cluster {
-        let remedy = &refusal.remedy;
+    if let Next::Refused(blocker) = &cluster {
         for (next, seen) in nodes.iter_mut().zip(&seen.nodes) {
             if matches!(next, Next::Wait(_)) && !seen.busy && matches!(seen.look, Some(Look::Ours(_))) {
                 let reason = "it has its configuration and waits for the cluster, which does not come up";
-                *next = Next::Refused(Refusal::new(seen.at, reason, remedy.clone()));
+                *next = Next::Refused(Blocker::new(seen.at, reason, blocker.remedy()));
             }
         }
     }
@@ -138,8 +137,8 @@ fn of_node(node: &WantedNode, seen: &NodeSeen, record: &Record) -> Next<NodeStep
     if !node.chosen {
         return Next::Done;
     }
-    if let Some(refusal) = &seen.failed {
-        return Next::Refused(refusal.clone());
+    if let Some(blocker) = &seen.failed {
+        return Next::Refused(blocker.clone());
     }
     if seen.busy {
         return Next::wait("the step that is being done");
@@ -149,12 +148,12 @@ fn of_node(node: &WantedNode, seen: &NodeSeen, record: &Record) -> Next<NodeStep
         Some(Look::Silent) => of_silent(seen, record.began(&node.name)),
         Some(Look::Maintenance(facts)) => match node.identity.judge(facts) {
             Verdict::Same => of_maintenance(seen),
-            Verdict::Other(reason) => Next::Refused(Refusal::new(
+            Verdict::Other(reason) => Next::Refused(Blocker::new(
                 seen.at,
                 format!("this is not the machine of {}: {reason}", node.name),
                 "boot the right machine, or write the addresses of this one's ports into `macs` of the node",
             )),
-            Verdict::Unknown(reason) => Next::Refused(Refusal::new(
+            Verdict::Unknown(reason) => Next::Refused(Blocker::new(
                 seen.at,
                 format!("nothing says whether this is the machine of {}: {reason}", node.name),
                 format!(
@@ -164,7 +163,7 @@ fn of_node(node: &WantedNode, seen: &NodeSeen, record: &Record) -> Next<NodeStep
                 ),
             )),
         },
-        Some(Look::Foreign(whose)) => Next::Refused(Refusal::new(
+        Some(Look::Foreign(whose)) => Next::Refused(Blocker::new(
             seen.at,
             format!("the machine there has a configuration that is not of this cluster: {whose}"),
             "nothing is reset by itself: if it is meant to be this node, reset it (`talosctl reset`, with the configuration of \
@@ -193,7 +192,7 @@ fn of_maintenance(seen: &NodeSeen) -> Next<NodeStep> {
         0 => Next::Do(NodeStep::Apply),
         _ if !seen.left => Next::wait("the machine to install itself"),
         tries if tries < TRIES => Next::Do(NodeStep::Apply),
-        tries => Next::Refused(Refusal::new(
+        tries => Next::Refused(Blocker::new(
             seen.at,
             format!("the machine came back without a configuration after {tries} attempts to install it"),
             "its console says why: often the disk of `install.disk` is not there, or its image cannot be pulled",
@@ -206,7 +205,7 @@ fn of_ours(node: &WantedNode, seen: &NodeSeen, ours: &Ours, bootstrapped: bool) 
         Verdict::Same => {}
         Verdict::Unknown(reason) => return Next::wait(reason),
         Verdict::Other(reason) => {
-            return Next::Refused(Refusal::new(
+            return Next::Refused(Blocker::new(
                 seen.at,
                 format!("the machine there is of this cluster, but not {}: {reason}", node.name),
                 "give the node its own address and the MAC addresses of its own machine",
@@ -216,7 +215,7 @@ fn of_ours(node: &WantedNode, seen: &NodeSeen, ours: &Ours, bootstrapped: bool) 
     match &ours.config {
         ConfigSeen::Unknown => return Next::wait("the machine to tell its configuration"),
         ConfigSeen::Differs { role: Some(role), .. } if *role != node.role => {
-            return Next::Refused(Refusal::new(
+            return Next::Refused(Blocker::new(
                 seen.at,
                 format!("it runs as a {}, and the file makes it a {}", word(*role), word(node.role)),
                 "a node keeps its role as long as it is installed: reset it first, or give it its role back",
@@ -313,8 +312,8 @@ fn others_moving(wanted: &Wanted, seen: &Seen, nodes: &[Next<NodeStep>], nth: us
 
 /// What the cluster as a whole needs.
 fn of_cluster(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeStep>]) -> Next<ClusterStep> {
-    if let Some(refusal) = &seen.cluster.failed {
-        return Next::Refused(refusal.clone());
+    if let Some(blocker) = &seen.cluster.failed {
+        return Next::Refused(blocker.clone());
     }
     if seen.cluster.busy {
         return Next::wait("the step that is being done");
@@ -326,7 +325,7 @@ fn of_cluster(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeS
             if wanted.control_planes().any(|nth| !nodes[nth].is_over()) {
                 return Next::wait("etcd");
             }
-            Next::Refused(Refusal::new(
+            Next::Refused(Blocker::new(
                 None,
                 "etcd was bootstrapped before, and no control plane runs it now",
                 "bring a control plane back that has its data, or recover etcd from a snapshot (`talosctl bootstrap \
@@ -359,7 +358,7 @@ fn bootstrap(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeSt
         Some(begun) => match wanted.control_planes().find(|nth| wanted.nodes[*nth].name == begun.node) {
             Some(nth) => nth,
             None => {
-                return Next::Refused(Refusal::new(
+                return Next::Refused(Blocker::new(
                     None,
                     format!(
                         "the bootstrap of etcd was begun on {}, which is no control plane of the file any more",
@@ -374,11 +373,11 @@ fn bootstrap(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeSt
         },
     };
     let node = &wanted.nodes[nth];
-    if let Next::Refused(refusal) = &nodes[nth] {
-        return Next::Refused(refusal.clone());
+    if let Next::Refused(blocker) = &nodes[nth] {
+        return Next::Refused(blocker.clone());
     }
     if !node.chosen {
-        return Next::Refused(Refusal::new(
+        return Next::Refused(Blocker::new(
             None,
             format!("etcd is not bootstrapped, and {}, where that is done, is not chosen", node.name),
             format!("choose it too: `--only {}`", node.name),
@@ -387,7 +386,7 @@ fn bootstrap(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeSt
     for other in wanted.control_planes().filter(|other| *other != nth) {
         if let Some(reason) = may_have_etcd(wanted, seen, record, nth, other) {
             return match &nodes[other] {
-                Next::Refused(refusal) => Next::Refused(refusal.clone()),
+                Next::Refused(blocker) => Next::Refused(blocker.clone()),
                 _ => Next::wait(reason),
             };
         }

@@ -1,8 +1,8 @@
 //! What a run will do, said beforehand.
 
+use super::blocker::Blocker;
 use super::decide::{Next, NodeStep, decide};
 use super::record::Record;
-use super::refusal::Refusal;
 use super::seen::{ConfigSeen, Etcd, Look, Seen};
 use super::wanted::Wanted;
 
@@ -10,7 +10,7 @@ use super::wanted::Wanted;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Foreseen {
     /// For each node, as in [`Wanted`]: what will be done, in order, or why nothing will.
-    pub nodes: Vec<Result<Vec<String>, Refusal>>,
+    pub nodes: Vec<Result<Vec<String>, Blocker>>,
     /// What will be done with the cluster as a whole.
     pub cluster: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub fn foresee(wanted: &Wanted, seen: &Seen, record: &Record) -> Foreseen {
     let mut nodes = Vec::new();
     for (nth, next) in decision.nodes.iter().enumerate() {
         nodes.push(match next {
-            Next::Refused(refusal) => Err(refusal.clone()),
+            Next::Refused(blocker) => Err(blocker.clone()),
             _ if !wanted.nodes[nth].chosen => Ok(Vec::new()),
             _ => Ok(of_node(wanted, seen, record, nth)),
         });

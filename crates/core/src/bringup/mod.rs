@@ -10,6 +10,7 @@
 //!
 //! Not here: connections, hypervisors, clocks and files.
 
+mod blocker;
 pub mod configured;
 pub mod contact;
 mod decide;
@@ -18,16 +19,15 @@ pub mod identity;
 pub mod kubeconfig;
 pub mod leases;
 mod record;
-mod refusal;
 mod seen;
 pub mod terraform;
 mod wanted;
 
+pub use blocker::Blocker;
 pub use contact::{Contact, Source, Stage};
 pub use decide::{ClusterStep, Decision, Next, NodeStep, Wait, decide};
 pub use foresee::{Foreseen, foresee};
 pub use identity::{Facts, Identity};
 pub use record::{Applied, Begun, NodeRecord, RECORD_VERSION, Record};
-pub use refusal::Refusal;
 pub use seen::{ClusterSeen, ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen, prefer};
 pub use wanted::{Wanted, WantedNode};

@@ -1,8 +1,8 @@
 //! What was seen of the machines, and what a run did with them.
 
+use super::blocker::Blocker;
 use super::contact::{Contact, Stage};
 use super::identity::{Facts, Identity, Verdict};
-use super::refusal::Refusal;
 use crate::cluster::section::Role;
 use ichor_talos::api::machine::Stage as MachineStage;
 
@@ -28,7 +28,7 @@ pub struct ClusterSeen {
     /// Whether the kubeconfig leads to this cluster, or none is wanted.
     pub kubeconfig: bool,
     /// Why a step cannot be done.
-    pub failed: Option<Refusal>,
+    pub failed: Option<Blocker>,
 }
 
 /// What was seen of a node.
@@ -52,7 +52,7 @@ pub struct NodeSeen {
     /// Whether a running node was given its configuration in this run.
     pub reconfigured: bool,
     /// Why nothing more can be done with it.
-    pub failed: Option<Refusal>,
+    pub failed: Option<Blocker>,
 }
 
 impl NodeSeen {

@@ -6,10 +6,9 @@ use typed_arena::Arena;
 
 use super::section::File;
 use super::table;
-use ichor_values::Problem;
 use ichor_values::read::Reader;
 use ichor_values::tree::{Forest, Tree, View};
-use ichor_values::{Place, Source, Sources};
+use ichor_values::{FileIssue, Place, Source, Sources};
 
 /// The newest format of the file this program reads.
 const FORMAT: u32 = 1;
@@ -35,7 +34,7 @@ pub struct Loaded {
     /// What could be read: all of it when there are no problems, none of it when the text is not YAML.
     pub file: Option<File>,
     /// Everything that keeps it from being understood, as far as one value tells.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileIssue>,
 }
 
 /// Reads the cluster file `name` and all it includes.
@@ -69,20 +68,22 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
     Loaded { sources: Sources(sources), file, problems }
 }
 
-fn newer_format(tree: Tree<'_>) -> Option<Problem> {
+fn newer_format(tree: Tree<'_>) -> Option<FileIssue> {
     let View::Map(entries) = tree.view() else { return None };
     let version = entries.get("version")?;
     let number: u32 = version.text().parse().ok().filter(|&number| number > FORMAT)?;
-    Some(Problem::new("version", version.place(), format!("format {number} is newer than this ichor")).want(
-        format!(
-            "an ichor that reads format {number}; this one, {}, reads format {FORMAT}",
-            env!("CARGO_PKG_VERSION")
+    Some(
+        FileIssue::new("version", version.place(), format!("format {number} is newer than this ichor")).want(
+            format!(
+                "an ichor that reads format {number}; this one, {}, reads format {FORMAT}",
+                env!("CARGO_PKG_VERSION")
+            ),
         ),
-    ))
+    )
 }
 
-fn not_paths(place: Place) -> Problem {
-    Problem::new("include", place, "not a path").want("want a list of paths, such as [sites/*.yaml]")
+fn not_paths(place: Place) -> FileIssue {
+    FileIssue::new("include", place, "not a path").want("want a list of paths, such as [sites/*.yaml]")
 }
 
 /// The folder of `path`, as text.
@@ -116,7 +117,7 @@ struct Loading<'a> {
     texts: &'a Arena<String>,
     names: Vec<String>,
     forest: Forest<'a>,
-    problems: Vec<Problem>,
+    problems: Vec<FileIssue>,
     /// The files being read, the outermost first.
     chain: Vec<String>,
     seen: HashSet<String>,
@@ -130,7 +131,7 @@ impl<'a> Loading<'a> {
             let chain = [self.chain.join(" → "), path].join(" → ");
             let place = asked.unwrap_or_default();
             self.problems.push(
-                Problem::new("include", place, "the file includes itself")
+                FileIssue::new("include", place, "the file includes itself")
                     .want(format!("no circle: {chain}")),
             );
             return None;
@@ -138,7 +139,7 @@ impl<'a> Loading<'a> {
         if self.chain.len() == DEEPEST_INCLUDE {
             let message = format!("includes nested deeper than {DEEPEST_INCLUDE} files");
             self.problems.push(
-                Problem::new("include", asked.unwrap_or_default(), message).want("a flatter set of files"),
+                FileIssue::new("include", asked.unwrap_or_default(), message).want("a flatter set of files"),
             );
             return None;
         }
@@ -149,8 +150,9 @@ impl<'a> Loading<'a> {
         let root = self.forest.parse(number, text, &mut self.problems)?;
         let View::Map(entries) = self.forest.tree(root).view() else {
             let place = self.forest.tree(root).place();
-            self.problems
-                .push(Problem::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"));
+            self.problems.push(
+                FileIssue::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"),
+            );
             return None;
         };
         let include = entries.get("include");
@@ -190,13 +192,13 @@ impl<'a> Loading<'a> {
             Err(reason) => {
                 let (path, place) = asked.unwrap_or_default();
                 self.problems
-                    .push(Problem::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
+                    .push(FileIssue::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
                 return None;
             }
         };
         if self.names.len() >= MOST_FILES {
             let (path, place) = asked.unwrap_or_default();
-            self.problems.push(Problem::new(path, place, format!("more than {MOST_FILES} files")));
+            self.problems.push(FileIssue::new(path, place, format!("more than {MOST_FILES} files")));
             return None;
         }
         let number = u16::try_from(self.names.len()).expect("fewer than MOST_FILES");
@@ -215,7 +217,7 @@ impl<'a> Loading<'a> {
                     column: u32::try_from(column).unwrap_or(u32::MAX),
                     length: 1,
                 };
-                self.problems.push(Problem::new("", place, "not UTF-8").want("a file saved as UTF-8"));
+                self.problems.push(FileIssue::new("", place, "not UTF-8").want("a file saved as UTF-8"));
                 self.texts.alloc(String::from_utf8_lossy(error.as_bytes()).into_owned());
                 return None;
             }
@@ -227,7 +229,7 @@ impl<'a> Loading<'a> {
         match self.files.find(pattern) {
             Ok(files) if files.is_empty() => {
                 self.problems.push(
-                    Problem::new("include", place, "matches no file")
+                    FileIssue::new("include", place, "matches no file")
                         .want(format!("a file that exists; looked for {pattern}"))
                         .unreadable(),
                 );
@@ -236,7 +238,7 @@ impl<'a> Loading<'a> {
             Ok(files) => files,
             Err(reason) => {
                 self.problems.push(
-                    Problem::new("include", place, format!("cannot look for {pattern}: {reason}"))
+                    FileIssue::new("include", place, format!("cannot look for {pattern}: {reason}"))
                         .unreadable(),
                 );
                 Vec::new()

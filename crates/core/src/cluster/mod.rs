@@ -1,4 +1,4 @@
-//! The cluster file as typed: texts in, [`File`] or [`Problem`](ichor_values::Problem)s out.
+//! The cluster file as typed: texts in, [`File`] or [`FileIssue`](ichor_values::FileIssue)s out.
 //!
 //! [`load()`] reads the file and what it includes into trees ([`ichor_values::tree`]), joins them, and reads the result into the
 //! records of [`section`]. Every value remembers its [`Place`](ichor_values::Place). Nothing is derived and nothing is judged here.

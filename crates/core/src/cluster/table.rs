@@ -3,9 +3,8 @@
 //! The first row names key paths (`name`, `macs[0]`, `vm.cores`, `labels."topology.kubernetes.io/zone"`), every further
 //! row is a node. A cell holds what could stand behind its key; an empty one leaves the key unset.
 
-use ichor_values::Place;
-use ichor_values::Problem;
 use ichor_values::tree::Forest;
+use ichor_values::{FileIssue, Place};
 
 /// One step of a column's key path.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +21,7 @@ enum Branch {
 }
 
 /// Adds the rows of the table `text` to `forest` as a list of maps and returns it.
-pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mut Vec<Problem>) -> u32 {
+pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mut Vec<FileIssue>) -> u32 {
     let start = Place { file, line: 1, column: 1, length: 0 };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new()
@@ -36,7 +35,7 @@ pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mu
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                problems.push(Problem::new("nodes", start, format!("not a CSV table: {error}")));
+                problems.push(FileIssue::new("nodes", start, format!("not a CSV table: {error}")));
                 break;
             }
         };
@@ -57,7 +56,7 @@ pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mu
         if record.len() != columns.len() {
             let message = format!("{} cells in a table of {} columns", record.len(), columns.len());
             problems
-                .push(Problem::new("nodes", place(0), message).want("as many cells as the first row has"));
+                .push(FileIssue::new("nodes", place(0), message).want("as many cells as the first row has"));
             continue;
         }
         nodes.push(row(&record, columns, &place, forest, problems));
@@ -68,16 +67,16 @@ pub fn rows<'s>(file: u16, text: &'s str, forest: &mut Forest<'s>, problems: &mu
 fn header(
     record: &csv::StringRecord,
     place: &dyn Fn(usize) -> Place,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<FileIssue>,
 ) -> Vec<(Vec<Step>, String)> {
     let mut columns: Vec<(Vec<Step>, String)> = Vec::new();
     for (nth, name) in record.iter().enumerate() {
         let path = steps(name.trim()).unwrap_or_default();
         if path.is_empty() {
-            let problem = Problem::new("nodes", place(nth), "not a key path");
+            let problem = FileIssue::new("nodes", place(nth), "not a key path");
             problems.push(problem.want("a key path such as name, macs[0] or vm.cores"));
         } else if columns.iter().any(|(other, _)| *other == path) {
-            problems.push(Problem::new("nodes", place(nth), "a column twice").want("each key path once"));
+            problems.push(FileIssue::new("nodes", place(nth), "a column twice").want("each key path once"));
         }
         columns.push((path, name.trim().to_owned()));
     }
@@ -89,7 +88,7 @@ fn row<'s>(
     columns: &[(Vec<Step>, String)],
     place: &dyn Fn(usize) -> Place,
     forest: &mut Forest<'s>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<FileIssue>,
 ) -> u32 {
     let mut root = Branch::Map(Vec::new());
     for (nth, (cell, (path, name))) in record.iter().zip(columns).enumerate() {
@@ -99,7 +98,7 @@ fn row<'s>(
         }
         let leaf = value(cell, place(nth), forest, problems);
         if !grow(&mut root, path, leaf, place(nth)) {
-            problems.push(Problem::new(
+            problems.push(FileIssue::new(
                 "nodes",
                 place(nth),
                 format!("`{name}` does not fit beside another column"),
@@ -110,7 +109,7 @@ fn row<'s>(
 }
 
 /// A cell in brackets is a YAML list or map, any other one word.
-fn value<'s>(cell: &str, place: Place, forest: &mut Forest<'s>, problems: &mut Vec<Problem>) -> u32 {
+fn value<'s>(cell: &str, place: Place, forest: &mut Forest<'s>, problems: &mut Vec<FileIssue>) -> u32 {
     if cell.starts_with(['[', '{']) {
         let mut own = Vec::new();
         if let Some(id) = forest.parse_cell(place, cell, &mut own) {

@@ -1,20 +1,18 @@
 //! What is decided before a machine is made, switched on or taken away, wherever that is done.
 //!
 //! Each provider has a folder: what is wanted of it comes from a [`Guest`](crate::render::hypervisor::guest::Guest), what is
-//! there from its own answers, and what keeps one from becoming the other are [`Obstacle`]s.
+//! there from its own answers, and what keeps one from becoming the other are [`Issue`](ichor_values::Issue)s.
 //!
 //! Not here: asking a provider, which `ichor` does.
 
 pub mod drives;
 pub mod libvirt;
-pub mod obstacle;
 pub mod proxmox;
 pub mod redfish;
 
 use std::net::IpAddr;
 
 pub use drives::Drives;
-pub use obstacle::Obstacle;
 
 /// Whether an address of a machine's port is good on more than one link.
 pub fn is_reachable(address: &IpAddr) -> bool {

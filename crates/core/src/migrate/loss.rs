@@ -11,8 +11,7 @@ use crate::prove::failure::Failure;
 use crate::prove::spread::Spread;
 use crate::prove::tally::Tally;
 use crate::prove::{Scope, Subject};
-use crate::routing::ModelError;
-use ichor_values::NodeName;
+use ichor_values::{Issue, NodeName};
 
 /// What one step costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub fn losses(
     from: (&Cluster, &Plan),
     to: (&Cluster, &Plan),
     nodes: &[usize],
-) -> Result<Vec<Loss>, Vec<ModelError>> {
+) -> Result<Vec<Loss>, Vec<Issue>> {
     let mut subject = Subject::of(from.0, from.1)?;
     let after = Subject::of(to.0, to.1)?;
     let mut losses = Vec::new();

@@ -5,37 +5,37 @@ use std::collections::{HashMap, HashSet};
 use crate::cluster::section::{
     ClusterSection, Fabric, File, Hypervisor, Neighbor, Node, Nodes, Routing, Rung,
 };
-use ichor_values::Either;
-use ichor_values::Place;
-use ichor_values::Problem;
 use ichor_values::key::{At, Key};
-use ichor_values::nearest;
+use ichor_values::{Either, FileIssue, Place, nearest};
 
 /// Adds everything that keeps `file` from being a cluster to what reading it found.
-pub fn add_problems(file: &File, problems: &mut Vec<Problem>) {
+pub fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {
     let mut found = find(file);
     // A value that could not be read is not missing as well.
-    let paths: HashSet<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let paths: HashSet<&str> = problems.iter().map(|problem| problem.issue.subject.as_str()).collect();
     let places: HashSet<Place> = problems.iter().map(|problem| problem.place).collect();
     // Nor is one whose key was misspelt.
     let meant: HashSet<String> = problems
         .iter()
         .filter_map(|problem| {
-            let (_, rest) = problem.message.split_once("did you mean `")?;
-            let (parent, _) = problem.path.rsplit_once('.')?;
+            let (_, rest) = problem.issue.message.split_once("did you mean `")?;
+            let (parent, _) = problem.issue.subject.rsplit_once('.')?;
             Some(format!("{parent}.{}", rest.split('`').next()?))
         })
         .collect();
-    let lost_nodes = problems.iter().any(|problem| problem.path.starts_with("nodes"));
+    let lost_nodes = problems.iter().any(|problem| problem.issue.subject.starts_with("nodes"));
     found.retain(|problem| {
-        let unread = problem.message.ends_with("missing") && places.contains(&problem.place);
-        let lost = lost_nodes && problem.message.starts_with("no node");
-        !unread && !lost && !paths.contains(problem.path.as_str()) && !meant.contains(&problem.path)
+        let unread = problem.issue.message.ends_with("missing") && places.contains(&problem.place);
+        let lost = lost_nodes && problem.issue.message.starts_with("no node");
+        !unread
+            && !lost
+            && !paths.contains(problem.issue.subject.as_str())
+            && !meant.contains(&problem.issue.subject)
     });
     problems.extend(found);
 }
 
-fn find(file: &File) -> Vec<Problem> {
+fn find(file: &File) -> Vec<FileIssue> {
     let mut check = Check { file, problems: Vec::new() };
     if let Some(0) = file.version.value() {
         check.problem("version", file.version.place(), "there is no format 0", "want 1, or leave it out");
@@ -67,7 +67,7 @@ fn find(file: &File) -> Vec<Problem> {
 
 struct Check<'a> {
     file: &'a File,
-    problems: Vec<Problem>,
+    problems: Vec<FileIssue>,
 }
 
 impl Check<'_> {
@@ -79,7 +79,7 @@ impl Check<'_> {
         want: impl Into<String>,
     ) {
         let place = place.unwrap_or(Place { line: 1, column: 1, ..Place::default() });
-        self.problems.push(Problem::new(path, place, message).want(want));
+        self.problems.push(FileIssue::new(path, place, message).want(want));
     }
 
     fn required<T>(&mut self, path: &str, place: Place, key: &str, value: &Key<T>) {
@@ -149,7 +149,7 @@ impl Check<'_> {
             let place = node.value.name.place().unwrap_or(node.place);
             if let Some(first) = names.insert(name.as_str(), place) {
                 self.problems.push(
-                    Problem::new(format!("nodes.{name}"), place, "defined twice")
+                    FileIssue::new(format!("nodes.{name}"), place, "defined twice")
                         .want("each name once")
                         .also(first, "first defined here"),
                 );
@@ -257,7 +257,7 @@ impl Check<'_> {
             let Some(name) = router.value.name.get() else { continue };
             if let Some(first) = names.insert(name.as_str(), router.place) {
                 self.problems.push(
-                    Problem::new(format!("fabric.routers.{name}"), router.place, "defined twice")
+                    FileIssue::new(format!("fabric.routers.{name}"), router.place, "defined twice")
                         .want("each name once")
                         .also(first, "first defined here"),
                 );

@@ -12,11 +12,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use ichor_values::Place;
-use ichor_values::Problem;
 use ichor_values::key::{At, Over};
 use ichor_values::read::{Read, Reference};
-use ichor_values::{NodeName, TalosVersion};
+use ichor_values::{FileIssue, NodeName, Place, TalosVersion};
 
 /// A cluster file that is understood.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ pub struct Cluster {
 
 /// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
 /// missing and what refers to nothing.
-pub fn validate(file: Option<File>, mut problems: Vec<Problem>) -> Result<Cluster, Vec<Problem>> {
+pub fn validate(file: Option<File>, mut problems: Vec<FileIssue>) -> Result<Cluster, Vec<FileIssue>> {
     let Some(mut file) = file else { return Err(problems) };
     check::add_problems(&file, &mut problems);
     if !problems.is_empty() {

@@ -23,12 +23,13 @@ pub mod way;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
+use crate::routing::Network;
 use crate::routing::network::{End, Session};
-use crate::routing::{ModelError, Network};
 use destination::Destination;
 use failure::Failure;
 use graph::Graph;
 use ichor_bgp::model::Family;
+use ichor_values::Issue;
 pub use intent::Proof;
 pub use sentence::crowd;
 use spread::Spread;
@@ -52,7 +53,7 @@ pub struct Subject {
 
 impl Subject {
     /// The fabric of a cluster, or what keeps it from being known.
-    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
+    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let network = Network::of(cluster, plan)?;
         let mut faults = session::faults(cluster, plan, &network);
         let speaker_faults: Vec<_> =

@@ -22,5 +22,14 @@ pub mod topology;
 pub mod tree;
 pub(crate) mod xml;
 
+use ichor_values::Issue;
+
+use crate::plan::NodePlan;
+
 pub use talosconfig::talosconfig;
 pub use tree::tree;
+
+/// Something of a node that cannot be made.
+pub(crate) fn node_issue(node: &NodePlan, error: &dyn std::error::Error) -> Issue {
+    Issue::error(node.path(""), error.to_string())
+}

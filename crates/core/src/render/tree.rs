@@ -14,14 +14,15 @@ use crate::model::Cluster;
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Plan};
 use crate::prove::crowd;
-use crate::routing::{ModelError, Network};
+use crate::render::node_issue;
+use crate::routing::Network;
 use ichor_bgp::model::Model;
 use ichor_bgp::render::{Fetch, Service};
 use ichor_talos::secrets::{Bundle, Pair};
-use ichor_values::NodeName;
 use ichor_values::go_yaml::emit::emit_all;
+use ichor_values::{Issue, NodeName};
 
-pub use super::machine::{PatchTexts, RenderError, Renderer, Warning};
+pub use super::machine::{NodeWarning, PatchTexts, Renderer};
 
 /// What the files of a build are made from.
 #[derive(Clone, Copy)]
@@ -101,7 +102,7 @@ pub struct NodeTree {
     /// The files, in the order in which they are used.
     pub files: Vec<TreeFile>,
     /// What Talos says of its configurations beside that it accepts them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
     /// The service of its routing daemon; none where no daemon runs.
     pub service: Option<Service>,
     /// Its BGP; none where it does not route.
@@ -114,13 +115,13 @@ pub struct Tree {
     /// The files: those of the nodes in the order of the cluster file, then those around them.
     pub files: Vec<TreeFile>,
     /// What Talos says of the nodes' configurations beside that it accepts them.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
     /// What the files leave to their reader.
     pub notes: Vec<String>,
 }
 
 /// Every file of a build, or everything that is wrong. `admin` is the certificate in the talosconfig.
-pub fn tree(inputs: Inputs<'_>, admin: &Pair) -> Result<Tree, Vec<RenderError>> {
+pub fn tree(inputs: Inputs<'_>, admin: &Pair) -> Result<Tree, Vec<Issue>> {
     let nodes = match Renderer::new(inputs) {
         Ok(renderer) => inputs.plan.nodes.iter().map(|node| renderer.node(node)).collect(),
         Err(errors) => vec![Err(errors)],
@@ -130,7 +131,7 @@ pub fn tree(inputs: Inputs<'_>, admin: &Pair) -> Result<Tree, Vec<RenderError>> 
 
 impl Renderer<'_> {
     /// The files of one node, or everything that is wrong with them.
-    pub fn node(&self, node: &NodePlan) -> Result<NodeTree, Vec<RenderError>> {
+    pub fn node(&self, node: &NodePlan) -> Result<NodeTree, Vec<Issue>> {
         let routing = self.routing(node);
         let machine = self.machine_with(node, &routing)?;
         let boot = self.boot_with(node, &routing)?;
@@ -156,12 +157,12 @@ impl Renderer<'_> {
     }
 
     /// The files that bring a machine its first configuration.
-    pub fn carrier(&self, node: &NodePlan) -> Result<Vec<TreeFile>, Vec<RenderError>> {
+    pub fn carrier(&self, node: &NodePlan) -> Result<Vec<TreeFile>, Vec<Issue>> {
         carrier_files(node, &emit_all(&self.boot(node)?.documents))
     }
 }
 
-fn carrier_files(node: &NodePlan, boot: &str) -> Result<Vec<TreeFile>, Vec<RenderError>> {
+fn carrier_files(node: &NodePlan, boot: &str) -> Result<Vec<TreeFile>, Vec<Issue>> {
     let files = carrier::render(node, boot).map_err(|error| vec![error])?;
     Ok(files.into_iter().map(|file| of_node(node, Purpose::Boot, file)).collect())
 }
@@ -172,7 +173,7 @@ fn of_node(node: &NodePlan, purpose: Purpose, artifact: Artifact) -> TreeFile {
 
 impl Tree {
     /// The files of some nodes, or everything that is wrong with them.
-    pub fn of_nodes(nodes: Vec<Result<NodeTree, Vec<RenderError>>>) -> Result<Self, Vec<RenderError>> {
+    pub fn of_nodes(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<Self, Vec<Issue>> {
         gathered(nodes).map(|(tree, _)| tree)
     }
 
@@ -180,8 +181,8 @@ impl Tree {
     pub fn whole(
         inputs: Inputs<'_>,
         admin: &Pair,
-        nodes: Vec<Result<NodeTree, Vec<RenderError>>>,
-    ) -> Result<Self, Vec<RenderError>> {
+        nodes: Vec<Result<NodeTree, Vec<Issue>>>,
+    ) -> Result<Self, Vec<Issue>> {
         let (mut tree, mut errors, network) = match gathered(nodes) {
             Ok((tree, models)) => {
                 (tree, Vec::new(), Ok(Network::of_models(inputs.cluster, inputs.plan, models)))
@@ -191,7 +192,7 @@ impl Tree {
         tree.add_images(inputs.plan).unwrap_or_else(|error| errors.push(error));
         match network {
             Ok(network) => tree.add_surroundings(inputs, &network, &mut errors),
-            Err(found) => errors.extend(found.iter().map(underivable)),
+            Err(found) => errors.extend(found),
         }
         if !errors.is_empty() {
             return Err(errors);
@@ -209,8 +210,8 @@ impl Tree {
     }
 
     /// The list of the images that have to be built for the nodes, where there are any.
-    fn add_images(&mut self, plan: &Plan) -> Result<(), RenderError> {
-        let wanted = base::bases(plan).map_err(|(node, error)| RenderError::of(node, &error))?;
+    fn add_images(&mut self, plan: &Plan) -> Result<(), Issue> {
+        let wanted = base::bases(plan).map_err(|(node, error)| node_issue(node, &error))?;
         self.notes.push(match wanted.as_slice() {
             [] => return Ok(()),
             [one] => format!("the nodes boot {}: `ichor image build` makes it", one.base.stem()),
@@ -225,7 +226,7 @@ impl Tree {
     }
 
     /// The other end of the nodes' sessions, objects for Kubernetes, and VM definitions.
-    fn add_surroundings(&mut self, inputs: Inputs<'_>, network: &Network, errors: &mut Vec<RenderError>) {
+    fn add_surroundings(&mut self, inputs: Inputs<'_>, network: &Network, errors: &mut Vec<Issue>) {
         let Inputs { plan, secret, .. } = inputs;
         self.notes.extend(containerlab_note(plan, network));
         for (purpose, rendered) in [
@@ -242,7 +243,7 @@ impl Tree {
 }
 
 /// The files of nodes and the BGP of those that route.
-fn gathered(nodes: Vec<Result<NodeTree, Vec<RenderError>>>) -> Result<(Tree, Vec<Model>), Vec<RenderError>> {
+fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(Tree, Vec<Model>), Vec<Issue>> {
     let (mut tree, mut models, mut errors) = (Tree::default(), Vec::new(), Vec::new());
     for node in nodes {
         match node {
@@ -255,10 +256,6 @@ fn gathered(nodes: Vec<Result<NodeTree, Vec<RenderError>>>) -> Result<(Tree, Vec
         }
     }
     if errors.is_empty() { Ok((tree, models)) } else { Err(errors) }
-}
-
-fn underivable(error: &ModelError) -> RenderError {
-    RenderError { at: error.node.clone(), reason: error.to_string() }
 }
 
 /// Who is not in the topology of containerlab, which runs FRR alone.

@@ -7,7 +7,7 @@
 
 use crate::cluster::section::Role;
 use crate::etcd::{Departure, Etcd};
-use crate::machines::Obstacle;
+use ichor_values::Issue;
 
 /// A node that is to be reset, and what was seen of it.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub fn plan(
     etcd: Option<&Etcd>,
     wipe: Wipe,
     allowed: Allowed,
-) -> Result<Vec<Step>, Vec<Obstacle>> {
+) -> Result<Vec<Step>, Vec<Issue>> {
     let leader = etcd.and_then(Etcd::leader).map(str::to_owned);
     let mut order: Vec<_> = subjects.iter().collect();
     order.sort_by_key(|one| (one.role == Role::Controlplane, leader.as_deref() == Some(one.name.as_str())));
@@ -92,12 +92,7 @@ pub fn plan(
 }
 
 /// What is done with one node, now that etcd is like this.
-pub fn consider(
-    subject: &Subject,
-    etcd: Option<&Etcd>,
-    wipe: Wipe,
-    allowed: Allowed,
-) -> Result<Step, Obstacle> {
+pub fn consider(subject: &Subject, etcd: Option<&Etcd>, wipe: Wipe, allowed: Allowed) -> Result<Step, Issue> {
     let name = &subject.name;
     let reset = match &subject.seen {
         Seen::Runs => true,
@@ -106,7 +101,7 @@ pub fn consider(
         Seen::Silent(why) => {
             let fix =
                 "switch it on; if it is gone for good, --gone takes it out of etcd and Kubernetes without it";
-            return Err(Obstacle::new(name, why, fix));
+            return Err(Issue::error(name, why).with_help(fix));
         }
     };
     let departure = departure(subject, etcd, allowed)?;
@@ -114,27 +109,24 @@ pub fn consider(
     Ok(Step { node: name.clone(), role: subject.role, reset, departure, stranded })
 }
 
-fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result<Departure, Obstacle> {
+fn departure(subject: &Subject, etcd: Option<&Etcd>, allowed: Allowed) -> Result<Departure, Issue> {
     let name = &subject.name;
     let end = "this is the last control plane: the cluster, all its state and every volume that only it knows would be gone for good";
     match (subject.role, etcd) {
         (Role::Worker, _) => Ok(Departure::NoMember),
         // Nobody is left who could say what etcd loses.
         (Role::Controlplane, None) if allowed.last => Ok(Departure::Last),
-        (Role::Controlplane, None) => Err(Obstacle::new(
-            name,
-            "no control plane tells how etcd is, so nobody knows what would be lost",
-            "see `ichor status`; if the cluster shall end, say --destroy-cluster",
-        )),
+        (Role::Controlplane, None) => {
+            Err(Issue::error(name, "no control plane tells how etcd is, so nobody knows what would be lost")
+                .with_help("see `ichor status`; if the cluster shall end, say --destroy-cluster"))
+        }
         (Role::Controlplane, Some(etcd)) => match etcd.leaving(name) {
             Ok(Departure::Last) if !allowed.last => {
-                Err(Obstacle::new(name, end, "say --destroy-cluster if that is meant"))
+                Err(Issue::error(name, end).with_help("say --destroy-cluster if that is meant"))
             }
             Ok(departure) => Ok(departure),
             Err(_) if allowed.last => Ok(Departure::Last),
-            Err(what) => Err(Obstacle::new(
-                name,
-                what,
+            Err(what) => Err(Issue::error(name, what).with_help(
                 "bring the other members back first, or take those that are gone out with --gone",
             )),
         },
@@ -161,7 +153,7 @@ mod tests {
         Etcd { members: members.collect(), alarms: Vec::new() }
     }
 
-    fn told(refused: Result<Vec<Step>, Vec<Obstacle>>) -> String {
+    fn told(refused: Result<Vec<Step>, Vec<Issue>>) -> String {
         refused.unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 

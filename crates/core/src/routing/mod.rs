@@ -15,7 +15,7 @@ pub mod router;
 mod workload;
 
 use ichor_bgp::model::{Bfd, Model, Protected};
-use ichor_values::Backend;
+use ichor_values::{Backend, Issue};
 
 use crate::plan::{BfdPlan, NodePlan};
 pub use network::Network;
@@ -28,20 +28,26 @@ impl From<&BfdPlan> for Bfd {
     }
 }
 
-/// Something a model needs was neither written nor derived.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{node}: `{key}` could not be derived; write it")]
-pub struct ModelError {
-    /// The node.
-    pub node: String,
-    /// The key.
+/// A key of a node that a model needs, and that was neither written nor derived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingKey {
+    /// The key, from the node on.
     pub key: &'static str,
+    /// What is wrong with which node.
+    pub issue: Issue,
+}
+
+impl MissingKey {
+    fn new(node: &NodePlan, key: &'static str) -> Self {
+        let message = format!("`{key}` could not be derived");
+        Self { key, issue: Issue::error(node.name.as_str(), message).with_help("write it") }
+    }
 }
 
 /// The model of a node; none if it does not route.
-pub fn model(node: &NodePlan, protected: &Protected) -> Result<Option<Model>, ModelError> {
+pub fn model(node: &NodePlan, protected: &Protected) -> Result<Option<Model>, MissingKey> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
-    let missing = |key| ModelError { node: node.name.to_string(), key };
+    let missing = |key| MissingKey::new(node, key);
     let workload = plan.workload.as_ref();
     let mut model = Model {
         name: node.name.clone(),

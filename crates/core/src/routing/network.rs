@@ -6,14 +6,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::router::Peer;
-use super::{ModelError, Protected, Router};
+use super::{Protected, Router};
 use crate::model::Cluster;
 use crate::plan::cable::Cables;
 use crate::plan::{self, NodePlan, Plan};
 use ichor_bgp::model::fabric::{Found, Neighbor};
 use ichor_bgp::model::{Family, Model, Term};
 use ichor_bgp::setting::RouterRole;
-use ichor_values::{LinkName, Secret};
+use ichor_values::{Issue, LinkName, Secret};
 
 /// Keepalive and hold time between two routers.
 const TIMERS: (u16, u16) = (3, 9);
@@ -44,16 +44,16 @@ pub enum End {
 
 impl Network {
     /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
-    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<ModelError>> {
+    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let protected = super::protected(plan);
-        let (mut models, mut errors) = (Vec::new(), Vec::new());
+        let (mut models, mut issues) = (Vec::new(), Vec::new());
         for node in &plan.nodes {
             match super::model(node, &protected) {
                 Ok(model) => models.extend(model),
-                Err(error) => errors.push(error),
+                Err(missing) => issues.push(missing.issue),
             }
         }
-        if errors.is_empty() { Ok(Self::of_models(cluster, plan, models)) } else { Err(errors) }
+        if issues.is_empty() { Ok(Self::of_models(cluster, plan, models)) } else { Err(issues) }
     }
 
     /// The same from the models of all nodes that route, in the order of the file.

@@ -4,7 +4,7 @@ use ichor_bgp::model::workload::{Domain, End, Workload};
 use ichor_bgp::model::{Bfd, Family, Protected, Term};
 use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
 
-use super::ModelError;
+use super::MissingKey;
 use crate::plan::{NodePlan, WorkloadPlan};
 
 /// The instance of a node.
@@ -12,8 +12,8 @@ pub(super) fn of(
     node: &NodePlan,
     plan: &WorkloadPlan,
     protected: &Protected,
-) -> Result<Workload, ModelError> {
-    let missing = |key| ModelError { node: node.name.to_string(), key };
+) -> Result<Workload, MissingKey> {
+    let missing = |key| MissingKey::new(node, key);
     let (ours, theirs) = plan.link.as_ref().ok_or_else(|| missing("routing.workload.link"))?;
     let name = || plan.domain.as_ref().map(|domain| domain.value.clone());
     let domain = match plan.isolation.value {

@@ -27,7 +27,7 @@ use crate::plan::{NodePlan, Plan};
 use ichor_talos::document;
 use ichor_talos::secret_value;
 pub use ichor_values::Severity;
-use ichor_values::{Explanation, Place};
+use ichor_values::{Explanation, Issue, Place};
 
 /// One thing that can be wrong.
 pub struct Rule {
@@ -96,14 +96,18 @@ impl Found {
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// Key path.
-    pub path: String,
+    /// What is wrong here. The subject is the key path; severity and help are the rule's.
+    pub issue: Issue,
     /// The place to mark.
     pub place: Place,
-    /// What is wrong here.
-    pub message: String,
     /// Why it is accepted, when the file says so.
     pub silenced: Option<String>,
+}
+
+impl Finding {
+    fn new(rule: &'static Rule, path: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
+        Self { rule, issue: rule.explanation().issue(path, message), place, silenced: None }
+    }
 }
 
 /// A subject and its rules.
@@ -161,15 +165,10 @@ pub fn check(context: &Context<'_>) -> Vec<Finding> {
     for rule in all() {
         let mut found = Found::default();
         (rule.look)(context, &mut found);
-        findings.extend(found.found.into_iter().map(|(path, place, message)| Finding {
-            rule,
-            path,
-            place,
-            message,
-            silenced: None,
-        }));
+        let found = found.found.into_iter();
+        findings.extend(found.map(|(path, place, message)| Finding::new(rule, path, place, message)));
     }
     silence::apply(context.cluster, &mut findings);
-    findings.sort_by(|a, b| b.rule.severity.cmp(&a.rule.severity).then(a.place.cmp(&b.place)));
+    findings.sort_by(|a, b| b.issue.severity.cmp(&a.issue.severity).then(a.place.cmp(&b.place)));
     findings
 }

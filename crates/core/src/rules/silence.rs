@@ -38,13 +38,7 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
                     None => format!("there is no rule `{id}`"),
                 },
             };
-            unused.push(Finding {
-                rule: &UNUSED,
-                path: format!("silence[{nth}]"),
-                place: silence.place,
-                message,
-                silenced: None,
-            });
+            unused.push(Finding::new(&UNUSED, format!("silence[{nth}]"), silence.place, message));
         }
     }
     findings.extend(unused);
@@ -61,7 +55,7 @@ pub(super) fn mark(cluster: &Cluster, finding: &mut Finding) {
 fn covers(silence: &Silence, finding: &Finding) -> bool {
     let same = silence.rule.get().is_some_and(|rule| rule.as_str() == finding.rule.id);
     let below = silence.at.get().is_none_or(|at| {
-        let rest = finding.path.strip_prefix(at.as_str());
+        let rest = finding.issue.subject.strip_prefix(at.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     });
     same && below

@@ -12,10 +12,9 @@ pub mod installer;
 
 use crate::cluster::section::Role;
 use crate::etcd::{Absence, Etcd};
-use crate::machines::Obstacle;
 use crate::observe::{ExtensionTold, Image};
 use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
-use ichor_values::{KubernetesVersion, TalosVersion};
+use ichor_values::{Issue, KubernetesVersion, TalosVersion};
 
 /// A node, and what was seen of it.
 #[derive(Clone, Debug)]
@@ -111,7 +110,7 @@ impl Plan {
 ///
 /// Control planes come first, for the newer ones among Talos' parts are those that others ask; the one that leads etcd is the
 /// last of them, so that etcd looks for a new leader once. With `outage`, a cluster of two control planes may stand still meanwhile.
-pub fn plan(all: &[Candidate], etcd: Option<&Etcd>, outage: bool) -> Result<Plan, Vec<Obstacle>> {
+pub fn plan(all: &[Candidate], etcd: Option<&Etcd>, outage: bool) -> Result<Plan, Vec<Issue>> {
     let (mut plan, mut found) = (Plan::default(), Vec::new());
     for candidate in ordered(all, etcd).into_iter().filter(|candidate| candidate.chosen) {
         match consider(candidate) {
@@ -145,49 +144,43 @@ fn ordered<'c>(all: &'c [Candidate], etcd: Option<&Etcd>) -> Vec<&'c Candidate> 
 }
 
 /// What is wrong with the cluster as it is.
-fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Obstacle> {
+fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
     let mut found = Vec::new();
     let fix = "set it right first: `ichor status` shows how it is, and nothing is upgraded in a cluster that is not well";
     for candidate in all {
         match &candidate.seen {
             Ok(Running { unready: Some(why), .. }) => {
-                found.push(Obstacle::new(&candidate.name, format!("it is not ready: {why}"), fix));
+                found.push(Issue::error(&candidate.name, format!("it is not ready: {why}")).with_help(fix));
             }
             // What is chosen was told before.
-            Err(why) if !candidate.chosen => found.push(Obstacle::new(&candidate.name, why, fix)),
+            Err(why) if !candidate.chosen => found.push(Issue::error(&candidate.name, why).with_help(fix)),
             _ => {}
         }
     }
     match etcd {
-        Some(etcd) => found.extend(etcd.problems().into_iter().map(|what| Obstacle::new("etcd", what, fix))),
-        None => found.push(Obstacle::new("etcd", "no control plane tells how it is", fix)),
+        Some(etcd) => {
+            found.extend(etcd.problems().into_iter().map(|what| Issue::error("etcd", what).with_help(fix)));
+        }
+        None => found.push(Issue::error("etcd", "no control plane tells how it is").with_help(fix)),
     }
     found
 }
 
 /// What it means for etcd that a node reboots, or why it must not.
-pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Obstacle> {
+pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Issue> {
     let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(Absence::None) };
     match etcd.without(node) {
-        Err(what) => Err(Obstacle::new(
-            node,
-            what,
-            "bring the other members back first; nothing is rebooted meanwhile",
-        )),
-        Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Obstacle::new(
-            node,
-            "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster",
-            "add a third control plane first, or say --outage",
-        )),
+        Err(what) => Err(Issue::error(node, what).with_help("bring the other members back first; nothing is rebooted meanwhile")),
+        Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster").with_help("add a third control plane first, or say --outage")),
         Ok(absence) => Ok(absence),
     }
 }
 
 /// What a node needs; none where it runs what it shall.
-fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
+fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
     let Candidate { name, wanted, .. } = candidate;
     let running = candidate.seen.as_ref().map_err(|why| {
-        vec![Obstacle::new(name, why, "see `ichor status`; it cannot be upgraded without its API")]
+        vec![Issue::error(name, why).with_help("see `ichor status`; it cannot be upgraded without its API")]
     })?;
     let is_same = is_same(wanted, &running.release);
     let other = running.extensions.as_deref().and_then(|has| candidate.image.differs(has));
@@ -195,7 +188,7 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Obstacle>> {
         return Ok(None);
     }
     let mut found = Vec::new();
-    let mut wrong = |what: String, fix: &str| found.push(Obstacle::new(name, what, fix));
+    let mut wrong = |what: String, fix: &str| found.push(Issue::error(name, what).with_help(fix));
     let from = &running.release;
     let ((major, minor), (to_major, to_minor)) = (from.minor(), wanted.minor());
     if is_same {

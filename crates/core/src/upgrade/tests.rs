@@ -1,5 +1,6 @@
 use super::*;
 use crate::etcd::{Member, Said};
+use ichor_values::Issue;
 
 fn talos(text: &str) -> TalosVersion {
     TalosVersion::parse(text).unwrap()
@@ -40,7 +41,7 @@ fn cluster(runs: &str, wanted: &str) -> Vec<Candidate> {
     ["worker1", "cp1", "cp2", "cp3", "worker2"].map(|name| candidate(name, runs, wanted)).to_vec()
 }
 
-fn told(refused: Result<Plan, Vec<Obstacle>>) -> String {
+fn told(refused: Result<Plan, Vec<Issue>>) -> String {
     refused.unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

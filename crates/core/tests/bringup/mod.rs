@@ -5,7 +5,7 @@
 
 mod world;
 
-use ichor_core::bringup::{ClusterStep, ConfigSeen, Look, Next, NodeStep, Refusal, foresee};
+use ichor_core::bringup::{ClusterStep, ConfigSeen, Look, Next, NodeStep, foresee};
 use ichor_core::cluster::section::Role;
 use proptest::prelude::*;
 
@@ -219,7 +219,8 @@ fn what_is_of_another_cluster_is_refused_and_others_go_on() {
 
     let decision = run.decide();
 
-    let Next::Refused(Refusal { reason, remedy, .. }) = &decision.nodes[2] else { panic!("{decision:?}") };
+    let Next::Refused(blocker) = &decision.nodes[2] else { panic!("{decision:?}") };
+    let (reason, remedy) = (&blocker.issue.message, blocker.remedy());
     assert!(reason.contains("its authority is other") && remedy.contains("reset"), "{reason}: {remedy}");
 }
 
@@ -260,9 +261,9 @@ fn a_node_keeps_its_role() {
     let Some(Look::Ours(ours)) = &mut run.seen.nodes[1].look else { panic!("it runs") };
     ours.config = ConfigSeen::Differs { role: Some(Role::Controlplane), keys: Vec::new() };
 
-    let Next::Refused(refusal) = run.decide().nodes[1].clone() else { panic!("it is changed") };
+    let Next::Refused(blocker) = run.decide().nodes[1].clone() else { panic!("it is changed") };
 
-    assert_eq!(refusal.reason, "it runs as a control plane, and the file makes it a worker");
+    assert_eq!(blocker.issue.message, "it runs as a control plane, and the file makes it a worker");
 }
 
 #[test]
@@ -279,6 +280,6 @@ fn a_machine_that_never_gets_installed_is_given_up() {
 
     assert_eq!(tries, 3);
     assert!(
-        matches!(&run.decide().nodes[0], Next::Refused(refusal) if refusal.reason.contains("3 attempts"))
+        matches!(&run.decide().nodes[0], Next::Refused(blocker) if blocker.issue.message.contains("3 attempts"))
     );
 }

@@ -41,7 +41,7 @@ fn no_case_has_findings_that_keep_it_from_being_built() {
     for case in ichor_testbed::group("hypervisor") {
         let findings = ichor_testbed::findings_of_case(&case, "ichor.yaml");
         let errors: Vec<_> =
-            findings.iter().filter(|it| it.rule.severity == ichor_core::rules::Severity::Error).collect();
+            findings.iter().filter(|it| it.issue.severity == ichor_core::rules::Severity::Error).collect();
 
         assert!(errors.is_empty(), "{}: {errors:#?}", case.display());
     }

@@ -9,7 +9,7 @@ use crate::oci::{Digest, Entry, Root};
 use ichor_talos::extension;
 use ichor_talos::extension::{Metadata, Remark};
 use ichor_talos::release;
-use ichor_values::TalosVersion;
+use ichor_values::{Issue, TalosVersion};
 
 /// The extension that holds a configuration, and the one that lists the modules of all others.
 pub const EMBEDDED: &str = "embedded-config";
@@ -62,8 +62,9 @@ pub enum ExtensionError {
 }
 
 fn told(problem: &Remark) -> String {
-    let place = if problem.path.is_empty() { String::new() } else { format!(" {}", problem.path) };
-    format!("{}{place}: {}; {}", problem.file, problem.message, problem.fix)
+    let Issue { subject, message, .. } = &problem.issue;
+    let place = if subject.is_empty() { String::new() } else { format!(" {subject}") };
+    format!("{}{place}: {message}; {}", problem.file, problem.fix())
 }
 
 fn more(others: usize) -> String {

@@ -25,7 +25,7 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
             }
         }
         if let Some(remark) = remarks.first() {
-            let what = format!("{}: {} {}", remark.file, remark.path, remark.message);
+            let what = format!("{}: {} {}", remark.file, remark.issue.subject, remark.issue.message);
             return Err(MakeError::Refused { talos: talos.to_string(), what });
         }
     }

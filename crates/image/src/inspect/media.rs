@@ -61,7 +61,7 @@ impl Media {
     }
 
     pub(super) fn mistake(&mut self, rule: &'static ichor_values::Explanation, message: impl Into<String>) {
-        self.mistakes.push(Mistake { rule, message: message.into() });
+        self.mistakes.push(Mistake::new(rule, message));
     }
 
     /// The platform that the files are for, where no command line says it.

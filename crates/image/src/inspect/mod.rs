@@ -29,8 +29,7 @@ use serde_json::Value;
 
 use ichor_talos::extension::Layer;
 use ichor_talos::nocloud::Link;
-use ichor_values::Explanation;
-use ichor_values::TalosVersion;
+use ichor_values::{Explanation, Issue, TalosVersion};
 
 pub use self::addressing::{Addressing, By};
 pub use self::carrier::Carrier;
@@ -96,8 +95,14 @@ pub struct Found {
 pub struct Mistake {
     /// What kind of mistake it is.
     pub rule: &'static Explanation,
-    /// What is wrong, and what comes of it.
-    pub message: String,
+    /// What is wrong, and what comes of it. It is about the media as a whole; severity and help are the rule's.
+    pub issue: Issue,
+}
+
+impl Mistake {
+    fn new(rule: &'static Explanation, message: impl Into<String>) -> Self {
+        Self { rule, issue: rule.issue("", message) }
+    }
 }
 
 impl Found {
@@ -112,6 +117,6 @@ impl Inspection {
     }
 
     fn mistake(&mut self, rule: &'static Explanation, message: impl Into<String>) {
-        self.mistakes.push(Mistake { rule, message: message.into() });
+        self.mistakes.push(Mistake::new(rule, message));
     }
 }

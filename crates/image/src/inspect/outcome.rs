@@ -5,9 +5,8 @@ use serde_json::Value;
 use super::{Inspection, Verdict};
 use ichor_talos::config::Config;
 use ichor_talos::{encode, secret_value};
-use ichor_values::Severity;
-use ichor_values::TalosVersion;
 use ichor_values::go_yaml::emit;
+use ichor_values::{Severity, TalosVersion};
 
 /// What becomes of the machine at its first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +55,7 @@ impl Inspection {
 
     /// Whether Talos takes what is there: the machine does not start again for ever, and nothing that is wrong is an error.
     pub fn is_taken(&self) -> bool {
-        let has_error = self.mistakes.iter().any(|mistake| mistake.rule.severity == Severity::Error);
+        let has_error = self.mistakes.iter().any(|mistake| mistake.issue.severity == Severity::Error);
         self.error.is_none() && self.outcome() != Outcome::Loops && !has_error
     }
 

@@ -7,9 +7,9 @@ use flate2::read::MultiGzDecoder;
 use super::Inspection;
 use crate::inspect::rules;
 use ichor_talos::config::{Config, Document};
-use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_talos::validate::{Mode, Report};
 use ichor_talos::{load, secret_value};
-use ichor_values::TalosVersion;
+use ichor_values::{Severity, TalosVersion};
 
 /// The longest configuration that is unpacked.
 const LONGEST: u64 = 16 << 20;
@@ -128,11 +128,6 @@ pub(super) fn config_source(name: &str, written_in: &str, verdict: Verdict, insp
 
 /// What was said against it. Messages of the validation name keys, never secrets.
 fn reasons(report: &Report) -> Vec<String> {
-    let errors = report.entries.iter().filter(|entry| entry.weight == Weight::Error);
-    errors
-        .map(|entry| {
-            let path = if entry.path.is_empty() { String::new() } else { format!("{}: ", entry.path) };
-            format!("line {}: {path}{}", entry.line, entry.message)
-        })
-        .collect()
+    let errors = report.entries.iter().filter(|entry| entry.issue.severity == Severity::Error);
+    errors.map(|entry| format!("line {}: {}", entry.line, entry.issue.headline())).collect()
 }

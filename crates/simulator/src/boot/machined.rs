@@ -172,7 +172,7 @@ fn tell(inspection: &Inspection) {
         say(&format!("configuration of {}: {}", source.name, source.verdict.word()));
     }
     for mistake in &inspection.mistakes {
-        say(&format!("{}: {}", mistake.rule.id, mistake.message));
+        say(&format!("{}: {}", mistake.rule.id, mistake.issue.message));
     }
     say(&format!("hostname {}", inspection.hostname().unwrap_or_default()));
     say(&format!("outcome {}", inspection.outcome().word()));

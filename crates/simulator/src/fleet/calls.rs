@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call_error::{CallError, Code};
 use super::etcd::Etcd;
 use super::intent::Intent;
 use super::machine::{Phase, Sequence, Unit, What};
-use super::refusal::{Code, Refusal};
 use super::resources::platform;
 use super::rights::Caller;
 use super::simulation::{Fleet, GRACE};
@@ -45,9 +45,9 @@ impl Fleet {
         caller: &Caller,
         request: &ApplyConfigurationRequest,
         now: Duration,
-    ) -> Result<ApplyConfigurationResponse, Refusal> {
+    ) -> Result<ApplyConfigurationResponse, CallError> {
         let machine = &self.machines[nth];
-        let refused = |code, message: &str| Err(Refusal::new(code, message));
+        let refused = |code, message: &str| Err(CallError::new(code, message));
         let in_maintenance = match machine.phase {
             Phase::Maintenance => true,
             Phase::Up => false,
@@ -66,7 +66,7 @@ impl Fleet {
             }
         };
         if !in_maintenance && *caller == Caller::Anyone {
-            return Err(Refusal::not_authorized());
+            return Err(CallError::not_authorized());
         }
         let mode = ApplyMode::try_from(request.mode).unwrap_or(ApplyMode::Reboot);
         check_mode(mode, in_maintenance, &machine.release)?;
@@ -149,14 +149,14 @@ impl Fleet {
     }
 
     /// `Bootstrap`.
-    pub fn bootstrap(&mut self, nth: usize, now: Duration) -> Result<PlainResponse, Refusal> {
+    pub fn bootstrap(&mut self, nth: usize, now: Duration) -> Result<PlainResponse, CallError> {
         let machine = &self.machines[nth];
-        let refused = |code, message: &str| Err(Refusal::new(code, message));
+        let refused = |code, message: &str| Err(CallError::new(code, message));
         if machine.phase != Phase::Up || machine.units.cri != Unit::Up {
             return refused(Code::FailedPrecondition, "bootstrap is not available yet");
         }
         if !machine.is_control_plane() {
-            return Err(Refusal::not_control_plane("bootstrap"));
+            return Err(CallError::not_control_plane("bootstrap"));
         }
         if machine.faults.skew().is_some() {
             return refused(Code::FailedPrecondition, "time is not in sync yet");
@@ -176,12 +176,12 @@ impl Fleet {
     }
 
     /// `Reboot`.
-    pub fn reboot(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, Refusal> {
+    pub fn reboot(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, CallError> {
         self.depart(nth, Sequence::Reboot, now)
     }
 
     /// `Shutdown`.
-    pub fn shutdown(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, Refusal> {
+    pub fn shutdown(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, CallError> {
         self.depart(nth, Sequence::Shutdown, now)
     }
 
@@ -191,9 +191,9 @@ impl Fleet {
         nth: usize,
         request: &ResetRequest,
         now: Duration,
-    ) -> Result<ActionResponse, Refusal> {
+    ) -> Result<ActionResponse, CallError> {
         if self.machines[nth].disk.is_none() {
-            return Err(Refusal::new(Code::FailedPrecondition, "system disk not found"));
+            return Err(CallError::new(Code::FailedPrecondition, "system disk not found"));
         }
         if request.graceful && self.etcd_of(nth).is_some_and(|etcd| etcd.member(nth).is_some()) {
             self.remove_member(nth);
@@ -208,13 +208,13 @@ impl Fleet {
         nth: usize,
         request: &UpgradeRequest,
         now: Duration,
-    ) -> Result<UpgradeResponse, Refusal> {
+    ) -> Result<UpgradeResponse, CallError> {
         let release = release_of(&request.image)?;
         if self.machines[nth].disk.is_none() {
-            return Err(Refusal::new(Code::FailedPrecondition, "Talos is not installed"));
+            return Err(CallError::new(Code::FailedPrecondition, "Talos is not installed"));
         }
         if self.etcd_of(nth).is_some_and(|etcd| !self.has_quorum(etcd)) {
-            return Err(Refusal::new(
+            return Err(CallError::new(
                 Code::Unknown,
                 "error validating etcd for upgrade: etcdserver: no leader",
             ));
@@ -226,7 +226,7 @@ impl Fleet {
     }
 
     /// `ImageService/Pull`: the name that the image has then.
-    pub fn pull(&mut self, nth: usize, image: &str) -> Result<String, Refusal> {
+    pub fn pull(&mut self, nth: usize, image: &str) -> Result<String, CallError> {
         release_of(image)?;
         self.machines[nth].images.insert(image.to_owned());
         Ok(image.to_owned())
@@ -241,13 +241,13 @@ impl Fleet {
     }
 
     /// `LifecycleService/Upgrade`: what the installer writes, which the next boot starts.
-    pub fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, Refusal> {
+    pub fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, CallError> {
         let machine = &mut self.machines[nth];
         if machine.disk.is_none() {
-            return Err(Refusal::new(Code::FailedPrecondition, "machine is not installed"));
+            return Err(CallError::new(Code::FailedPrecondition, "machine is not installed"));
         }
         if !machine.images.contains(image) {
-            return Err(Refusal::new(Code::NotFound, format!("image \"{image}\": not found")));
+            return Err(CallError::new(Code::NotFound, format!("image \"{image}\": not found")));
         }
         let release = release_of(image)?;
         machine.upgraded = Some((release.clone(), image.to_owned()));
@@ -256,30 +256,30 @@ impl Fleet {
     }
 
     /// `MetaWrite`.
-    pub fn meta_write(&mut self, nth: usize, key: u32, value: Vec<u8>) -> Result<PlainResponse, Refusal> {
+    pub fn meta_write(&mut self, nth: usize, key: u32, value: Vec<u8>) -> Result<PlainResponse, CallError> {
         self.meta_key(nth, key)?.insert(key, value);
         Ok(plain())
     }
 
     /// `MetaDelete`.
-    pub fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, Refusal> {
+    pub fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, CallError> {
         match self.meta_key(nth, key)?.remove(&key) {
             Some(_) => Ok(plain()),
-            None => Err(Refusal::new(Code::NotFound, "meta key not found")),
+            None => Err(CallError::new(Code::NotFound, "meta key not found")),
         }
     }
 
-    fn meta_key(&mut self, nth: usize, key: u32) -> Result<&mut BTreeMap<u32, Vec<u8>>, Refusal> {
+    fn meta_key(&mut self, nth: usize, key: u32) -> Result<&mut BTreeMap<u32, Vec<u8>>, CallError> {
         if key > 255 {
-            return Err(Refusal::new(Code::InvalidArgument, "key must be a uint8"));
+            return Err(CallError::new(Code::InvalidArgument, "key must be a uint8"));
         }
         let disk = self.machines[nth].disk.as_mut();
         disk.map(|disk| &mut disk.meta)
-            .ok_or_else(|| Refusal::new(Code::FailedPrecondition, "META partition is not available"))
+            .ok_or_else(|| CallError::new(Code::FailedPrecondition, "META partition is not available"))
     }
 
     /// `EtcdMemberList`.
-    pub fn etcd_members(&self, nth: usize) -> Result<EtcdMemberListResponse, Refusal> {
+    pub fn etcd_members(&self, nth: usize) -> Result<EtcdMemberListResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "member list", true)?;
         let members = etcd.members.iter().map(|member| EtcdMember {
             id: member.id,
@@ -291,7 +291,7 @@ impl Fleet {
     }
 
     /// `EtcdStatus`.
-    pub fn etcd_status(&self, nth: usize) -> Result<EtcdStatusResponse, Refusal> {
+    pub fn etcd_status(&self, nth: usize) -> Result<EtcdStatusResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd status", false)?;
         let own = etcd.member(nth);
         let leader = etcd.leader.and_then(|leader| etcd.member(leader)).map_or(0, |member| member.id);
@@ -307,31 +307,31 @@ impl Fleet {
     }
 
     /// `EtcdLeaveCluster`.
-    pub fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, Refusal> {
+    pub fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, CallError> {
         self.etcd_that_answers(nth, "etcd leave", true)?;
         self.remove_member(nth);
         Ok(plain())
     }
 
     /// `EtcdRemoveMemberByID`.
-    pub fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, Refusal> {
+    pub fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd remove member", true)?;
         let Some(member) = etcd.members.iter().find(|member| member.id == id) else {
-            return Err(Refusal::new(Code::NotFound, "etcdserver: member not found"));
+            return Err(CallError::new(Code::NotFound, "etcdserver: member not found"));
         };
         self.remove_member(member.machine);
         Ok(plain())
     }
 
     /// `EtcdForfeitLeadership`: the member that leads then; empty where this one did not lead.
-    pub fn etcd_forfeit(&mut self, nth: usize) -> Result<String, Refusal> {
+    pub fn etcd_forfeit(&mut self, nth: usize) -> Result<String, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd forfeit leadership", true)?;
         if etcd.leader != Some(nth) {
             return Ok(String::new());
         }
         let others = etcd.voters().filter(|member| member.machine != nth && self.is_member_up(member));
         let Some((machine, id)) = others.map(|member| (member.machine, member.id)).next() else {
-            return Err(Refusal::new(Code::Unknown, "failed to forfeit leadership: no other member"));
+            return Err(CallError::new(Code::Unknown, "failed to forfeit leadership: no other member"));
         };
         let number = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd).unwrap_or_default();
         self.etcds[number].leader = Some(machine);
@@ -339,27 +339,27 @@ impl Fleet {
     }
 
     /// `EtcdAlarmList`: a simulated etcd never has one.
-    pub fn etcd_alarms(&self, nth: usize) -> Result<EtcdAlarmListResponse, Refusal> {
+    pub fn etcd_alarms(&self, nth: usize) -> Result<EtcdAlarmListResponse, CallError> {
         self.etcd_that_answers(nth, "etcd alarm list", true)?;
         let alarms = EtcdAlarms { metadata: None, member_alarms: Vec::new() };
         Ok(EtcdAlarmListResponse { messages: vec![alarms] })
     }
 
     /// The etcd of a machine, or why it does not answer.
-    fn etcd_that_answers(&self, nth: usize, call: &str, needs_leader: bool) -> Result<&Etcd, Refusal> {
+    fn etcd_that_answers(&self, nth: usize, call: &str, needs_leader: bool) -> Result<&Etcd, CallError> {
         let machine = &self.machines[nth];
         if !machine.is_control_plane() {
-            return Err(Refusal::not_control_plane(call));
+            return Err(CallError::not_control_plane(call));
         }
         let up = machine.phase == Phase::Up && machine.units.etcd == Unit::Up;
         let Some(etcd) = self.etcd_of(nth).filter(|_| up) else {
-            return Err(Refusal::new(
+            return Err(CallError::new(
                 Code::Unavailable,
                 "failed to create etcd client: error building etcd client: context deadline exceeded",
             ));
         };
         if needs_leader && !self.has_quorum(etcd) {
-            return Err(Refusal::new(Code::Unavailable, "etcdserver: no leader"));
+            return Err(CallError::new(Code::Unavailable, "etcdserver: no leader"));
         }
         Ok(etcd)
     }
@@ -376,9 +376,9 @@ impl Fleet {
         }
     }
 
-    fn depart(&mut self, nth: usize, sequence: Sequence, now: Duration) -> Result<ActionResponse, Refusal> {
+    fn depart(&mut self, nth: usize, sequence: Sequence, now: Duration) -> Result<ActionResponse, CallError> {
         if matches!(self.machines[nth].phase, Phase::Ending(_)) {
-            return Err(Refusal::new(Code::FailedPrecondition, "sequence is already running"));
+            return Err(CallError::new(Code::FailedPrecondition, "sequence is already running"));
         }
         self.leave(nth, sequence, GRACE, now);
         Ok(ActionResponse { messages: vec![Action { metadata: None }] })
@@ -395,8 +395,8 @@ impl Fleet {
 }
 
 /// Whether a machine takes this way of applying a configuration.
-fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), Refusal> {
-    let unimplemented = |message: String| Err(Refusal::new(Code::Unimplemented, message));
+fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), CallError> {
+    let unimplemented = |message: String| Err(CallError::new(Code::Unimplemented, message));
     match mode {
         ApplyMode::NoReboot | ApplyMode::Staged if in_maintenance && !at_least(talos, 13) => {
             let word = if mode == ApplyMode::Staged { "staged" } else { "no-reboot" };
@@ -415,10 +415,10 @@ fn needs_reboot(old: &Intent, new: &Intent) -> bool {
 }
 
 /// The release in the tag of an installer image.
-fn release_of(image: &str) -> Result<TalosVersion, Refusal> {
+fn release_of(image: &str) -> Result<TalosVersion, CallError> {
     let tag = image.split('@').next().and_then(|name| name.rsplit_once(':')).map_or("", |(_, tag)| tag);
     TalosVersion::parse(tag).map_err(|_| {
-        Refusal::new(
+        CallError::new(
             Code::InvalidArgument,
             format!("error validating installer image \"{image}\": not found"),
         )

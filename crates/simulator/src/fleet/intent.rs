@@ -10,14 +10,14 @@ use ipnet::IpNet;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::refusal::{Code, Refusal};
+use super::call_error::{CallError, Code};
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::AgentConfig;
 use ichor_talos::document;
 use ichor_talos::release::at_least;
 use ichor_talos::secrets::{Pair, Pem, from_config};
-use ichor_talos::validate::{Mode, Report, Weight};
-use ichor_values::TalosVersion;
+use ichor_talos::validate::{Mode, Report};
+use ichor_values::{Severity, TalosVersion};
 
 /// A configuration that was accepted, and what the simulator needs of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +88,8 @@ pub struct BgpPeer {
 
 impl Intent {
     /// Reads a configuration as a machine with this release does.
-    pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, Refusal> {
-        let refused = |message: String| Refusal::new(Code::InvalidArgument, message);
+    pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, CallError> {
+        let refused = |message: String| CallError::new(Code::InvalidArgument, message);
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(refused("yaml: control characters are not allowed".to_owned()));
         };
@@ -97,8 +97,8 @@ impl Intent {
         if !report.valid {
             return Err(refused(told(&report, talos)));
         }
-        let warnings = report.entries.iter().filter(|entry| entry.weight == Weight::Warning);
-        let warnings = warnings.map(|entry| entry.message.clone()).collect();
+        let warnings = report.entries.iter().filter(|entry| entry.issue.severity == Severity::Warning);
+        let warnings = warnings.map(|entry| entry.issue.message.clone()).collect();
         let documents = document::read(text).map_err(|error| refused(error.reason))?;
         let main = documents.iter().find(|it| document::kind(it).is_none());
         let Some(main) = main else {
@@ -166,8 +166,8 @@ fn told(report: &Report, talos: &TalosVersion) -> String {
     let errors: Vec<&str> = report
         .entries
         .iter()
-        .filter(|entry| entry.weight == Weight::Error)
-        .map(|entry| entry.message.as_str())
+        .filter(|entry| entry.issue.severity == Severity::Error)
+        .map(|entry| entry.issue.message.as_str())
         .collect();
     if report.load_error {
         return errors.join("; ");

@@ -7,6 +7,7 @@
 //!
 //! Not here: sockets, TLS and clocks, and everything below the API: nothing is booted, and no container runs.
 
+mod call_error;
 mod calls;
 mod delays;
 pub mod duration;
@@ -19,7 +20,6 @@ mod kube;
 mod kubeconfig;
 mod machine;
 mod pods;
-mod refusal;
 mod resources;
 pub mod rights;
 mod routing;
@@ -31,6 +31,7 @@ mod spoil;
 #[cfg(test)]
 mod tests;
 
+pub use call_error::{CallError, Code};
 pub use delays::Delays;
 pub use etcd::{Etcd, KubeNode, Member};
 pub use fault::{Fault, Faults};
@@ -40,7 +41,6 @@ pub use intent::{Authorities, BgpPeer, Intent};
 pub use kube::{KubeAnswer, Verb};
 pub use kubeconfig::kubeconfig;
 pub use machine::{Disk, Happened, Machine, Phase, Sequence, What};
-pub use refusal::{Code, Refusal};
 pub use resources::stage_word;
 pub use services::Handling;
 pub use simulation::{Doors, Fleet, Lock};

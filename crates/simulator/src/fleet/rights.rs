@@ -1,6 +1,6 @@
 //! Who may call what, as Talos rules it.
 
-use super::refusal::{Code, Refusal};
+use super::call_error::{CallError, Code};
 use ichor_talos::api::method;
 use ichor_talos::release::at_least;
 use ichor_values::TalosVersion;
@@ -82,7 +82,7 @@ fn is_served_in_old_maintenance(path: &str) -> bool {
 }
 
 /// Lets a call pass, or says why not.
-pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), Refusal> {
+pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
     let (service, name) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
     let unknown = || {
         let message = if service == "machine.MachineService" {
@@ -90,7 +90,7 @@ pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), Re
         } else {
             format!("unknown service {service}")
         };
-        Refusal::new(Code::Unimplemented, message)
+        CallError::new(Code::Unimplemented, message)
     };
     let allowed = allowed(path).filter(|_| is_served(path, talos)).ok_or_else(unknown)?;
     if *caller == Caller::Anyone {
@@ -103,15 +103,15 @@ pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), Re
             } else {
                 format!("method {name} not implemented")
             };
-            return Err(Refusal::new(Code::Unimplemented, message));
+            return Err(CallError::new(Code::Unimplemented, message));
         }
     }
-    if caller.has(allowed) { Ok(()) } else { Err(Refusal::not_authorized()) }
+    if caller.has(allowed) { Ok(()) } else { Err(CallError::not_authorized()) }
 }
 
 /// Lets somebody read resources of a kind, or says why not.
-pub fn admit_to(kind: &str, caller: &Caller) -> Result<(), Refusal> {
-    if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(Refusal::not_authorized()) } else { Ok(()) }
+pub fn admit_to(kind: &str, caller: &Caller) -> Result<(), CallError> {
+    if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(CallError::not_authorized()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
         assert!(may(method::ETCD_STATUS, ETCD_BACKUP));
         assert!(!may(method::APPLY_CONFIGURATION, READER));
         let refused = admit(method::BOOTSTRAP, &known(READER), &new).unwrap_err();
-        assert_eq!(refused, Refusal::new(Code::PermissionDenied, "not authorized"));
+        assert_eq!(refused, CallError::new(Code::PermissionDenied, "not authorized"));
         assert!(
             admit_to(SENSITIVE[0], &known(READER)).is_err() && admit_to(SENSITIVE[0], &known(ADMIN)).is_ok()
         );
@@ -154,7 +154,7 @@ mod tests {
         }
         assert_eq!(may(method::VERSION, &new), Ok(()));
         let message = "API is not implemented in maintenance mode";
-        assert_eq!(may(method::VERSION, &old), Err(Refusal::new(Code::Unimplemented, message)));
+        assert_eq!(may(method::VERSION, &old), Err(CallError::new(Code::Unimplemented, message)));
         assert_eq!(may(method::BOOTSTRAP, &old).unwrap_err().code, Code::Unimplemented);
         assert_eq!(may(method::BOOTSTRAP, &new).unwrap_err().code, Code::PermissionDenied);
     }

@@ -1,7 +1,7 @@
 //! What a simulated node says in words: its kernel, its services, its files.
 
+use super::call_error::{CallError, Code};
 use super::machine::{Machine, Phase};
-use super::refusal::{Code, Refusal};
 use super::routing::{self, Cut};
 use super::simulation::Fleet;
 
@@ -13,11 +13,11 @@ impl Fleet {
     }
 
     /// The log of a service.
-    pub fn logs(&self, nth: usize, id: &str) -> Result<Vec<String>, Refusal> {
+    pub fn logs(&self, nth: usize, id: &str) -> Result<Vec<String>, CallError> {
         let machine = &self.machines[nth];
         let service = machine.services().into_iter().find(|service| service.id == id);
         let Some(service) = service else {
-            return Err(Refusal::new(Code::NotFound, format!("log \"{id}\" was not registered")));
+            return Err(CallError::new(Code::NotFound, format!("log \"{id}\" was not registered")));
         };
         let mut lines = vec![format!("{id} is {} (simulated)", service.state.to_lowercase())];
         let duty = machine.intent.as_ref().and_then(|intent| intent.duties.get(id));
@@ -29,18 +29,18 @@ impl Fleet {
     }
 
     /// A file of the node.
-    pub fn file(&self, nth: usize, path: &str) -> Result<String, Refusal> {
+    pub fn file(&self, nth: usize, path: &str) -> Result<String, CallError> {
         let machine = &self.machines[nth];
         match path {
             "/proc/sys/kernel/random/boot_id" => Ok(format!("{}\n", boot_id(machine))),
             "/proc/cmdline" => Ok("talos.platform=metal console=tty0\n".to_owned()),
-            _ => Err(Refusal::new(Code::Unknown, format!("stat {path}: no such file or directory"))),
+            _ => Err(CallError::new(Code::Unknown, format!("stat {path}: no such file or directory"))),
         }
     }
 
     /// Why a resource is not told.
-    pub fn no_such_resource(&self, kind: &str, id: &str) -> Refusal {
-        Refusal::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
+    pub fn no_such_resource(&self, kind: &str, id: &str) -> CallError {
+        CallError::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
     }
 }
 

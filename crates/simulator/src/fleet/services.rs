@@ -1,7 +1,7 @@
 //! The services of a simulated node, and whether it is ready.
 
+use super::call_error::{CallError, Code};
 use super::machine::{Machine, Phase, Unit};
-use super::refusal::{Code, Refusal};
 use super::simulation::Fleet;
 use ichor_talos::api::machine::{
     Plain, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
@@ -102,10 +102,10 @@ impl Fleet {
         nth: usize,
         id: &str,
         handling: Handling,
-    ) -> Result<PlainResponse, Refusal> {
+    ) -> Result<PlainResponse, CallError> {
         let machine = &mut self.machines[nth];
         if !machine.services().iter().any(|service| service.id == id) {
-            return Err(Refusal::new(Code::Unknown, format!("service \"{id}\" not defined")));
+            return Err(CallError::new(Code::Unknown, format!("service \"{id}\" not defined")));
         }
         let is_restart = id == "kubelet" && handling == Handling::Restart;
         if !(id.starts_with("ext-") || is_restart) {
@@ -114,7 +114,7 @@ impl Fleet {
                 Handling::Stop => "stop",
                 Handling::Restart => "restart",
             };
-            return Err(Refusal::new(
+            return Err(CallError::new(
                 Code::Unknown,
                 format!("service \"{id}\" doesn't support {verb} operation"),
             ));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fleet::rights;
-use crate::fleet::{Check, Code, Happened, Refusal, Waits, What, kubeconfig as text_of};
+use crate::fleet::{CallError, Check, Code, Happened, Waits, What, kubeconfig as text_of};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
@@ -89,14 +89,14 @@ fn until_cut<A: Send + 'static>(visit: &Visit, pieces: Pieces<A>) -> Pieces<A> {
     Pieces::new(pieces.take_until(Box::pin(ordered)))
 }
 
-pub(super) fn list(visit: &Visit, request: ListRequest) -> Result<Pieces<ListResponse>, Refusal> {
+pub(super) fn list(visit: &Visit, request: ListRequest) -> Result<Pieces<ListResponse>, CallError> {
     rights::admit_to(&request.r#type, &visit.caller)?;
     let found = visit.world.look(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
     Ok(all(found.into_iter().map(|resource| ListResponse { resource: Some(resource) })))
 }
 
 /// What is there, and what changes from then on.
-pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<WatchResponse>, Refusal> {
+pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<WatchResponse>, CallError> {
     rights::admit_to(&request.r#type, &visit.caller)?;
     let (sender, receiver) = mpsc::channel(4);
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
@@ -154,7 +154,7 @@ fn differences(before: &BTreeMap<String, Resource>, now: &BTreeMap<String, Resou
     events
 }
 
-pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, Refusal> {
+pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, CallError> {
     let lines = visit.world.look(|fleet| fleet.logs(visit.nth, &request.id))?;
     let from = match usize::try_from(request.tail_lines) {
         Ok(count) => lines.len().saturating_sub(count),
@@ -169,7 +169,7 @@ pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, 
     }
 }
 
-pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>, Refusal> {
+pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
@@ -203,12 +203,12 @@ async fn waited<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::Sender<A>)
     }
 }
 
-pub(super) fn read(visit: &Visit, request: ReadRequest) -> Result<Pieces<Data>, Refusal> {
+pub(super) fn read(visit: &Visit, request: ReadRequest) -> Result<Pieces<Data>, CallError> {
     let text = visit.world.look(|fleet| fleet.file(visit.nth, &request.path))?;
     Ok(all(bytes(text.as_bytes())))
 }
 
-pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Event>, Refusal> {
+pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Event>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     let (sender, receiver) = mpsc::channel(16);
     let mut from = world.look(|fleet| {
@@ -261,12 +261,12 @@ fn formed(event: &Happened) -> Event {
     }
 }
 
-pub(super) fn kubeconfig(visit: &Visit, _: Empty) -> Result<Pieces<Data>, Refusal> {
+pub(super) fn kubeconfig(visit: &Visit, _: Empty) -> Result<Pieces<Data>, CallError> {
     let intent = visit.world.look(|fleet| fleet.machines[visit.nth].intent.clone());
-    let only = || Refusal::new(Code::Unimplemented, "kubeconfig is only available on control plane nodes");
+    let only = || CallError::new(Code::Unimplemented, "kubeconfig is only available on control plane nodes");
     let intent = intent.ok_or_else(only)?;
     let authorities = intent.authorities.as_ref().ok_or_else(only)?;
-    let failed = |error: String| Refusal::new(Code::Unknown, error);
+    let failed = |error: String| CallError::new(Code::Unknown, error);
     let admin = kubernetes_admin_certificate(&authorities.k8s, &mut OsRng, ichor_client::now(), YEAR)
         .map_err(|error| failed(format!("error generating Kubernetes client certificate: {error}")))?;
     let text = text_of(&intent, &authorities.k8s.crt, &admin);
@@ -290,11 +290,11 @@ fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
 pub(super) fn health(
     visit: &Visit,
     request: HealthCheckRequest,
-) -> Result<Pieces<HealthCheckProgress>, Refusal> {
+) -> Result<Pieces<HealthCheckProgress>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     if !world.look(|fleet| fleet.machines[nth].is_control_plane()) {
         let message = "cluster health check is only available on control plane nodes";
-        return Err(Refusal::new(Code::Unimplemented, message));
+        return Err(CallError::new(Code::Unimplemented, message));
     }
     let named = request.cluster_info.unwrap_or_default();
     let wait = request.wait_timeout.unwrap_or_default();
@@ -330,8 +330,8 @@ pub(super) fn health(
                     break;
                 }
                 if Instant::now() >= until {
-                    let refusal = Refusal::new(Code::DeadlineExceeded, "context deadline exceeded");
-                    let _ = sender.send(Err(status(&refusal))).await;
+                    let error = CallError::new(Code::DeadlineExceeded, "context deadline exceeded");
+                    let _ = sender.send(Err(status(&error))).await;
                     return;
                 }
                 tokio::select! {
@@ -345,7 +345,7 @@ pub(super) fn health(
     Ok(of_channel(receiver))
 }
 
-pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullResponse>, Refusal> {
+pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullResponse>, CallError> {
     let name = visit.world.act(|fleet, _| fleet.pull(visit.nth, &request.image_ref))?;
     Ok(all([PullResponse { name: Some(name) }]))
 }
@@ -354,7 +354,7 @@ pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullRes
 pub(super) fn lifecycle_upgrade(
     visit: &Visit,
     request: UpgradeRequest,
-) -> Result<Pieces<UpgradeResponse>, Refusal> {
+) -> Result<Pieces<UpgradeResponse>, CallError> {
     let image = request.source.unwrap_or_default().image_name;
     let (release, delay, code) = visit.world.act(|fleet, _| {
         let release = fleet.install_upgrade(visit.nth, &image)?;

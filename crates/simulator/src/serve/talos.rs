@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::fleet::rights;
 use crate::fleet::rights::Caller;
-use crate::fleet::{Fleet, Handling, Refusal};
+use crate::fleet::{CallError, Fleet, Handling};
 use futures_util::Stream;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -147,9 +147,9 @@ impl Visit {
             if let Some(slow) = slow {
                 time::sleep(slow).await;
             }
-            if let Err(refusal) = admitted {
-                self.record(&path, Err(&refusal), Value::Null);
-                return Ok(status(&refusal).into_http());
+            if let Err(error) = admitted {
+                self.record(&path, Err(&error), Value::Null);
+                return Ok(status(&error).into_http());
             }
             Ok(self.answer(&path, request).await)
         })
@@ -239,7 +239,7 @@ impl Visit {
     fn tell<Q, A>(
         self,
         request: HttpRequest<Incoming>,
-        look: impl FnOnce(&Fleet, Q) -> Result<A, Refusal> + Send + 'static,
+        look: impl FnOnce(&Fleet, Q) -> Result<A, CallError> + Send + 'static,
     ) -> Reply
     where
         Q: Message + Default + 'static,
@@ -252,7 +252,7 @@ impl Visit {
     fn act<Q, A>(
         self,
         request: HttpRequest<Incoming>,
-        act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, Refusal> + Send + 'static,
+        act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, CallError> + Send + 'static,
     ) -> Reply
     where
         Q: Message + Default + 'static,
@@ -266,7 +266,7 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
         note: impl FnOnce(&Q) -> Value + Send + 'static,
-        act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, Refusal> + Send + 'static,
+        act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, CallError> + Send + 'static,
     ) -> Reply
     where
         Q: Message + Default + 'static,
@@ -279,7 +279,7 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
         note: impl FnOnce(&Q) -> Value + Send + 'static,
-        answer: impl FnOnce(&World, Q) -> Result<A, Refusal> + Send + 'static,
+        answer: impl FnOnce(&World, Q) -> Result<A, CallError> + Send + 'static,
     ) -> Reply
     where
         Q: Message + Default + 'static,
@@ -291,7 +291,7 @@ impl Visit {
             let note = note(&request);
             let answer = answer(&self.world, request);
             self.record(&path, answer.as_ref().map(drop), note);
-            answer.map(Response::new).map_err(|refusal| status(&refusal))
+            answer.map(Response::new).map_err(|error| status(&error))
         });
         let mut grpc = Grpc::new(ProstCodec::<A, Q>::default()).max_decoding_message_size(LARGEST_MESSAGE);
         Box::pin(async move { grpc.unary(once, request).await })
@@ -301,7 +301,7 @@ impl Visit {
     fn stream<Q, A>(
         self,
         request: HttpRequest<Incoming>,
-        answer: fn(&Visit, Q) -> Result<Pieces<A>, Refusal>,
+        answer: fn(&Visit, Q) -> Result<Pieces<A>, CallError>,
     ) -> Reply
     where
         Q: Message + Default + 'static,
@@ -311,7 +311,7 @@ impl Visit {
         let once = Once::new(move |request: Request<Q>| {
             let answer = answer(&self, request.into_inner());
             self.record(&path, answer.as_ref().map(drop), Value::Null);
-            ready(answer.map(|pieces| Response::new(self.or_cut(pieces))).map_err(|refusal| status(&refusal)))
+            ready(answer.map(|pieces| Response::new(self.or_cut(pieces))).map_err(|error| status(&error)))
         });
         let mut grpc = Grpc::new(ProstCodec::<A, Q>::default());
         Box::pin(async move { grpc.server_streaming(once, request).await })
@@ -342,7 +342,7 @@ impl Visit {
     }
 
     /// Puts a call into the journal.
-    fn record(&self, path: &str, answered: Result<(), &Refusal>, note: Value) {
+    fn record(&self, path: &str, answered: Result<(), &CallError>, note: Value) {
         let code = answered.map_or_else(code, |()| Code::Ok);
         let roles = match &self.caller {
             Caller::Anyone => Value::Null,
@@ -353,8 +353,8 @@ impl Visit {
             "node": name, "call": path, "from": self.from.to_string(), "roles": roles,
             "code": format!("{code:?}"),
         });
-        if let Err(refusal) = answered {
-            line["message"] = json!(refusal.message);
+        if let Err(error) = answered {
+            line["message"] = json!(error.message);
         }
         if !note.is_null() {
             line["note"] = note;
@@ -363,13 +363,13 @@ impl Visit {
     }
 }
 
-fn code(refusal: &Refusal) -> Code {
-    Code::from(refusal.code as i32)
+fn code(error: &CallError) -> Code {
+    Code::from(error.code as i32)
 }
 
-/// A refusal as gRPC says it.
-pub(super) fn status(refusal: &Refusal) -> Status {
-    Status::new(code(refusal), refusal.message.clone())
+/// An error as gRPC says it.
+pub(super) fn status(error: &CallError) -> Status {
+    Status::new(code(error), error.message.clone())
 }
 
 /// A service that is called once.

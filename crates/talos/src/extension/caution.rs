@@ -1,11 +1,10 @@
 //! What a service definition may say although it cannot be meant so: Talos takes it, and the service does not run or not as it
 //! should.
 
-use super::service::{Flaw, Service};
+use super::service::Service;
 use super::tree::ending;
 use crate::release;
-use ichor_values::TalosVersion;
-use ichor_values::nearest;
+use ichor_values::{Issue, TalosVersion, nearest};
 
 /// Talos' own services, with the minor release that first has them. Those of extensions begin with `ext-`.
 const SERVICES: [(&str, u16); 13] = [
@@ -29,22 +28,23 @@ const PROPAGATION: [&str; 8] =
     ["private", "rprivate", "slave", "rslave", "shared", "rshared", "unbindable", "runbindable"];
 
 /// Everything of that kind.
-pub(super) fn warnings(service: &Service, talos: &TalosVersion) -> Vec<Flaw> {
+pub(super) fn warnings(service: &Service, talos: &TalosVersion) -> Vec<Issue> {
     let mut warnings = Vec::new();
     if let Some(rest) = service.name.strip_prefix("ext-") {
         let message =
             format!("Talos puts `ext-` in front by itself, and the service is called `ext-{}`", service.name);
-        warnings.push(flaw("name", message, format!("write `name: {rest}`")));
+        warnings.push(Issue::warning("name", message).with_help(format!("write `name: {rest}`")));
     }
     let propagation = service.rootfs_propagation.as_str();
     if !propagation.is_empty() && !PROPAGATION.contains(&propagation) {
         let message = format!("`{propagation}` is none that the container is started with");
         let fix = format!("write one of {}", PROPAGATION.join(", "));
-        warnings.push(flaw("container.security.rootfsPropagation", message, fix));
+        warnings.push(Issue::warning("container.security.rootfsPropagation", message).with_help(fix));
     }
     if !service.environment_file.is_empty() && !service.environment_file.starts_with('/') {
         let message = "a relative path, which is looked for in the node's root folder until it is there";
-        warnings.push(flaw("container.environmentFile", message, "begin it with a slash"));
+        warnings
+            .push(Issue::warning("container.environmentFile", message).with_help("begin it with a slash"));
     }
     environment(service, &mut warnings);
     mounts(service, &mut warnings);
@@ -52,28 +52,26 @@ pub(super) fn warnings(service: &Service, talos: &TalosVersion) -> Vec<Flaw> {
     warnings
 }
 
-fn flaw(path: impl Into<String>, message: impl Into<String>, fix: impl Into<String>) -> Flaw {
-    (path.into(), message.into(), fix.into())
-}
-
-fn environment(service: &Service, warnings: &mut Vec<Flaw>) {
+fn environment(service: &Service, warnings: &mut Vec<Issue>) {
     for (nth, variable) in service.environment.iter().enumerate() {
         let path = format!("container.environment[{nth}]");
         match variable.split_once('=') {
-            None => warnings.push(flaw(path, "no `=` in it: nothing is set", "write it as NAME=VALUE")),
+            None => warnings.push(
+                Issue::warning(path, "no `=` in it: nothing is set").with_help("write it as NAME=VALUE"),
+            ),
             Some((_, value)) if value.contains('$') => {
                 let message = "nothing takes the place of what follows `$`: no shell reads it";
-                warnings.push(flaw(path, message, "write the value itself"));
+                warnings.push(Issue::warning(path, message).with_help("write the value itself"));
             }
             Some(_) => {}
         }
     }
 }
 
-fn mounts(service: &Service, warnings: &mut Vec<Flaw>) {
+fn mounts(service: &Service, warnings: &mut Vec<Issue>) {
     for mount in &service.mounts {
         let mut warn = |key: &str, message: &str, fix: &str| {
-            warnings.push(flaw(format!("{}.{key}", mount.key), message, fix));
+            warnings.push(Issue::warning(format!("{}.{key}", mount.key), message).with_help(fix));
         };
         if !mount.destination.starts_with('/') {
             warn(
@@ -108,15 +106,14 @@ fn mounts(service: &Service, warnings: &mut Vec<Flaw>) {
     }
 }
 
-fn dependencies(service: &Service, talos: &TalosVersion, warnings: &mut Vec<Flaw>) {
+fn dependencies(service: &Service, talos: &TalosVersion, warnings: &mut Vec<Issue>) {
     for dependency in service.depends.iter().filter(|dependency| !dependency.service.is_empty()) {
         let (path, wanted) = (format!("{}.service", dependency.key), dependency.service.as_str());
         if wanted.strip_prefix("ext-") == Some(&service.name) {
-            warnings.push(flaw(
-                path,
-                "it waits for itself, and so does the boot of the node",
-                "take it away",
-            ));
+            warnings.push(
+                Issue::warning(path, "it waits for itself, and so does the boot of the node")
+                    .with_help("take it away"),
+            );
             continue;
         }
         let mut known =
@@ -131,7 +128,7 @@ fn dependencies(service: &Service, talos: &TalosVersion, warnings: &mut Vec<Flaw
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("a service of an extension is called `ext-{wanted}`"),
         };
-        warnings.push(flaw(path, message, fix));
+        warnings.push(Issue::warning(path, message).with_help(fix));
     }
 }
 
@@ -144,7 +141,7 @@ mod tests {
         let text = format!("name: frr\nrestart: always\n{more}\n");
         let definition = Definition::read("frr.yaml", text.as_bytes(), &TalosVersion::parse("1.13").unwrap());
         assert!(definition.problems.is_empty(), "{more}: {:?}", definition.problems);
-        definition.warnings.into_iter().map(|warning| warning.path).collect()
+        definition.warnings.into_iter().map(|warning| warning.issue.subject).collect()
     }
 
     #[test]

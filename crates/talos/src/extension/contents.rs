@@ -150,7 +150,7 @@ mod tests {
             for minor in 11..=14 {
                 let verdict = judged(path, file(0o644), &format!("1.{minor}"));
                 assert_eq!(verdict.is_valid(), minor >= since, "{path} on 1.{minor}");
-                let says = verdict.problems.iter().all(|it| it.fix.contains(&format!("1.{since} on")));
+                let says = verdict.problems.iter().all(|it| it.fix().contains(&format!("1.{since} on")));
                 assert!(says, "{:?}", verdict.problems);
             }
         }
@@ -167,7 +167,7 @@ mod tests {
         );
         for name in ["device", "pipe", "socket"] {
             let special = Entry { kind: Kind::Special(name), mode: 0o644 };
-            assert!(judged("/usr/local/x", special, "1.12").problems[0].message.contains(name));
+            assert!(judged("/usr/local/x", special, "1.12").problems[0].issue.message.contains(name));
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
             let verdict = judged(path, file(mode), "1.13");
             assert!(verdict.is_valid(), "{path}");
             let warnings = &verdict.warnings;
-            assert!(warnings.len() == 1 && warnings[0].message.contains(said), "{path}: {warnings:?}");
+            assert!(warnings.len() == 1 && warnings[0].issue.message.contains(said), "{path}: {warnings:?}");
         }
         for path in
             ["/usr/local/x", "/etc/cri/conf.d/20-x.part", "/etc/cri/conf.d/hosts/x", "/usr/bin/ldconfig"]

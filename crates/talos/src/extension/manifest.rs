@@ -118,7 +118,7 @@ mod tests {
             ("- a\n".to_owned(), "takes a map"),
         ] {
             let problems = judged(&text, "1.13").problems;
-            assert!(problems.iter().any(|it| it.message.contains(said)), "{text}: {problems:?}");
+            assert!(problems.iter().any(|it| it.issue.message.contains(said)), "{text}: {problems:?}");
         }
     }
 
@@ -133,7 +133,11 @@ mod tests {
         ] {
             let verdict = judged(&text, "1.13");
             assert!(verdict.is_valid(), "{text}");
-            assert!(verdict.warnings.iter().any(|it| it.path == path), "{text}: {:?}", verdict.warnings);
+            assert!(
+                verdict.warnings.iter().any(|it| it.issue.subject == path),
+                "{text}: {:?}",
+                verdict.warnings
+            );
         }
     }
 }

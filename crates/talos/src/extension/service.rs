@@ -6,9 +6,8 @@
 use super::caution;
 use super::reader::{self, Reader};
 use super::verdict::{MOST, Remark};
-use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader::Node;
-use ichor_values::nearest;
+use ichor_values::{Issue, TalosVersion, nearest};
 
 const SPEC: [&str; 5] = ["name", "container", "depends", "restart", "logToConsole"];
 const CONTAINER: [&str; 6] = ["entrypoint", "environment", "environmentFile", "args", "mounts", "security"];
@@ -81,11 +80,11 @@ impl Definition {
             Err(problems) => return refused(problems),
         };
         // Only so many are ever told: the line of one more is not worth looking for.
-        let place = |(nth, (path, message, fix)): (usize, Flaw)| {
-            let line = if nth < MOST { root.line_at(&path) } else { 0 };
-            Remark::of(file, message, fix).at(line, path)
+        let place = |(nth, issue): (usize, Issue)| {
+            let line = if nth < MOST { root.line_at(&issue.subject) } else { 0 };
+            Remark::placed(file, line, issue)
         };
-        let problems = service.flaws().into_iter().enumerate().map(place).collect();
+        let problems = service.issues().into_iter().enumerate().map(place).collect();
         warnings.extend(caution::warnings(&service, talos).into_iter().enumerate().map(place));
         warnings.extend(reader::further_documents(file, bytes));
         warnings.sort_by_key(|warning| (warning.line == 0, warning.line));
@@ -94,14 +93,11 @@ impl Definition {
 
     /// A remark at the line that its path leads to.
     pub(super) fn placed(&self, remark: Remark) -> Remark {
-        let line =
-            self.root.as_ref().filter(|_| !remark.path.is_empty()).map(|root| root.line_at(&remark.path));
+        let path = &remark.issue.subject;
+        let line = self.root.as_ref().filter(|_| !path.is_empty()).map(|root| root.line_at(path));
         Remark { line: line.unwrap_or(remark.line), ..remark }
     }
 }
-
-/// A place in a definition, what is wrong there, and what would be right.
-pub(super) type Flaw = (String, String, String);
 
 impl Service {
     fn read(reader: &mut Reader<'_>, root: &Node) -> Service {
@@ -150,29 +146,29 @@ impl Service {
     }
 
     /// What Talos' validation refuses.
-    fn flaws(&self) -> Vec<Flaw> {
-        let mut flaws = Vec::new();
-        let mut flaw =
-            |path: &str, message: String, fix: &str| flaws.push((path.to_owned(), message, fix.to_owned()));
+    fn issues(&self) -> Vec<Issue> {
+        let mut issues = Vec::new();
+        let mut refuse =
+            |path: &str, message: String, fix: &str| issues.push(Issue::error(path, message).with_help(fix));
         let is_letter =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
         if self.name.is_empty() {
-            flaw("name", "missing: the service has no name".to_owned(), "give it one, such as `name: frr`");
+            refuse("name", "missing: the service has no name".to_owned(), "give it one, such as `name: frr`");
         } else if !self.name.bytes().all(is_letter) {
             let message = format!("`{}` is no name of a service", self.name);
-            flaw("name", message, "use lower case letters, digits, `-` and `_` alone");
+            refuse("name", message, "use lower case letters, digits, `-` and `_` alone");
         }
         if !self.restarts {
             let fix = "write `restart: always`, `never` or `untilSuccess`";
-            flaw("restart", "missing: Talos does not know when to start the service again".to_owned(), fix);
+            refuse("restart", "missing: Talos does not know when to start the service again".to_owned(), fix);
         }
         if self.entrypoint.is_empty() {
             let fix =
                 "give the path of the program in the container, such as `entrypoint: /usr/bin/ichor-agent`";
-            flaw("container.entrypoint", "missing: there is nothing to start".to_owned(), fix);
+            refuse("container.entrypoint", "missing: there is nothing to start".to_owned(), fix);
         }
-        flaws.extend(self.depends.iter().flat_map(Dependency::flaws));
-        flaws
+        issues.extend(self.depends.iter().flat_map(Dependency::issues));
+        issues
     }
 }
 
@@ -217,11 +213,12 @@ impl Dependency {
         Dependency { key, ..dependency }
     }
 
-    fn flaws(&self) -> Vec<Flaw> {
-        let mut flaws = Vec::new();
+    fn issues(&self) -> Vec<Issue> {
+        let mut issues = Vec::new();
         if !self.path.is_empty() && !self.path.starts_with('/') {
             let message = format!("`{}` is no absolute path", self.path);
-            flaws.push((format!("{}.path", self.key), message, "begin it with a slash".to_owned()));
+            issues
+                .push(Issue::error(format!("{}.path", self.key), message).with_help("begin it with a slash"));
         }
         let set = [
             !self.service.is_empty(),
@@ -232,17 +229,16 @@ impl Dependency {
         ];
         match set.iter().filter(|set| **set).count() {
             0 => {
-                let message = "it waits for nothing".to_owned();
                 let fix = "name a service, path or network, write `time: true` or `configuration: true`, or take it away";
-                flaws.push((self.key.clone(), message, fix.to_owned()));
+                issues.push(Issue::error(&self.key, "it waits for nothing").with_help(fix));
             }
             1 => {}
             _ => {
-                let fix = "write one item for each".to_owned();
-                flaws.push((self.key.clone(), "it waits for more than one thing".to_owned(), fix));
+                let message = "it waits for more than one thing";
+                issues.push(Issue::error(&self.key, message).with_help("write one item for each"));
             }
         }
-        flaws
+        issues
     }
 }
 
@@ -274,7 +270,10 @@ mod tests {
 
     fn problems(text: &str) -> Vec<String> {
         let problems = read(text, "1.13").problems;
-        problems.into_iter().map(|it| format!("{}:{} {}", it.line, it.path, it.message)).collect()
+        problems
+            .into_iter()
+            .map(|it| format!("{}:{} {}", it.line, it.issue.subject, it.issue.message))
+            .collect()
     }
 
     const GOOD: &str = "name: frr\ncontainer: {entrypoint: /x}\nrestart: always\n";
@@ -325,7 +324,8 @@ mod tests {
         let definition = read(&text, "1.13");
 
         assert!(definition.problems.is_empty());
-        let said: Vec<_> = definition.warnings.iter().map(|it| (it.path.as_str(), it.fix.as_str())).collect();
+        let said: Vec<_> =
+            definition.warnings.iter().map(|it| (it.issue.subject.as_str(), it.fix())).collect();
         assert_eq!(
             said,
             [
@@ -354,7 +354,7 @@ mod tests {
             (b"x\n", "takes a map"),
         ] {
             let definition = Definition::read("x", bytes, &TalosVersion::parse("1.12").unwrap());
-            assert!(definition.problems[0].message.contains(said), "{:?}", definition.problems);
+            assert!(definition.problems[0].issue.message.contains(said), "{:?}", definition.problems);
         }
     }
 }

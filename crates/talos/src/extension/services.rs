@@ -26,9 +26,9 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
             continue;
         };
         let definition = Definition::read(path, bytes, talos);
-        let unused = definition.problems.iter().map(|problem| Remark {
-            message: format!("{}; the node does not start this service", problem.message),
-            ..problem.clone()
+        let unused = definition.problems.iter().cloned().map(|mut problem| {
+            problem.issue.message.push_str("; the node does not start this service");
+            problem
         });
         verdict.warn_all(unused);
         verdict.warn_all(definition.warnings.iter().cloned());
@@ -99,7 +99,7 @@ fn container(tree: &Tree, path: &str, service: &Service) -> Option<Remark> {
         None => ("is not in its container", "put the program there, or name another one"),
     };
     let message = format!("`{}` {message}: {root}{}", service.entrypoint, slashed(&service.entrypoint));
-    Some(Remark { path: "container.entrypoint".to_owned(), ..Remark::of(path, message, fix) })
+    Some(Remark::of(path, message, fix).at(0, "container.entrypoint"))
 }
 
 fn slashed(path: &str) -> String {
@@ -111,13 +111,11 @@ fn mounts(tree: &Tree, path: &str, service: &Service) -> Vec<Remark> {
     let missing = service.mounts.iter().filter(|mount| {
         mount.source.starts_with("/usr/local/") && tree.resolve(ROOT, &mount.source).is_none()
     });
-    let remark = |key: &str, source: &str| Remark {
-        path: format!("{key}.source"),
-        ..Remark::of(
-            path,
-            format!("{source} is not in this extension, and the node cannot make it: /usr is read-only"),
-            "put it into rootfs, or make sure that another extension brings it",
-        )
+    let remark = |key: &str, source: &str| {
+        let message =
+            format!("{source} is not in this extension, and the node cannot make it: /usr is read-only");
+        let fix = "put it into rootfs, or make sure that another extension brings it";
+        Remark::of(path, message, fix).at(0, format!("{key}.source"))
     };
     missing.map(|mount| remark(&mount.key, &mount.source)).collect()
 }
@@ -177,7 +175,7 @@ mod tests {
         let mut verdict = Verdict::default();
         judge(&tree, &TalosVersion::parse("1.13").unwrap(), &mut verdict);
         assert!(verdict.is_valid(), "the validator does not look at services");
-        verdict.warnings.into_iter().map(|it| format!("{}: {}", it.file, it.message)).collect()
+        verdict.warnings.into_iter().map(|it| format!("{}: {}", it.file, it.issue.message)).collect()
     }
 
     fn assert_one(files: &[(&str, u32, &str)], file: &str, said: &str) {

@@ -1,5 +1,7 @@
 //! What there is to say of an extension.
 
+use ichor_values::{Issue, Severity};
+
 /// As many remarks of each sort are kept; the others are counted.
 pub(super) const MOST: usize = 200;
 
@@ -23,29 +25,31 @@ pub struct Remark {
     pub file: String,
     /// The line in it, counted from 1; 0 where it is about the file as a whole.
     pub line: u32,
-    /// The keys that lead to it, such as `container.mounts[0].source`; nothing where it is about the file as a whole.
-    pub path: String,
-    /// What is wrong.
-    pub message: String,
-    /// What would be right.
-    pub fix: String,
+    /// What is wrong, and what would be right. The subject is the keys that lead to it, such as `container.mounts[0].source`;
+    /// empty where it is about the file as a whole.
+    pub issue: Issue,
 }
 
 impl Remark {
     /// A remark about a file as a whole.
     pub(super) fn of(file: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Remark {
-            file: file.to_owned(),
-            line: 0,
-            path: String::new(),
-            message: message.into(),
-            fix: fix.into(),
-        }
+        Self::placed(file, 0, Issue::error("", message).with_help(fix))
     }
 
     /// The same about a line of it.
     pub(super) fn at(self, line: u32, path: impl Into<String>) -> Self {
-        Remark { line, path: path.into(), ..self }
+        let issue = Issue { subject: path.into(), ..self.issue };
+        Remark { line, issue, ..self }
+    }
+
+    /// A remark about a line of a file.
+    pub(super) fn placed(file: &str, line: u32, issue: Issue) -> Self {
+        Remark { file: file.to_owned(), line, issue }
+    }
+
+    /// What would be right.
+    pub fn fix(&self) -> &str {
+        self.issue.help.as_deref().unwrap_or_default()
     }
 }
 
@@ -56,11 +60,11 @@ impl Verdict {
     }
 
     pub(super) fn problem(&mut self, remark: Remark) {
-        push(&mut self.problems, &mut self.more_problems, remark);
+        push(&mut self.problems, &mut self.more_problems, Severity::Error, remark);
     }
 
     pub(super) fn warn(&mut self, remark: Remark) {
-        push(&mut self.warnings, &mut self.more_warnings, remark);
+        push(&mut self.warnings, &mut self.more_warnings, Severity::Warning, remark);
     }
 
     pub(super) fn warn_all(&mut self, remarks: impl IntoIterator<Item = Remark>) {
@@ -68,9 +72,9 @@ impl Verdict {
     }
 }
 
-fn push(remarks: &mut Vec<Remark>, more: &mut usize, remark: Remark) {
+fn push(remarks: &mut Vec<Remark>, more: &mut usize, severity: Severity, remark: Remark) {
     if remarks.len() < MOST {
-        remarks.push(remark);
+        remarks.push(Remark { issue: Issue { severity, ..remark.issue }, ..remark });
     } else {
         *more += 1;
     }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::bundle::{Pair, Problems, Sieve};
+use super::bundle::{BundleErrors, Pair, Sieve};
 use super::certificate::Certificate;
 use super::file::Entry;
 use super::key::PrivateKey;
@@ -78,10 +78,10 @@ pub fn admin_cautions(admin: &Pair, now: Moment) -> Vec<AdminCaution> {
 }
 
 /// Reads the administrator's certificate and key.
-pub fn read_admin(text: &str) -> Result<Pair, Problems> {
+pub fn read_admin(text: &str) -> Result<Pair, BundleErrors> {
     let mut sieve = Sieve::default();
     let pair = sieve.pair("admin", Entry::read_admin(text)?);
-    pair.ok_or(Problems(sieve.problems))
+    pair.ok_or(BundleErrors(sieve.problems))
 }
 
 /// Writes the administrator's certificate and key in the clear.

@@ -75,7 +75,7 @@ pub struct Bundle {
 
 /// What Talos refuses in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum BundleError {
     /// It is not YAML, or values are not where a bundle has them. The value is not repeated: it may be a secret.
     #[error("{}not a secrets bundle: {reason}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
     Shape {
@@ -113,33 +113,33 @@ pub enum Problem {
 
 /// Everything Talos refuses in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct BundleErrors(pub Vec<BundleError>);
 
-impl fmt::Display for Problems {
+impl fmt::Display for BundleErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<_> = self.0.iter().map(ToString::to_string).collect();
         f.write_str(&lines.join("; "))
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for BundleErrors {}
 
 impl TryFrom<File> for Bundle {
-    type Error = Problems;
+    type Error = BundleErrors;
 
     /// The bundle, or everything that keeps it from being one.
-    fn try_from(file: File) -> Result<Self, Problems> {
+    fn try_from(file: File) -> Result<Self, BundleErrors> {
         let mut sieve = Sieve::default();
         match sieve.bundle(file) {
             Some(bundle) if sieve.problems.is_empty() => Ok(bundle),
-            _ => Err(Problems(sieve.problems)),
+            _ => Err(BundleErrors(sieve.problems)),
         }
     }
 }
 
 impl Bundle {
     /// Reads a bundle, or says everything that Talos would refuse in it.
-    pub fn read(text: &str) -> Result<Self, Problems> {
+    pub fn read(text: &str) -> Result<Self, BundleErrors> {
         File::read(text)?.try_into()
     }
 
@@ -189,7 +189,7 @@ impl Bundle {
 /// Lets through what is there, and collects what is not.
 #[derive(Default)]
 pub(super) struct Sieve {
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<BundleError>,
 }
 
 impl Sieve {
@@ -205,8 +205,8 @@ impl Sieve {
             secretbox = secrets.secretboxencryptionsecret.filter(|text| !text.is_empty()).map(Hidden);
             aescbc = secrets.aescbcencryptionsecret.filter(|text| !text.is_empty()).map(Hidden);
             match (&secretbox, &aescbc) {
-                (None, None) => self.problems.push(Problem::NoEncryptionSecret),
-                (Some(_), Some(_)) => self.problems.push(Problem::TwoEncryptionSecrets),
+                (None, None) => self.problems.push(BundleError::NoEncryptionSecret),
+                (Some(_), Some(_)) => self.problems.push(BundleError::TwoEncryptionSecrets),
                 _ => {}
             }
         }
@@ -236,7 +236,7 @@ impl Sieve {
 
     fn some<T>(&mut self, name: &'static str, value: Option<T>) -> Option<T> {
         if value.is_none() {
-            self.problems.push(Problem::Missing(name));
+            self.problems.push(BundleError::Missing(name));
         }
         value
     }
@@ -253,31 +253,31 @@ impl Sieve {
 
     fn certificate(&mut self, path: &str, text: Option<String>) -> Option<Pem> {
         let pem = self.pem(path, text)?;
-        let read = Certificate::read(&pem).map_err(|error| Problem::Certificate(path.to_owned(), error));
+        let read = Certificate::read(&pem).map_err(|error| BundleError::Certificate(path.to_owned(), error));
         self.keep(pem, read.err())
     }
 
     fn key(&mut self, name: &'static str, text: Option<String>) -> Option<Pem> {
         let path = format!("{name}.key");
         let pem = self.pem(&path, text)?;
-        let read = PrivateKey::read(&pem).map_err(|error| Problem::Key(path, error));
+        let read = PrivateKey::read(&pem).map_err(|error| BundleError::Key(path, error));
         self.keep(pem, read.err())
     }
 
     fn pem(&mut self, path: &str, text: Option<String>) -> Option<Pem> {
         let text = text.unwrap_or_default();
         if text == "******" {
-            self.problems.push(Problem::Redacted(path.to_owned()));
+            self.problems.push(BundleError::Redacted(path.to_owned()));
             return None;
         }
         let pem = Pem::from_base64(&text);
         if pem.is_none() {
-            self.problems.push(Problem::NotBase64(path.to_owned()));
+            self.problems.push(BundleError::NotBase64(path.to_owned()));
         }
         pem
     }
 
-    fn keep(&mut self, pem: Pem, problem: Option<Problem>) -> Option<Pem> {
+    fn keep(&mut self, pem: Pem, problem: Option<BundleError>) -> Option<Pem> {
         let is_good = problem.is_none();
         self.problems.extend(problem);
         is_good.then_some(pem)

@@ -6,7 +6,7 @@ use super::bundle::{Bundle, Pair};
 use super::certificate::Certificate;
 use super::key::PrivateKey;
 use crate::go::base64;
-use ichor_values::Moment;
+use ichor_values::{Issue, Moment};
 
 /// How long before its end a certificate is reported.
 const SOON_DAYS: u64 = 90;
@@ -14,18 +14,9 @@ const DAY: u64 = 24 * 60 * 60;
 /// Shorter RSA keys are refused by Go's TLS or soon will be.
 const SHORTEST_RSA: usize = 2048;
 
-/// What is wrong, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The key path in the bundle.
-    pub path: String,
-    /// What is wrong there.
-    pub text: String,
-}
-
 impl Bundle {
-    /// Everything that Talos takes and that will not work, or not for long.
-    pub fn warnings(&self, now: Moment) -> Vec<Warning> {
+    /// Everything that Talos takes and that will not work, or not for long; the subject is a key path of the bundle.
+    pub fn warnings(&self, now: Moment) -> Vec<Issue> {
         let mut found = Found(Vec::new());
         found.base64("cluster.id", self.cluster_id.as_str());
         found.base64("cluster.secret", self.cluster_secret.as_str());
@@ -48,17 +39,17 @@ impl Bundle {
 }
 
 /// What is wrong with a certificate and its key, the administrator's for one.
-pub fn pair_warnings(path: &str, pair: &Pair, now: Moment) -> Vec<Warning> {
+pub fn pair_warnings(path: &str, pair: &Pair, now: Moment) -> Vec<Issue> {
     let mut found = Found(Vec::new());
     found.certificate(path, pair, now);
     found.0
 }
 
-struct Found(Vec<Warning>);
+struct Found(Vec<Issue>);
 
 impl Found {
     fn add(&mut self, path: &str, text: impl Into<String>) {
-        self.0.push(Warning { path: path.to_owned(), text: text.into() });
+        self.0.push(Issue::warning(path, text));
     }
 
     fn base64(&mut self, path: &str, text: &str) {

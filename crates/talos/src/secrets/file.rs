@@ -5,7 +5,7 @@
 //!
 //! Not here: what has to be there and whether it is right ([`Bundle`](super::Bundle)).
 
-use super::bundle::{Problem, Problems};
+use super::bundle::{BundleError, BundleErrors};
 use crate::schema_reader::Typed;
 use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::Node;
@@ -56,7 +56,7 @@ pub(super) struct Entry {
 
 impl File {
     /// Reads a bundle.
-    pub(super) fn read(text: &str) -> Result<Self, Problems> {
+    pub(super) fn read(text: &str) -> Result<Self, BundleErrors> {
         read(text, |root, typed| File {
             cluster: root.section(typed, "cluster").map(|cluster| Cluster {
                 id: cluster.text(typed, "id"),
@@ -83,25 +83,25 @@ impl File {
 
 impl Entry {
     /// Reads the one thing in the administrator's file.
-    pub(super) fn read_admin(text: &str) -> Result<Option<Self>, Problems> {
+    pub(super) fn read_admin(text: &str) -> Result<Option<Self>, BundleErrors> {
         read(text, |root, typed| root.entry(typed, "admin"))
     }
 }
 
 /// Reads the first document, which is all that Talos looks at.
-fn read<T>(text: &str, take: impl FnOnce(&Section, &mut Typed) -> T) -> Result<T, Problems> {
+fn read<T>(text: &str, take: impl FnOnce(&Section, &mut Typed) -> T) -> Result<T, BundleErrors> {
     let shape =
-        |line: u32, reason: String| Problem::Shape { line: (line > 0).then_some(line.into()), reason };
+        |line: u32, reason: String| BundleError::Shape { line: (line > 0).then_some(line.into()), reason };
     let root = yaml::first(text)
-        .map_err(|error| Problems(vec![shape(error.line, error.reason)]))?
-        .ok_or_else(|| Problems(vec![shape(0, "the file is empty".to_owned())]))?;
+        .map_err(|error| BundleErrors(vec![shape(error.line, error.reason)]))?
+        .ok_or_else(|| BundleErrors(vec![shape(0, "the file is empty".to_owned())]))?;
     // Any release may have written the file, and may read it.
     let mut typed = Typed::new(Leniency::FULL);
     let root = Section::of(&mut typed, &root, String::new());
     let taken = take(&root.unwrap_or_default(), &mut typed);
     typed
         .finish(taken)
-        .map_err(|faults| Problems(faults.into_iter().map(|it| shape(it.line, it.reason)).collect()))
+        .map_err(|faults| BundleErrors(faults.into_iter().map(|it| shape(it.line, it.reason)).collect()))
 }
 
 /// A map of the file, with the keys that lead to it.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::bundle::{Bundle, Problems};
+use super::bundle::{Bundle, BundleErrors};
 use super::file::{Certs, Cluster, Entry, File, Secrets, Trustd};
 use super::pem::Pem;
 use crate::document;
@@ -25,7 +25,7 @@ pub enum ImportError {
     Worker,
     /// Something is missing or wrong.
     #[error("the configuration does not hold a whole bundle")]
-    Incomplete(#[source] Problems),
+    Incomplete(#[source] BundleErrors),
 }
 
 /// Takes the bundle out of a control plane's configuration.

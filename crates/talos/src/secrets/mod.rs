@@ -19,12 +19,12 @@ mod pem;
 pub use admin::{
     ADMIN_ROLE, AdminCaution, AdminFault, admin_cautions, admin_faults, read_admin, write_admin,
 };
-pub use bundle::{Bundle, Hidden, Pair, Problem, Problems};
+pub use bundle::{Bundle, BundleError, BundleErrors, Hidden, Pair};
 pub use certificate::{
     CertificateError, IssueError, Server, admin_certificate, agent_certificate, client_certificate, ends,
     kubernetes_admin_certificate, roles, self_signed, server_certificate,
 };
-pub use check::{Warning, pair_warnings};
+pub use check::pair_warnings;
 pub use import::{ImportError, from_config};
 pub use key::KeyError;
 pub use pem::Pem;

@@ -1,13 +1,13 @@
 //! The endpoint of the Kubernetes API, beyond what Talos asks of it.
 
-use super::Flaws;
+use super::DocumentIssues;
 use super::field::Field;
 
 /// Looks at its scheme: Talos takes any, and nothing answers without TLS.
-pub fn advise(endpoint: &Field<'_>, flaws: &mut Flaws) {
+pub fn advise(endpoint: &Field<'_>, issues: &mut DocumentIssues) {
     let scheme = endpoint.text().split_once("://").map(|(scheme, _)| scheme);
     if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("https")) {
-        flaws.advice(
+        issues.advice(
             endpoint,
             "the Kubernetes API speaks https only: want a URL such as https://10.0.0.10:6443",
         );

@@ -1,7 +1,7 @@
 //! A value of a document, together with the keys that lead to it.
 //!
 //! A rule walks down with [`Field::get`] and [`Field::items`], asks for what it needs, and hands the field to
-//! [`Flaws`](super::Flaws) as the place of what it found. What is not there reads as the zero of its type, as in Go.
+//! [`DocumentIssues`](super::DocumentIssues) as the place of what it found. What is not there reads as the zero of its type, as in Go.
 
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
 //! Images of Kubernetes' components, and the release in their tags.
 
 use super::field::Field;
-use super::{Flaws, Setting};
+use super::{DocumentIssues, Setting};
 use crate::release;
 use ichor_values::KubernetesVersion;
 
 /// Says when a node would refuse the Kubernetes release of an image: it looks at the tag, `talosctl validate` does not.
-pub fn advise(image: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn advise(image: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if image.is_empty() {
         return;
     }
@@ -15,13 +15,13 @@ pub fn advise(image: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     let Some(version) = version else {
         let message =
             format!("{:?} has no Kubernetes version as its tag: want one such as :v1.34.1", image.text());
-        flaws.advice(image, message);
+        issues.advice(image, message);
         return;
     };
     if release::accepts_kubernetes(setting.talos, &version) == Some(false) {
         let (oldest, newest) = release::kubernetes_window(setting.talos).unwrap_or_default();
         let talos = setting.talos;
-        flaws.advice(
+        issues.advice(
             image,
             format!("a node refuses Kubernetes {version}: Talos {talos} takes 1.{oldest} to 1.{newest}"),
         );

@@ -1,6 +1,6 @@
 //! The kubelet's own configuration, which stands in the old form and in a document of its own.
 
-use super::Flaws;
+use super::DocumentIssues;
 use super::field::Field;
 
 /// Fields that Talos sets itself.
@@ -21,8 +21,8 @@ const PROTECTED: [&str; 13] = [
 ];
 
 /// Judges what is set beside Talos.
-pub fn judge(config: &Field<'_>, flaws: &mut Flaws) {
+pub fn judge(config: &Field<'_>, issues: &mut DocumentIssues) {
     for (_, field) in config.entries().filter(|(key, _)| PROTECTED.contains(key)) {
-        flaws.error(&field, "Talos sets this itself: remove it");
+        issues.error(&field, "Talos sets this itself: remove it");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`validate`] judges a [`Config`] as `talosctl validate` of a release would: `machine` the document with `machine` and
 //! `cluster`, `document` every other one by itself, `together` what only shows when they stand side by side.
-//! What Talos lets pass although it cannot work is told as [`Weight::Advice`].
+//! What Talos lets pass although it cannot work is a note.
 //!
 //! Not here: whether the text can be read at all ([`load`](super::load)).
 
@@ -21,7 +21,7 @@ mod trial;
 
 pub use report::{Entry, Report};
 
-use ichor_values::TalosVersion;
+use ichor_values::{Issue, Severity, TalosVersion};
 
 use super::config::Config;
 use super::release;
@@ -37,28 +37,17 @@ pub enum Mode {
     Container,
 }
 
-/// How much a flaw weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// Talos refuses the configuration.
-    Error,
-    /// Talos warns, and may refuse when asked to be strict: see [`is_refused`].
-    Warning,
-    /// Talos says nothing, but it cannot be meant so.
-    Advice,
-}
-
-/// Something wrong with a configuration.
+/// Something wrong with a document of a configuration.
+///
+/// The severity says what Talos does: for an error it refuses the configuration, of a warning it warns, and may refuse when
+/// asked to be strict (see [`is_refused`]); of a note it says nothing, but it cannot be meant so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
-    /// How much it weighs.
-    pub weight: Weight,
+pub struct DocumentIssue {
     /// Which document, counted from 0.
     pub document: usize,
-    /// The keys that lead to it, such as `machine.network.interfaces[0].vip`; empty for the whole document.
-    pub path: String,
-    /// What is wrong, and what would be right.
-    pub message: String,
+    /// What is wrong. The subject is the keys that lead to it, such as `machine.network.interfaces[0].vip`; empty for the whole
+    /// document.
+    pub issue: Issue,
 }
 
 /// What a validator knows beside the configuration.
@@ -77,59 +66,59 @@ impl Setting<'_> {
     }
 }
 
-/// Flaws, as they are found.
+/// Issues, as they are found.
 #[derive(Debug, Default)]
-pub struct Flaws {
-    found: Vec<Flaw>,
+pub struct DocumentIssues {
+    found: Vec<DocumentIssue>,
     document: usize,
 }
 
-impl Flaws {
+impl DocumentIssues {
     /// Talos refuses it.
     pub fn error(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.add(Weight::Error, path.into(), message.into());
+        self.add(Issue::error(path, message));
     }
 
     /// Talos warns.
     pub fn warning(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.add(Weight::Warning, path.into(), message.into());
+        self.add(Issue::warning(path, message));
     }
 
     /// Talos says nothing.
     pub fn advice(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.add(Weight::Advice, path.into(), message.into());
+        self.add(Issue::new(Severity::Note, path, message));
     }
 
-    fn add(&mut self, weight: Weight, path: String, message: String) {
-        self.found.push(Flaw { weight, document: self.document, path, message });
+    fn add(&mut self, issue: Issue) {
+        self.found.push(DocumentIssue { document: self.document, issue });
     }
 }
 
 /// What a release says of a configuration in a mode.
-pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<Flaw> {
-    let mut flaws = Flaws::default();
+pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<DocumentIssue> {
+    let mut issues = DocumentIssues::default();
     for (nth, document) in config.documents.iter().enumerate() {
-        flaws.document = nth;
+        issues.document = nth;
         match document.kind {
-            None => machine::validate(&document.value, setting, &mut flaws),
-            Some(kind) => document::validate(kind, &document.value, setting, &mut flaws),
+            None => machine::validate(&document.value, setting, &mut issues),
+            Some(kind) => document::validate(kind, &document.value, setting, &mut issues),
         }
     }
-    together::validate(config, setting, &mut flaws);
-    flaws.found
+    together::validate(config, setting, &mut issues);
+    issues.found
 }
 
-/// Whether Talos refuses a configuration with these flaws.
+/// Whether Talos refuses a configuration with these issues.
 ///
 /// Asked to be strict it refuses what it warns of too, but only in the document with `machine` and `cluster`: every
 /// release leaves warnings of the other documents at that.
-pub fn is_refused(config: &Config, flaws: &[Flaw], strict: bool) -> bool {
-    flaws.iter().any(|flaw| match flaw.weight {
-        Weight::Error => true,
-        Weight::Warning => {
-            strict && config.documents.get(flaw.document).is_some_and(|document| document.kind.is_none())
+pub fn is_refused(config: &Config, issues: &[DocumentIssue], strict: bool) -> bool {
+    issues.iter().any(|DocumentIssue { document, issue }| match issue.severity {
+        Severity::Error => true,
+        Severity::Warning => {
+            strict && config.documents.get(*document).is_some_and(|document| document.kind.is_none())
         }
-        Weight::Advice => false,
+        Severity::Note => false,
     })
 }
 
@@ -145,11 +134,11 @@ mod tests {
     fn strictness_is_about_the_machine_document() {
         let document = |kind| Document { kind, value: Value::Null };
         let config = Config { documents: vec![document(None), document(kind::find("BGPInstanceConfig"))] };
-        let flaw = |weight, document| Flaw { weight, document, path: String::new(), message: String::new() };
-        let refused = |weight, document, strict| is_refused(&config, &[flaw(weight, document)], strict);
+        let issue = |severity, document| DocumentIssue { document, issue: Issue::new(severity, "", "") };
+        let refused = |severity, document, strict| is_refused(&config, &[issue(severity, document)], strict);
 
-        assert!(refused(Weight::Error, 1, false) && refused(Weight::Warning, 0, true));
-        assert!(!refused(Weight::Warning, 0, false) && !refused(Weight::Warning, 1, true));
-        assert!(!refused(Weight::Advice, 0, true));
+        assert!(refused(Severity::Error, 1, false) && refused(Severity::Warning, 0, true));
+        assert!(!refused(Severity::Warning, 0, false) && !refused(Severity::Warning, 1, true));
+        assert!(!refused(Severity::Note, 0, true));
     }
 }

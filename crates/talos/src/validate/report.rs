@@ -1,10 +1,10 @@
 //! Everything a release says of the text of a configuration, with the lines it says it of.
 
-use super::{Mode, Setting, Weight, is_refused, validate};
+use super::{DocumentIssue, Mode, Setting, is_refused, validate};
 use crate::load;
-use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::Node;
+use ichor_values::{Issue, Severity, TalosVersion};
 
 /// What a release says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,21 +20,17 @@ pub struct Report {
 /// Something wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// How much it weighs.
-    pub weight: Weight,
     /// Its line, counted from 1.
     pub line: u32,
-    /// The keys that lead to it.
-    pub path: String,
-    /// What is wrong, and what would be right.
-    pub message: String,
+    /// What is wrong. The subject is the keys that lead to it.
+    pub issue: Issue,
 }
 
 impl Report {
     /// What every release says of bytes that are no text from `line` on.
     pub fn of_no_text(line: u32) -> Self {
-        let message = "not UTF-8: Talos reads text".to_owned();
-        let entry = Entry { weight: Weight::Error, line, path: String::new(), message };
+        let message = "not UTF-8: Talos reads text";
+        let entry = Entry { line, issue: Issue::error("", message) };
         Report { load_error: true, entries: vec![entry], valid: false }
     }
 
@@ -42,32 +38,26 @@ impl Report {
     pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
         match load::load(text, talos) {
             Err(error) => {
-                let entries = error.problems.into_iter().map(|problem| Entry {
-                    weight: Weight::Error,
-                    line: problem.line,
-                    path: problem.path,
-                    message: problem.message,
-                });
+                let entries = error
+                    .problems
+                    .into_iter()
+                    .map(|problem| Entry { line: problem.line, issue: problem.issue });
                 Report { load_error: true, entries: entries.collect(), valid: false }
             }
             Ok(config) => {
                 let nodes = yaml::parse(text).unwrap_or_default();
                 let lost = load::lost_keys(&nodes, talos).into_iter().map(|problem| Entry {
-                    weight: Weight::Advice,
                     line: problem.line,
-                    path: problem.path,
-                    message: problem.message,
+                    issue: Issue { severity: Severity::Note, ..problem.issue },
                 });
                 let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
-                let flaws = validate(&config, Setting { talos, mode });
-                let valid = !is_refused(&config, &flaws, strict);
-                let mut entries: Vec<_> = flaws
+                let issues = validate(&config, Setting { talos, mode });
+                let valid = !is_refused(&config, &issues, strict);
+                let mut entries: Vec<_> = issues
                     .into_iter()
-                    .map(|flaw| Entry {
-                        weight: flaw.weight,
-                        line: nodes.get(flaw.document).map_or(0, |node| node.line_at(&flaw.path)),
-                        path: flaw.path,
-                        message: flaw.message,
+                    .map(|DocumentIssue { document, issue }| Entry {
+                        line: nodes.get(document).map_or(0, |node| node.line_at(&issue.subject)),
+                        issue,
                     })
                     .chain(lost)
                     .collect();
@@ -95,8 +85,9 @@ cluster: {controlPlane: {endpoint: 'https://a:6443'}}
 ";
         let report = Report::of(text, &TalosVersion::parse("1.13").unwrap(), Mode::Cloud, false);
 
-        let found = report.entries.iter().find(|entry| entry.path == "machine.kubelet.typo").expect("told");
-        assert_eq!((found.weight, found.line), (Weight::Advice, 6));
+        let found =
+            report.entries.iter().find(|entry| entry.issue.subject == "machine.kubelet.typo").expect("told");
+        assert_eq!((found.issue.severity, found.line), (Severity::Note, 6));
         assert!(!report.load_error);
     }
 }

@@ -7,40 +7,40 @@
 use serde_json::Value;
 
 use super::field::Field;
-use super::{Flaws, Setting};
+use super::{DocumentIssues, Setting};
 
 const TYPES: &str = include_str!("runtime_spec.txt");
 
 /// Judges overrides.
-pub fn validate(overrides: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    of_type("Spec", overrides, setting, flaws);
+pub fn validate(overrides: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    of_type("Spec", overrides, setting, issues);
 }
 
-fn of_type(kind: &str, field: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn of_type(kind: &str, field: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !field.is_set() {
         return;
     }
     if let Some(inner) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
-        expect(field, field.value().is_some_and(Value::is_array), "a list", flaws);
-        field.items().for_each(|item| of_type(inner, &item, setting, flaws));
+        expect(field, field.value().is_some_and(Value::is_array), "a list", issues);
+        field.items().for_each(|item| of_type(inner, &item, setting, issues));
     } else if let Some(inner) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
-        expect(field, field.value().is_some_and(Value::is_object), "a map", flaws);
-        field.entries().for_each(|(_, entry)| of_type(inner, &entry, setting, flaws));
+        expect(field, field.value().is_some_and(Value::is_object), "a map", issues);
+        field.entries().for_each(|(_, entry)| of_type(inner, &entry, setting, issues));
     } else if let Some(keys) = TYPES.lines().find_map(|line| line.strip_prefix(kind)?.strip_prefix(' ')) {
-        expect(field, field.value().is_some_and(Value::is_object), "a map", flaws);
+        expect(field, field.value().is_some_and(Value::is_object), "a map", issues);
         for (key, entry) in field.entries() {
             if let Some(kind) = kind_of(key, keys, setting) {
-                of_type(kind, &entry, setting, flaws);
+                of_type(kind, &entry, setting, issues);
             }
         }
     } else if let Some((fits, want)) = field.value().and_then(|value| scalar(kind, value)) {
-        expect(field, fits, want, flaws);
+        expect(field, fits, want, issues);
     }
 }
 
-fn expect(field: &Field<'_>, fits: bool, want: &'static str, flaws: &mut Flaws) {
+fn expect(field: &Field<'_>, fits: bool, want: &'static str, issues: &mut DocumentIssues) {
     if !fits {
-        flaws.error(field, format!("the runtime specification wants {want}"));
+        issues.error(field, format!("the runtime specification wants {want}"));
     }
 }
 
@@ -92,9 +92,9 @@ mod tests {
 
     fn paths(overrides: &Value, talos: &str) -> Vec<String> {
         let talos = TalosVersion::parse(talos).unwrap();
-        let mut flaws = Flaws::default();
-        validate(&Field::root(overrides), Setting { talos: &talos, mode: Mode::Metal }, &mut flaws);
-        flaws.found.into_iter().map(|flaw| flaw.path).collect()
+        let mut issues = DocumentIssues::default();
+        validate(&Field::root(overrides), Setting { talos: &talos, mode: Mode::Metal }, &mut issues);
+        issues.found.into_iter().map(|found| found.issue.subject).collect()
     }
 
     #[test]

@@ -2,16 +2,16 @@
 
 use ipnet::IpNet;
 
-use super::Flaws;
+use super::DocumentIssues;
 use super::field::Field;
 
 /// Looks for subnets of services that overlap one of pods. What is no prefix is told of elsewhere.
-pub fn advise(pods: &Field<'_>, services: &Field<'_>, flaws: &mut Flaws) {
+pub fn advise(pods: &Field<'_>, services: &Field<'_>, issues: &mut DocumentIssues) {
     let pods: Vec<_> = pods.items().filter_map(|field| prefix(&field)).collect();
     for field in services.items() {
         let Some(service) = prefix(&field) else { continue };
         if let Some(pod) = pods.iter().find(|pod| overlap(pod, &service)) {
-            flaws.advice(&field, format!("{service} overlaps the pods' {pod}: want addresses of their own"));
+            issues.advice(&field, format!("{service} overlaps the pods' {pod}: want addresses of their own"));
         }
     }
 }

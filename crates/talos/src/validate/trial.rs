@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Flaw, Mode, Setting, Weight, validate};
+use super::{DocumentIssue, Mode, Setting, validate};
 use crate::config::{Config, Document};
 use crate::kind;
-use ichor_values::TalosVersion;
+use ichor_values::{Severity, TalosVersion};
 
 /// The base64 of a PEM text with the outline of a certificate.
 pub const CERTIFICATE: &str =
@@ -54,7 +54,7 @@ pub fn with(mut document: Value, parts: &[(&str, Value)]) -> Value {
     document
 }
 
-/// What a release finds in documents: weight and path of each flaw, with the number of the document unless it is 0.
+/// What a release finds in documents: weight and path of each issue, with the number of the document unless it is 0.
 pub fn judge(talos: &str, mode: Mode, documents: &[Value]) -> Vec<String> {
     let document = |value: &Value| {
         let kind = value.get("kind").and_then(Value::as_str);
@@ -65,14 +65,14 @@ pub fn judge(talos: &str, mode: Mode, documents: &[Value]) -> Vec<String> {
     validate(&config, Setting { talos: &talos, mode }).iter().map(line).collect()
 }
 
-fn line(flaw: &Flaw) -> String {
-    let weight = match flaw.weight {
-        Weight::Error => "error",
-        Weight::Warning => "warning",
-        Weight::Advice => "advice",
+fn line(DocumentIssue { document, issue }: &DocumentIssue) -> String {
+    let weight = match issue.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "advice",
     };
-    match flaw.document {
-        0 => format!("{weight} {}", flaw.path),
-        nth => format!("{weight} {nth}:{}", flaw.path),
+    match document {
+        0 => format!("{weight} {}", issue.subject),
+        nth => format!("{weight} {nth}:{}", issue.subject),
     }
 }

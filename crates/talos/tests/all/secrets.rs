@@ -32,7 +32,7 @@ fn warned(case: &str, now: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/secrets-check");
     let bundle = Bundle::read(&fs::read_to_string(folder.join(case)).unwrap()).unwrap();
     let warnings = bundle.warnings(Moment::parse(now).unwrap());
-    warnings.iter().map(|warning| format!("{} {}", warning.path, warning.text)).collect()
+    warnings.iter().map(|warning| format!("{} {}", warning.subject, warning.message)).collect()
 }
 
 #[test]

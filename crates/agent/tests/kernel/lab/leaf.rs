@@ -36,7 +36,8 @@ fn a_leaf_answers_a_solicitation_and_learns_the_node_from_its_advertisement() {
         node.cable("eth0", &leaf, "leaf0");
         let loaded = Frr::load(&leaf, LEAF);
         assert!(loaded.status.success(), "{loaded:?}");
-        let name = "lab::leaf::a_leaf_answers_a_solicitation_and_learns_the_node_from_its_advertisement";
+        let name =
+            "kernel::lab::leaf::a_leaf_answers_a_solicitation_and_learns_the_node_from_its_advertisement";
 
         let test = env::current_exe().unwrap();
         node.ask(&format!("{NODE}=yes {} --exact {name} --nocapture 2>&1", test.display()));

@@ -77,7 +77,7 @@ fn name(told: &Told) -> String {
 
 fn session(before: Option<&Told>, now: &Told) -> Option<Change> {
     let (name, state) = (name(now), now.session.state);
-    let trouble = now.trouble.as_ref().map(|it| format!(": {}; {}", it.words, it.remedy)).unwrap_or_default();
+    let trouble = now.trouble.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let was = before.map(|was| (was.session.is_established(), was.session.established, was.trouble.as_ref()));
     let is = (now.session.is_established(), now.session.established, now.trouble.as_ref());
     if was == Some(is) {

@@ -32,7 +32,7 @@ impl Status {
                 let why = told
                     .trouble
                     .as_ref()
-                    .map_or_else(|| told.session.state.to_string(), |it| it.words.clone());
+                    .map_or_else(|| told.session.state.to_string(), |it| it.message.clone());
                 format!("{}: {why}", told.session.peer)
             })
             .collect();

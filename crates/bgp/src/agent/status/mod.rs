@@ -14,12 +14,11 @@ mod table;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::Session;
 use super::gate::Position;
-use super::{Session, Trouble};
 pub use change::{Change, changes};
 pub use format::{StatusError, VERSION};
-use ichor_values::Backend;
-use ichor_values::Moment;
+use ichor_values::{Backend, Issue, Moment};
 
 /// The state of a node's routing at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +88,7 @@ pub struct Told {
     /// Who is at the other end.
     pub with: With,
     /// What is wrong.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<Issue>,
 }
 
 /// The other end of a session.

@@ -37,7 +37,8 @@ impl Status {
             text.push_str(&format!("\n{}\n", columns(DAEMONS, &self.daemons())));
         }
         for (told, trouble) in self.sessions.iter().filter_map(|told| Some((told, told.trouble.as_ref()?))) {
-            text.push_str(&format!("\n{}: {}\nhint: {}\n", told.session.peer, trouble.words, trouble.remedy));
+            text.push_str(&format!("\n{}: {}\n", told.session.peer, trouble.headline()));
+            text.extend(trouble.help.iter().map(|help| format!("hint: {help}\n")));
         }
         text
     }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::format::MARK;
 use super::*;
 use crate::agent::session::State;
+use ichor_values::Issue;
 
 fn moment(seconds: u64) -> Moment {
     Moment::from_unix(1_767_225_600 + seconds).unwrap()
@@ -36,7 +37,7 @@ fn status() -> Status {
         established: 1,
         ..leaf.clone()
     };
-    let trouble = Trouble { words: "wrong AS".into(), remedy: "write the right one".into() };
+    let trouble = Issue::error("", "wrong AS").with_help("write the right one");
     let told = |session, with, trouble| Told { session, with, trouble };
     Status {
         time: moment(60),
@@ -188,7 +189,7 @@ fn what_always_moves_makes_no_line() {
 fn each_thing_that_happens_makes_a_line() {
     let lost = lines(|it| {
         it.sessions[0].session.state = State::Active;
-        it.sessions[0].trouble = Some(Trouble { words: "no route".into(), remedy: "add one".into() });
+        it.sessions[0].trouble = Some(Issue::error("", "no route").with_help("add one"));
     });
     assert_eq!(lost, ["warn: session eth0: Active: no route; add one"]);
 
@@ -326,7 +327,7 @@ prop_compose! {
         let told = |(session, fabric, trouble): (_, bool, Option<(String, String)>)| Told {
             session,
             with: if fabric { With::Fabric } else { With::Speaker },
-            trouble: trouble.map(|(words, remedy)| Trouble { words, remedy }),
+            trouble: trouble.map(|(words, remedy)| Issue::error("", words).with_help(remedy)),
         };
         let gate = if open { Position::Open } else { Position::Shut };
         Status {

@@ -14,21 +14,11 @@ mod words;
 use super::{Link, Session};
 use crate::model::fabric::{Found, Inward, Neighbor};
 use crate::model::{Family, Model};
-use ichor_values::Mac;
+use ichor_values::{Issue, Mac};
 
-/// What is wrong with a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// What is wrong.
-    pub words: String,
-    /// What helps.
-    pub remedy: String,
-}
-
-impl Trouble {
-    fn new(words: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { words: words.into(), remedy: remedy.into() }
-    }
+/// What is wrong with the session at hand, and what helps. The session names itself: there is no subject.
+fn issue(message: impl Into<String>, help: impl Into<String>) -> Issue {
+    Issue::error("", message).with_help(help)
 }
 
 /// What a node knows of a session beside what its daemon says.
@@ -99,7 +89,7 @@ impl Known {
     }
 }
 
-type Judge = fn(&Session, &Known) -> Option<Trouble>;
+type Judge = fn(&Session, &Known) -> Option<Issue>;
 
 /// Who is asked about a session that stands.
 const ESTABLISHED: &[Judge] = &[capability::judge, bfd::silent, rival];
@@ -117,7 +107,7 @@ const OTHERWISE: &[Judge] = &[
 ];
 
 /// What is wrong with a session; none when it is as it should be.
-pub fn judge(session: &Session, known: &Known) -> Option<Trouble> {
+pub fn judge(session: &Session, known: &Known) -> Option<Issue> {
     let ask = |judges: &[Judge]| judges.iter().find_map(|judge| judge(session, known));
     if session.is_established() {
         return ask(ESTABLISHED);
@@ -125,9 +115,9 @@ pub fn judge(session: &Session, known: &Known) -> Option<Trouble> {
     Some(ask(OTHERWISE).unwrap_or_else(|| words::judge(session, known)))
 }
 
-fn rival(_: &Session, known: &Known) -> Option<Trouble> {
+fn rival(_: &Session, known: &Known) -> Option<Issue> {
     let rival = known.rival.as_ref()?;
-    Some(Trouble::new(
+    Some(issue(
         format!("{rival} runs in the node's network too, and takes away routes that are not its own"),
         "stop it, or keep it from that (zebra: start it with `-K 60`); until then the agent puts back what it takes",
     ))

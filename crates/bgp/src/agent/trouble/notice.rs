@@ -1,9 +1,10 @@
 //! The message that closed a session.
 
 use super::words::{self, plain};
-use super::{Known, Trouble};
+use super::{Known, issue};
 use crate::agent::Session;
 use crate::agent::session::Notification;
+use ichor_values::Issue;
 
 /// Names of errors (RFC 4271, RFC 4486 and others) as FRR, BIRD and GoBGP print them, made [`plain`].
 const NAMES: &[(&str, (u8, u8))] = &[
@@ -23,7 +24,7 @@ const NAMES: &[(&str, (u8, u8))] = &[
     ("connection rejected", (6, 5)),
 ];
 
-pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
+pub(super) fn judge(session: &Session, known: &Known) -> Option<Issue> {
     let notification = session.notification.or_else(|| named(session.said.as_deref()?))?;
     let peer = &session.peer;
     let Notification { code, subcode, sent } = notification;
@@ -61,15 +62,15 @@ pub(super) fn judge(session: &Session, known: &Known) -> Option<Trouble> {
         ),
         _ => return None,
     };
-    Some(Trouble::new(what, remedy))
+    Some(issue(what, remedy))
 }
 
 pub(super) const PASSWORD: &str = "write the same password at both ends, or none at both";
 
-fn wrong_as(session: &Session, known: &Known, sent: bool) -> Trouble {
+fn wrong_as(session: &Session, known: &Known, sent: bool) -> Issue {
     let (peer, own) = (&session.peer, known.own);
     if !sent {
-        return Trouble::new(
+        return issue(
             format!("wrong AS: {peer} does not expect AS {own} from this node"),
             format!(
                 "write `remote-as {own}` (or `external`) for this node there, or change `routing.asn` of this node"
@@ -77,27 +78,27 @@ fn wrong_as(session: &Session, known: &Known, sent: bool) -> Trouble {
         );
     }
     match known.asn {
-        Some(asn) => Trouble::new(
+        Some(asn) => issue(
             format!("wrong AS: {peer} is not in AS {asn}"),
             "write its real AS number for this neighbour in the cluster file",
         ),
-        None => Trouble::new(
+        None => issue(
             format!("wrong AS: {peer} is in AS {own}, as this node is"),
             "give the node an AS number of its own: sessions with the fabric are external",
         ),
     }
 }
 
-fn too_many(session: &Session, known: &Known, sent: bool) -> Trouble {
+fn too_many(session: &Session, known: &Known, sent: bool) -> Issue {
     let peer = &session.peer;
     if !sent {
-        return Trouble::new(
+        return issue(
             format!("{peer} takes fewer prefixes than this node announces, and closed the session"),
             "raise its limit for this node, or announce less",
         );
     }
     let limit = known.max_prefixes.map(|limit| format!(" than {limit}")).unwrap_or_default();
-    Trouble::new(
+    issue(
         format!("{peer} announces more prefixes{limit}, and the session was closed"),
         "raise `policy.in.max_prefixes`, or let the leaf announce less: a default route is enough for most nodes",
     )

@@ -35,7 +35,7 @@ fn port(known: &mut Known) -> &mut Port {
 }
 
 fn words(session: &Session, known: &Known) -> String {
-    judge(session, known).expect("something is wrong").words
+    judge(session, known).expect("something is wrong").message
 }
 
 /// A notification as FRR 8.4 and 10.3 tell it.
@@ -226,8 +226,10 @@ fn a_port_with_another_mac_in_front_of_a_leaf_that_does_not_let_go_is_named() {
 
     let trouble = judge(&session, &known).unwrap();
 
-    assert!(trouble.words.contains("came back with MAC 02:00:00:00:00:01 in the place of 02:00:00:00:00:02"));
-    assert!(trouble.words.contains("FRR 10.2.0 to 10.2.2 and 10.3.0"));
+    assert!(
+        trouble.message.contains("came back with MAC 02:00:00:00:00:01 in the place of 02:00:00:00:00:02")
+    );
+    assert!(trouble.message.contains("FRR 10.2.0 to 10.2.2 and 10.3.0"));
     known.bfd = false;
     assert_eq!(words(&session, &known), "fe80::2 has not taken the connection");
 }
@@ -265,7 +267,7 @@ fn every_state_that_is_not_established_has_words_and_a_remedy() {
         for passive in [false, true] {
             let trouble = judge(&session(state, "words of tomorrow"), &Known { passive, ..known() }).unwrap();
 
-            assert!(!trouble.words.is_empty() && !trouble.remedy.is_empty(), "{state}");
+            assert!(!trouble.message.is_empty() && !trouble.help.unwrap_or_default().is_empty(), "{state}");
         }
     }
 }

@@ -1,15 +1,16 @@
 //! `daemons`: with what options the agent starts BIRD, in the form of FRR's file of that name.
 
 use crate::model::Model;
-use crate::render::{Options, Refusal, words};
+use crate::render::{Options, words};
+use ichor_values::Issue;
 
 /// The file for a configuration that somebody else wrote.
 pub fn usual() -> String {
     "bird=yes\nbird_options=\"\"\n".to_owned()
 }
 
-/// The file; what is wrong with the options that are written is added to `refusals`.
-pub fn render(model: &Model, options: &Options, refusals: &mut Vec<Refusal>) -> String {
-    let options = words(options, "bird", refusals);
+/// The file; what is wrong with the options that are written is added to `issues`.
+pub fn render(model: &Model, options: &Options, issues: &mut Vec<Issue>) -> String {
+    let options = words(options, "bird", issues);
     format!("# {}: written by ichor\nbird=yes\nbird_options=\"{}\"\n", model.name, options.join(" "))
 }

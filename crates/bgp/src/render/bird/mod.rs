@@ -11,11 +11,11 @@ mod filter;
 mod speaker;
 mod text;
 
-use super::{File, Order, Refusal, Service};
+use super::{File, Order, Service};
 use crate::model::fabric::{Found, Neighbor};
 use crate::model::{Domain, Model};
 use crate::setting::Carrier;
-use ichor_values::SoftwareVersion;
+use ichor_values::{Issue, SoftwareVersion};
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (2, 17);
@@ -54,21 +54,21 @@ impl Release {
     }
 }
 
-/// The service of a node; what is wrong is added to `refusals`.
-pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
+/// The service of a node; what is wrong is added to `issues`.
+pub fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
     let Order { model, version, options, carrier, routers, .. } = order;
     let release = Release::of(version, carrier);
-    refuse_release(version, release, refusals);
-    refuse_words(model, passwords, refusals);
-    refuse_passwords(model, passwords, refusals);
-    let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, refusals), routers };
+    refuse_release(version, release, issues);
+    refuse_words(model, passwords, issues);
+    refuse_passwords(model, passwords, issues);
+    let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, issues), routers };
     let conf = conf::render(&told, passwords);
     let version = (release.0, release.1);
     match carrier {
         Carrier::Official => {
             Service { name: "bird2", version, folder: "/usr/local/etc", files: vec![file(conf)] }
         }
-        Carrier::Ichor => service(version, conf, daemons::render(model, options, refusals)),
+        Carrier::Ichor => service(version, conf, daemons::render(model, options, issues)),
     }
 }
 
@@ -90,27 +90,27 @@ fn file(conf: String) -> File {
 
 /// Seconds that neighbours keep routes through a restart. Without the agent BIRD is stopped as if for good: it says good-bye,
 /// and nobody keeps anything.
-fn restarts(model: &Model, carrier: Carrier, refusals: &mut Vec<Refusal>) -> Option<u16> {
+fn restarts(model: &Model, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<u16> {
     let time = model.fabric.graceful_restart.filter(|_| carrier == Carrier::Ichor)?;
     if time > LONGEST_RESTART {
         let reason = format!("{time} seconds do not fit into BGP; take at most {LONGEST_RESTART}");
-        refusals.push(Refusal::new("routing.graceful_restart", reason));
+        issues.push(Issue::error("routing.graceful_restart", reason));
     }
     Some(time)
 }
 
-fn refuse_release(version: Option<&SoftwareVersion>, release: Release, refusals: &mut Vec<Refusal>) {
+fn refuse_release(version: Option<&SoftwareVersion>, release: Release, issues: &mut Vec<Issue>) {
     let patch = version.and_then(SoftwareVersion::patch);
     let early = (release.0, release.1) == (2, 0) && patch.is_some_and(|patch| patch < OLDEST);
     if release.0 != 2 || early {
         let written = version.map(ToString::to_string).unwrap_or_default();
         let reason = format!("BIRD {written} is not known here; take one from 2.0.{OLDEST} on, but not 3");
-        refusals.push(Refusal::new("routing.version", reason));
+        issues.push(Issue::error("routing.version", reason));
     }
 }
 
 /// Neighbours on ports all come from fe80::/10, and the kernel looks for the key of a connection by address alone.
-fn refuse_passwords(model: &Model, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) {
+fn refuse_passwords(model: &Model, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     let sessions = || model.fabric.neighbors.iter().zip(passwords);
     // Else it was said already why one cannot be had.
     let complete = sessions().all(|(neighbor, password)| neighbor.password.is_some() == password.is_some());
@@ -120,15 +120,15 @@ fn refuse_passwords(model: &Model, passwords: &[Option<String>], refusals: &mut 
     if complete && on_ports.any(|password| Some(password) != first) {
         let reason =
             "BIRD listens on all ports with one password; give all neighbours on ports the same, or none";
-        refusals.push(Refusal::new("routing.neighbors", reason));
+        issues.push(Issue::error("routing.neighbors", reason));
     }
 }
 
 /// BIRD has no way to write a quotation mark in a text, and takes `*` and `?` in the name of a link for a pattern.
-fn refuse_words(model: &Model, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) {
+fn refuse_words(model: &Model, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     if passwords.iter().flatten().any(|password| password.contains('"')) {
         let reason = "BIRD reads no password with a quotation mark in it; take another, on both ends";
-        refusals.push(Refusal::new("routing.neighbors", reason));
+        issues.push(Issue::error("routing.neighbors", reason));
     }
     let ports = model.fabric.neighbors.iter().filter_map(|neighbor| match &neighbor.found {
         Found::Port { name, .. } => Some(("routing.neighbors", name.as_str())),
@@ -145,6 +145,6 @@ fn refuse_words(model: &Model, passwords: &[Option<String>], refusals: &mut Vec<
     for (key, name) in bad {
         let reason =
             format!("BIRD cannot be told of a link named `{name}`; take letters, digits, `-`, `_` and `.`");
-        refusals.push(Refusal::new(key, reason));
+        issues.push(Issue::error(key, reason));
     }
 }

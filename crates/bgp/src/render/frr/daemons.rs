@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::model::{Domain, Model};
-use crate::render::{Options, Refusal, words};
+use crate::render::{Options, words};
+use ichor_values::Issue;
 
 /// FRR's programs that a node may need.
 const NAMES: [&str; 5] = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
@@ -26,8 +27,8 @@ pub fn usual(configuration: &str, version: (u16, u16)) -> String {
     NAMES.into_iter().filter(|name| runs(name)).map(line).collect()
 }
 
-/// The file; what is wrong with the options that are written is added to `refusals`.
-pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &mut Vec<Refusal>) -> String {
+/// The file; what is wrong with the options that are written is added to `issues`.
+pub fn render(model: &Model, written: &Options, version: (u16, u16), issues: &mut Vec<Issue>) -> String {
     let mut text = format!("# {}: written by ichor\n", model.name);
     for name in NAMES {
         let runs = match name {
@@ -35,10 +36,10 @@ pub fn render(model: &Model, written: &Options, version: (u16, u16), refusals: &
             "bfdd" => !model.bfd().is_empty(),
             _ => true,
         };
-        let more = words(written, name, refusals);
+        let more = words(written, name, issues);
         if !runs && !more.is_empty() {
             let reason = format!("`{name}` does not run here, so it takes no options");
-            refusals.push(Refusal::new("routing.daemons", reason));
+            issues.push(Issue::error("routing.daemons", reason));
         }
         let mut options = options(model, name, version);
         options.extend_from_slice(more);

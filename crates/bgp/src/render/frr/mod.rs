@@ -9,29 +9,29 @@ mod conf;
 mod daemons;
 pub mod page;
 
-use super::{File, Order, Refusal, Service};
+use super::{File, Order, Service};
 use crate::model::Domain;
-use ichor_values::SoftwareVersion;
+use ichor_values::{Issue, SoftwareVersion};
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (10, 5);
 
-/// The service of a node; what is wrong is added to `refusals`.
-pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
+/// The service of a node; what is wrong is added to `issues`.
+pub fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
     let Order { model, options, .. } = order;
     let version = order.version.map_or(OURS, SoftwareVersion::minor);
     if version < (8, 4) || version.0 > 10 {
         let (major, minor) = version;
         let reason = format!("FRR {major}.{minor} is not known here; take one from 8.4 to 10");
-        refusals.push(Refusal::new("routing.version", reason));
+        issues.push(Issue::error("routing.version", reason));
     }
     let gateway = conf::gateway(model);
     if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == Domain::Shared) {
         let reason = "without isolation FRR sends what the speaker announces to a neighbour that has an address of the \
                       link's family, and there is none; use `isolation: vrf`";
-        refusals.push(Refusal::new("routing.workload.isolation", reason));
+        issues.push(Issue::error("routing.workload.isolation", reason));
     }
-    let daemons = daemons::render(model, options, version, refusals);
+    let daemons = daemons::render(model, options, version, issues);
     let conf = conf::render(model, passwords, gateway, version);
     service(version, conf, daemons)
 }

@@ -10,22 +10,22 @@ mod daemons;
 mod policy;
 mod toml;
 
-use super::{File, Order, Refusal, Service};
-use ichor_values::SoftwareVersion;
+use super::{File, Order, Service};
+use ichor_values::{Issue, SoftwareVersion};
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (4, 8);
 
-/// The service of a node; what is wrong is added to `refusals`.
-pub fn render(order: Order<'_>, passwords: &[Option<String>], refusals: &mut Vec<Refusal>) -> Service {
+/// The service of a node; what is wrong is added to `issues`.
+pub fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
     let Order { model, options, .. } = order;
     let version = order.version.map_or(OURS, SoftwareVersion::minor);
     let (major, minor) = version;
     if !(3..=4).contains(&major) {
         let reason = format!("GoBGP {major}.{minor} is not known here; take one of 3 or 4");
-        refusals.push(Refusal::new("routing.version", reason));
+        issues.push(Issue::error("routing.version", reason));
     }
-    let daemons = daemons::render(model, options, refusals);
+    let daemons = daemons::render(model, options, issues);
     service(version, conf::render(model, passwords), daemons)
 }
 

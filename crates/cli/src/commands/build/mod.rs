@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         Err(refused) => return refused.report(&args.file, out),
     };
     let findings = project.findings();
-    if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
+    if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
+    {
         let hidden = rules::secret_places(&project.cluster);
         report::findings(out, &project.sources, &findings, &hidden)?;
         style::say("nothing was written: first mend what is wrong");
@@ -142,7 +143,8 @@ fn tell(
 ) -> anyhow::Result<()> {
     writeln!(out, "{}", root.display())?;
     style::say(&done.to_string());
-    let warns = |finding: &&Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Warning;
+    let warns =
+        |finding: &&Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Warning;
     match findings.iter().filter(warns).count() {
         0 => {}
         1 => style::say("1 warning: `ichor check` tells it"),

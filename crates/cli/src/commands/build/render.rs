@@ -1,10 +1,9 @@
 //! Every file of a cluster.
 
 use ichor_core::plan::NodePlan;
-use ichor_core::render::tree::{NodeTree, RenderError, Renderer, Tree};
+use ichor_core::render::tree::{NodeTree, Renderer, Tree};
 use ichor_talos::secrets::{Bundle, Pair};
-use ichor_values::Backend;
-use ichor_values::Secret;
+use ichor_values::{Backend, Issue, Secret};
 
 use super::Args;
 use crate::configuration::{inputs, spread};
@@ -19,7 +18,7 @@ pub(super) fn render(
     (bundle, admin): (&Bundle, &Pair),
     args: &Args,
     vault: &Vault<'_>,
-) -> anyhow::Result<Result<Tree, Vec<RenderError>>> {
+) -> anyhow::Result<Result<Tree, Vec<Issue>>> {
     let patches = patch_texts(project, args.identity.as_deref());
     let secret = |reference: &Secret| vault.open(reference);
     let inputs = inputs(project, bundle, &patches, &secret);
@@ -33,10 +32,10 @@ pub(super) fn render(
 }
 
 /// The files of a node, after its daemon has read what a template gave.
-fn judged(renderer: &Renderer<'_>, judge: &Judge<'_>, node: &NodePlan) -> Result<NodeTree, Vec<RenderError>> {
+fn judged(renderer: &Renderer<'_>, judge: &Judge<'_>, node: &NodePlan) -> Result<NodeTree, Vec<Issue>> {
     let mut made = renderer.node(node)?;
     if let (Some(service), Some((backend, template))) = (made.service.take(), template(node)) {
-        let refused = |reason| vec![RenderError { at: node.path("routing.template"), reason }];
+        let refused = |reason: String| vec![Issue::error(node.path("routing.template"), reason)];
         judge.ask(backend, template, &service).map_err(refused)?;
     }
     Ok(made)

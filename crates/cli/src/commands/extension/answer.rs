@@ -59,10 +59,9 @@ impl Answer {
             Form::Image | Form::Service => remark.file.clone(),
         };
         let line = if remark.line == 0 { String::new() } else { format!(":{}", remark.line) };
-        let path = if remark.path.is_empty() { String::new() } else { format!(" {}:", remark.path) };
-        let (file, path, message) = (printable(&file), printable(&path), printable(&remark.message));
-        writeln!(out, "{file}{line}: {style}{word}:{style:#}{path} {message}")?;
-        writeln!(out, "  fix: {}", printable(&remark.fix))
+        let (file, said) = (printable(&file), printable(&remark.issue.headline()));
+        writeln!(out, "{file}{line}: {style}{word}:{style:#} {said}")?;
+        writeln!(out, "  fix: {}", printable(remark.fix()))
     }
 
     /// The same for a program.
@@ -85,9 +84,9 @@ fn value(remark: &Remark) -> Value {
     json!({
         "file": remark.file,
         "line": remark.line,
-        "path": remark.path,
-        "message": remark.message,
-        "fix": remark.fix,
+        "path": remark.issue.subject,
+        "message": remark.issue.message,
+        "fix": remark.fix(),
     })
 }
 

@@ -410,7 +410,8 @@ fn extensions(
     }
     for (name, warning) in &shelf.warnings {
         let colour = style::WARNING;
-        style::say(&format!("{colour}warning:{colour:#} {name}: {}: {}", warning.file, warning.message));
+        let said = &warning.issue.message;
+        style::say(&format!("{colour}warning:{colour:#} {name}: {}: {said}", warning.file));
     }
     if !is_good {
         style::say("nothing was written");

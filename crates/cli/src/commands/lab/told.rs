@@ -72,5 +72,5 @@ pub(super) fn tell(lab: &Lab, stays: bool, as_json: bool, out: &mut dyn Write) -
 /// What the agent at a session's end says is wrong with it.
 fn trouble(lab: &Lab, session: &Session) -> Option<String> {
     let said = ask::said(lab, lab.machine(&session.one.name).ok()?).ok()?;
-    said.session(&session.one.peer)?.1.map(|trouble| trouble.words.clone())
+    said.session(&session.one.peer)?.1.map(|trouble| trouble.message.clone())
 }

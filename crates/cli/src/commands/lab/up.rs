@@ -15,8 +15,7 @@ use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::VmPlan;
 use ichor_core::prove::Subject;
-use ichor_core::render::machine::RenderError;
-use ichor_values::{Secret, TalosVersion};
+use ichor_values::{Issue, Secret, TalosVersion};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
@@ -210,13 +209,13 @@ fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<G
     Ok(Guests { image, talos: talos.to_string(), accelerator })
 }
 
-fn unrenderable(errors: &[RenderError]) -> ExitCode {
+fn unrenderable(errors: &[Issue]) -> ExitCode {
     // Nobody listening is no error.
     let _ = report::unrendered(&mut anstream::stderr(), errors);
     ExitCode::from(1)
 }
 
-fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<RenderError>> {
+fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<Issue>> {
     let vault = Vault::new(project.name());
     let unknown = AtomicBool::new(false);
     // Both ends of a session are here: whatever they agree on will do.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ichor_core::machines::Obstacle;
+use ichor_values::Issue;
 
 use super::Which;
 use crate::style;
@@ -34,6 +34,6 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 /// Obstacles, a line each.
-pub(super) fn lines(obstacles: &[Obstacle]) -> String {
+pub(super) fn lines(obstacles: &[Issue]) -> String {
     obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -5,19 +5,14 @@ use ichor_talos::extension::Layer;
 use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
+use crate::report;
+
 pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
     let found = inspection
         .found
         .iter()
         .map(|found| json!({"name": found.name, "bytes": found.length, "taken_for": found.taken_for}));
-    let mistakes = inspection.mistakes.iter().map(|mistake| {
-        json!({
-            "rule": mistake.rule.id,
-            "severity": mistake.rule.severity.to_string(),
-            "message": mistake.message,
-            "fix": mistake.rule.fix,
-        })
-    });
+    let mistakes = inspection.mistakes.iter().map(report::mistake_json);
     let listed = |operators: bool, key: &str| {
         let list = inspection.addressing.iter().filter(|found| found.is_operator() == operators);
         let item =

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ichor_image::inspect::{Inspection, Outcome, Source, Verdict};
+use ichor_image::inspect::{Inspection, Mistake, Outcome, Source, Verdict};
 use ichor_values::TalosVersion;
 
 use crate::{style, table};
@@ -42,10 +42,10 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
         }
     }
     for mistake in &inspection.mistakes {
-        let (colour, note) = (style::severity(mistake.rule.severity), style::NOTE);
-        let (severity, id) = (mistake.rule.severity, mistake.rule.id);
-        writeln!(out, "\n{colour}{severity}[{id}]:{colour:#} {}", mistake.message)?;
-        writeln!(out, "{note}hint:{note:#} {}", mistake.rule.fix)?;
+        let Mistake { rule, issue } = mistake;
+        let (colour, note) = (style::severity(issue.severity), style::NOTE);
+        writeln!(out, "\n{colour}{}[{}]:{colour:#} {}", issue.severity, rule.id, issue.headline())?;
+        writeln!(out, "{note}hint:{note:#} {}", rule.fix)?;
     }
     Ok(())
 }

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ichor_talos::secrets::{
-    AdminCaution, AdminFault, Bundle, Warning, admin_cautions, admin_faults, pair_warnings, read_admin,
+    AdminCaution, AdminFault, Bundle, admin_cautions, admin_faults, pair_warnings, read_admin,
 };
+use ichor_values::Issue;
 use serde_json::json;
 
 use super::Key;
 use super::place;
+use crate::report::{self, IssueKeys};
 use crate::sealed::{self, Opened};
 use crate::{style, vault};
 
@@ -39,7 +41,7 @@ pub(super) struct Args {
 #[derive(Default)]
 struct Verdict {
     problems: Vec<String>,
-    warnings: Vec<Warning>,
+    warnings: Vec<Issue>,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -48,7 +50,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let valid = verdict.problems.is_empty();
     if args.json {
         let warnings: Vec<_> =
-            verdict.warnings.iter().map(|it| json!({"path": it.path, "message": it.text})).collect();
+            verdict.warnings.iter().map(|it| report::issue_json(it, IssueKeys::AT_PATH)).collect();
         let answer = json!({"valid": valid, "problems": verdict.problems, "warnings": warnings});
         serde_json::to_writer_pretty(&mut *out, &answer)?;
         writeln!(out)?;
@@ -75,32 +77,28 @@ fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
 }
 
 /// A file in the clear that is not for one pair of eyes.
-fn exposed(path: &Path, opened: &Opened) -> Option<Warning> {
+fn exposed(path: &Path, opened: &Opened) -> Option<Issue> {
     let mode = path.metadata().ok()?.permissions().mode() & 0o777;
-    (opened.recipients.is_none() && mode & 0o077 != 0).then(|| Warning {
-        path: path.display().to_string(),
-        text: format!("is in the clear, and others can read it (mode {mode:04o}); want 0600"),
+    (opened.recipients.is_none() && mode & 0o077 != 0).then(|| {
+        let message = format!("is in the clear, and others can read it (mode {mode:04o}); want 0600");
+        Issue::warning(path.display().to_string(), message)
     })
 }
 
-fn judge_admin(
-    path: &Path,
-    bundle: Option<&Bundle>,
-    identity: Option<&Path>,
-) -> anyhow::Result<Vec<Warning>> {
+fn judge_admin(path: &Path, bundle: Option<&Bundle>, identity: Option<&Path>) -> anyhow::Result<Vec<Issue>> {
     let (name, now) = (path.display().to_string(), ichor_client::now());
     let opened = sealed::open(path, identity)?;
     let mut warnings = Vec::from_iter(exposed(path, &opened));
     let admin = match read_admin(&opened.text) {
         Ok(admin) => admin,
         Err(problems) => {
-            warnings.push(Warning { path: name, text: problems.to_string() });
+            warnings.push(Issue::warning(name, problems.to_string()));
             return Ok(warnings);
         }
     };
     warnings.extend(pair_warnings(&format!("{name}: admin"), &admin, now));
     // What is left to say: keys and dates were looked at already.
-    let mut say = |text: String| warnings.push(Warning { path: format!("{name}: admin.crt"), text });
+    let mut say = |text: String| warnings.push(Issue::warning(format!("{name}: admin.crt"), text));
     let faults = bundle.map(|bundle| admin_faults(&admin, &bundle.os, now)).unwrap_or_default();
     if faults.contains(&AdminFault::Foreign) {
         say(format!("{}; make a new one with `ichor secrets renew`", AdminFault::Foreign));
@@ -116,8 +114,8 @@ fn print(file: &Path, verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<
     for problem in &verdict.problems {
         writeln!(out, "{error}error:{error:#} {problem}")?;
     }
-    for Warning { path, text } in &verdict.warnings {
-        writeln!(out, "{warning}warning:{warning:#} {path} {text}")?;
+    for Issue { subject, message, .. } in &verdict.warnings {
+        writeln!(out, "{warning}warning:{warning:#} {subject} {message}")?;
     }
     let file = file.display();
     match (verdict.problems.len(), verdict.warnings.len()) {

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     ready.write(&bundle, out)?;
     for warning in bundle.warnings(ichor_client::now()) {
         let colour = style::WARNING;
-        style::say(&format!("{colour}warning:{colour:#} {} {}", warning.path, warning.text));
+        style::say(&format!("{colour}warning:{colour:#} {} {}", warning.subject, warning.message));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 /// A plan that will not work looks like any other: says so.
 fn warn(project: &Project) {
-    let wrong = |finding: &&Finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error;
+    let wrong = |finding: &&Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error;
     match project.findings().iter().filter(wrong).count() {
         0 => {}
         1 => style::say("this will not work as it is: `ichor check` finds an error"),

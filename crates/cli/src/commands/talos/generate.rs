@@ -15,9 +15,9 @@ use ichor_talos::patch::Patch;
 use ichor_talos::release;
 use ichor_talos::secrets::{Bundle, admin_certificate};
 use ichor_talos::talosconfig::talosconfig;
-use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_talos::validate::{Entry, Mode, Report};
 use ichor_values::go_yaml::emit::emit_all;
-use ichor_values::{KubernetesVersion, TalosVersion};
+use ichor_values::{KubernetesVersion, Severity, TalosVersion};
 use rand_core::OsRng;
 use serde_json::Value;
 
@@ -231,7 +231,7 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
         warning(&loss);
     }
     for found in bundle.warnings(ichor_client::now()) {
-        warning(&format!("{} {}", found.path, found.text));
+        warning(&format!("{} {}", found.subject, found.message));
     }
 }
 
@@ -241,15 +241,14 @@ fn judge(talos: &TalosVersion, output: Output, text: &str) {
         return;
     }
     let name = output.file_name();
-    for entry in Report::of(text, talos, Mode::Metal, false).entries {
-        let verdict = match entry.weight {
-            Weight::Error => format!("{talos} refuses {name}"),
-            Weight::Advice => name.to_owned(),
+    for Entry { issue, .. } in Report::of(text, talos, Mode::Metal, false).entries {
+        let verdict = match issue.severity {
+            Severity::Error => format!("{talos} refuses {name}"),
+            Severity::Note => name.to_owned(),
             // It was asked for, and it works.
-            Weight::Warning => continue,
+            Severity::Warning => continue,
         };
-        let path = if entry.path.is_empty() { String::new() } else { format!("{}: ", entry.path) };
-        warning(&format!("{verdict}: {path}{}", entry.message));
+        warning(&format!("{verdict}: {}", issue.headline()));
     }
 }
 

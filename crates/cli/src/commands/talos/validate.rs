@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_talos::validate::{Mode, Report, Weight};
+use ichor_talos::validate::{Entry, Mode, Report};
 use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
 use super::{open, refuse_second_input, reported};
 use crate::sealed::OpenError;
-use crate::style;
+use crate::{report, style};
 
 /// Say what Talos would say of machine configurations, before a node does
 ///
@@ -96,15 +96,9 @@ fn exit(judged: &[Judged]) -> ExitCode {
 }
 
 fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) -> std::io::Result<()> {
-    for entry in &report.entries {
-        let (style, word) = match entry.weight {
-            Weight::Error => (style::ERROR, "error"),
-            Weight::Warning => (style::WARNING, "warning"),
-            Weight::Advice => (style::NOTE, "note"),
-        };
-        let line = if entry.line == 0 { String::new() } else { format!(":{}", entry.line) };
-        let path = if entry.path.is_empty() { String::new() } else { format!(" {}:", entry.path) };
-        writeln!(out, "{file}{line}: {style}{word}:{style:#}{path} {}", entry.message)?;
+    for Entry { line, issue } in &report.entries {
+        let line = if *line == 0 { String::new() } else { format!(":{line}") };
+        writeln!(out, "{file}{line}: {}", report::line(issue))?;
     }
     if report.valid {
         let good = style::GOOD;
@@ -120,14 +114,10 @@ fn value((file, report): &Judged) -> Value {
     };
     let entries = report.entries.iter().map(|entry| {
         json!({
-            "severity": match entry.weight {
-                Weight::Error => "error",
-                Weight::Warning => "warning",
-                Weight::Advice => "note",
-            },
+            "severity": entry.issue.severity.to_string(),
             "line": entry.line,
-            "path": entry.path,
-            "message": entry.message,
+            "path": entry.issue.subject,
+            "message": entry.issue.message,
         })
     });
     json!({

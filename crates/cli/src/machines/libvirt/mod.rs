@@ -9,11 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_core::machines::Drives;
 use ichor_core::machines::libvirt::answer::{self, full_drives, is_on};
 use ichor_core::machines::libvirt::obstacles::{There, obstacles};
 use ichor_core::machines::libvirt::{Wanted, drives};
-use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
+use ichor_values::Issue;
 
 use super::program::ProgramError;
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, SupplyError};
@@ -290,7 +291,7 @@ impl Machines for Libvirt {
         Powers { makes: true, media: true, addresses: true }
     }
 
-    fn check(&self, nodes: &[&str]) -> Vec<Obstacle> {
+    fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
         match self.look(&wanted) {
             Ok(there) => obstacles(&self.virsh.place(), &wanted, &there),

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
+use ichor_core::machines::Drives;
 use ichor_core::machines::proxmox::answer::{addresses, settings, size};
 use ichor_core::machines::proxmox::obstacles::obstacles;
 use ichor_core::machines::proxmox::there::Machine;
 use ichor_core::machines::proxmox::wanted::{DISK, EMPTY};
 use ichor_core::machines::proxmox::{Wanted, drives, request};
-use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
+use ichor_values::Issue;
 
 use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
 use crate::http::Trust;
@@ -210,7 +211,7 @@ impl Machines for Proxmox {
         Powers { makes: true, media: true, addresses: true }
     }
 
-    fn check(&self, nodes: &[&str]) -> Vec<Obstacle> {
+    fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
         match look::look(&self.api, &self.wanted, &wanted) {
             Ok((there, placed)) => obstacles(&self.api.place(), &wanted, &there, &placed),

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ichor_core::machines::Drives;
 use ichor_core::machines::redfish::system::{self, Power, RESET};
 use ichor_core::machines::redfish::virtual_media::{self, Order};
 use ichor_core::machines::redfish::{ROOT, action, link, members};
-use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::{Medium, Source};
 use ichor_talos::secrets::Hidden;
+use ichor_values::Issue;
 use serde_json::Value;
 
 use super::{MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, Supply};
@@ -244,13 +245,13 @@ impl Machines for Redfish {
         Powers { makes: false, media: true, addresses: false }
     }
 
-    fn check(&self, nodes: &[&str]) -> Vec<Obstacle> {
+    fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let fix =
             "write an address in `image.source.iso`, and `boot.from: apply` where no second drive is there";
         match self.look() {
             Ok(found) => nodes
                 .iter()
-                .flat_map(|node| found.iter().map(move |what| Obstacle::new(*node, what, fix)))
+                .flat_map(|node| found.iter().map(move |what| Issue::error(*node, what).with_help(fix)))
                 .collect(),
             Err(error) => vec![super::unasked(&self.service.place(), error.kind(), &error)],
         }

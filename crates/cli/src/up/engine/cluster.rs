@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ichor_core::bringup::{ClusterStep, Contact, Look, Refusal};
+use ichor_core::bringup::{Blocker, ClusterStep, Contact, Look};
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::cluster::ClusterInfo;
 use tokio::time;
@@ -104,14 +104,14 @@ impl Engine {
                             let seconds = self.tools.node_timeout.as_secs();
                             let told = format!("{} was tried for {seconds} s: {reason}", cluster_word(step));
                             let remedy = "`ichor verify` looks for the cause; then run `ichor up` again";
-                            cluster.failed = Some(Refusal::new(None, told, remedy));
+                            cluster.failed = Some(Blocker::new(None, told, remedy));
                         }
                         (State::Again, reason)
                     }
-                    Ended::Refused(refusal) => {
-                        let told = format!("{}: {}", cluster_word(step), refusal.told());
-                        cluster.failed = Some(Refusal { at: None, reason: told, remedy: refusal.remedy });
-                        (State::Failed, refusal.reason)
+                    Ended::Refused(blocker) => {
+                        let told = format!("{}: {}", cluster_word(step), blocker.issue.headline());
+                        cluster.failed = Some(Blocker::new(None, told, blocker.remedy()));
+                        (State::Failed, blocker.issue.message)
                     }
                 }
             }
@@ -137,6 +137,6 @@ async fn merge(subject: Arc<Subject>, at: Contact, target: Option<PathBuf>) -> R
     let remedy = "mend that file, give another with `--kubeconfig`, or none with `--no-kubeconfig`";
     match kubeconfig::add(&target, &text) {
         Ok(()) => Ok(target.display().to_string()),
-        Err(error) => Err(Ended::Refused(Refusal::new(None, format!("{error:#}"), remedy))),
+        Err(error) => Err(Ended::Refused(Blocker::new(None, format!("{error:#}"), remedy))),
     }
 }

@@ -1,6 +1,6 @@
 //! The end of patience.
 
-use ichor_core::bringup::{Decision, Next, Refusal};
+use ichor_core::bringup::{Blocker, Decision, Next};
 
 use super::Engine;
 
@@ -33,7 +33,7 @@ impl Engine {
         let reason = format!("waited {seconds} s for {waited}; {place}");
         let remedy = "see its console; what is done is recorded: run `ichor up` again, with `--node-address` if it answers elsewhere";
         let at = self.seen.nodes[nth].at;
-        self.seen.nodes[nth].failed = Some(Refusal::new(at, reason, remedy));
+        self.seen.nodes[nth].failed = Some(Blocker::new(at, reason, remedy));
     }
 
     /// Gives everything up that is not over.
@@ -44,10 +44,10 @@ impl Engine {
                 Next::Wait(wait) => format!("{why}; it waited for {}", wait.reason),
                 _ => why.to_owned(),
             };
-            self.seen.nodes[nth].failed = Some(Refusal::new(self.seen.nodes[nth].at, waits, remedy));
+            self.seen.nodes[nth].failed = Some(Blocker::new(self.seen.nodes[nth].at, waits, remedy));
         }
         if !decision.cluster.is_over() {
-            self.seen.cluster.failed = Some(Refusal::new(None, why, remedy));
+            self.seen.cluster.failed = Some(Blocker::new(None, why, remedy));
         }
     }
 }

@@ -179,7 +179,7 @@ impl Engine {
                     self.found(nth, contact);
                 }
             }
-            Told::Machine(nth, Err(Ended::Refused(refusal))) => self.seen.nodes[nth].failed = Some(refusal),
+            Told::Machine(nth, Err(Ended::Refused(blocker))) => self.seen.nodes[nth].failed = Some(blocker),
             // Asked again soon.
             Told::Machine(..) => {}
             Told::Found(nth, contact) => self.found(nth, contact),
@@ -313,9 +313,9 @@ impl Engine {
                         progress.took.map(|took| format!("{name}: up after {:.1} s", took.as_secs_f64()));
                     self.teller.event("up", more, line);
                 }
-                Next::Refused(refusal) => {
+                Next::Refused(blocker) => {
                     self.teller.doing(&name, None);
-                    self.teller.refused(Some(&name), refusal);
+                    self.teller.refused(Some(&name), blocker);
                 }
             }
         }

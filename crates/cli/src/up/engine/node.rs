@@ -94,9 +94,9 @@ impl Engine {
                 new = progress.tries.again(&reason);
                 (State::Again, reason)
             }
-            Err(Ended::Refused(refusal)) => {
-                let reason = refusal.reason.clone();
-                seen.failed = Some(refusal);
+            Err(Ended::Refused(blocker)) => {
+                let reason = blocker.issue.message.clone();
+                seen.failed = Some(blocker);
                 (State::Failed, reason)
             }
         };

@@ -7,9 +7,8 @@ use crate::cluster::section::{Addressing, BootFrom, Firmware};
 use crate::lab::scene::{Bus, Guest, Machine, Part};
 use crate::plan::NodePlan;
 use crate::render::carrier;
-use crate::render::machine::RenderError;
 use ichor_bgp::model::Model;
-use ichor_values::Arch;
+use ichor_values::{Arch, Issue};
 
 /// What a control plane of Talos needs at least; MiB and GiB.
 const CORES: u16 = 2;
@@ -17,10 +16,10 @@ const MEMORY: u64 = 2048;
 const DISK: u64 = 10;
 
 /// The machine of a node, without its ports; or everything that keeps it from booting here.
-pub(super) fn machine(order: Order<'_>, model: &Model) -> Result<Machine, Vec<RenderError>> {
+pub(super) fn machine(order: Order<'_>, model: &Model) -> Result<Machine, Vec<Issue>> {
     let node = &order.plan.nodes[model.nth];
     let mut errors = Vec::new();
-    let mut refuse = |key: &str, reason: String| errors.push(RenderError { at: node.path(key), reason });
+    let mut refuse = |key: &str, reason: String| errors.push(Issue::error(node.path(key), reason));
     if node.arch.value != Arch::Amd64 {
         refuse("arch", format!("{}: virtual machines of a lab are amd64", node.arch.value));
     }

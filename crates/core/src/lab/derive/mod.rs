@@ -16,12 +16,12 @@ use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
 use crate::prove::Subject;
 use crate::render::fabric;
-use crate::render::machine::RenderError;
 use crate::routing::Network;
 use crate::routing::network::{End, Session as Meant};
 use bench::Bench;
 use ichor_bgp::model::fabric::Found;
 use ichor_bgp::render::Fetch;
+use ichor_values::Issue;
 
 /// What a scene is made from.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl Differs {
 
 impl Scene {
     /// The fabric of a cluster, ready to be built; or everything that is wrong.
-    pub fn of(order: Order<'_>) -> Result<Self, Vec<RenderError>> {
+    pub fn of(order: Order<'_>) -> Result<Self, Vec<Issue>> {
         let mut differs = Differs::default();
         let network = router::standing_in(order, &mut differs);
         let files = fabric::render(order.plan, &network, order.secret);

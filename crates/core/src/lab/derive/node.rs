@@ -6,11 +6,11 @@ use super::{Differs, Order, speaker};
 use crate::lab::scene::{Machine, Part};
 use crate::plan::link::LinkKind;
 use crate::plan::{NodePlan, Stage};
-use crate::render::machine::{RenderError, Script, rehearsed};
+use crate::render::machine::{Script, rehearsed};
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
 use ichor_bgp::model::Protected;
 use ichor_bgp::model::{Domain, Model};
-use ichor_values::Backend;
+use ichor_values::{Backend, Issue};
 
 /// The MTU of the link to a speaker where Talos itself makes it.
 const MTU: u32 = 1500;
@@ -21,7 +21,7 @@ pub(super) fn machine(
     protected: &Protected,
     model: &Model,
     differs: &mut Differs,
-) -> Result<Machine, Vec<RenderError>> {
+) -> Result<Machine, Vec<Issue>> {
     let node = &order.plan.nodes[model.nth];
     let script = Script { attachments: order.attachments, secret: order.secret };
     let Some(duty) = rehearsed(script, protected, node)? else { unreachable!("{} routes", node.name) };

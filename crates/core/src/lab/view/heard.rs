@@ -2,7 +2,8 @@
 
 use ipnet::IpNet;
 
-use ichor_bgp::agent::{Session, Status, Trouble};
+use ichor_bgp::agent::{Session, Status};
+use ichor_values::Issue;
 
 /// What was heard of one machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,7 @@ pub enum Said {
 
 impl Said {
     /// The session with a neighbour of this name: a port, or an address; and what is wrong with it, where somebody judges.
-    pub fn session(&self, peer: &str) -> Option<(&Session, Option<&Trouble>)> {
+    pub fn session(&self, peer: &str) -> Option<(&Session, Option<&Issue>)> {
         // A neighbour out of a range is known by the address it was found at.
         let is_of = |session: &Session| session.peer == peer || session.address.as_deref() == Some(peer);
         match self {

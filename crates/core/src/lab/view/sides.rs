@@ -2,8 +2,9 @@
 
 use super::{Heard, Said, SeenSession, Side};
 use crate::lab::scene::{Scene, SessionEnd};
+use ichor_bgp::agent::Session;
 use ichor_bgp::agent::session::State;
-use ichor_bgp::agent::{Session, Trouble};
+use ichor_values::Issue;
 
 /// Every session of the scene, as its ends tell it.
 pub(super) fn sessions(scene: &Scene, heard: &[Heard]) -> Vec<SeenSession> {
@@ -44,7 +45,7 @@ fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
     }
 }
 
-fn told(blank: Side, session: &Session, sent: bool, trouble: Option<&Trouble>) -> Side {
+fn told(blank: Side, session: &Session, sent: bool, trouble: Option<&Issue>) -> Side {
     let said = || session.said.clone().filter(|_| !session.is_established());
     Side {
         state: Some(session.state),
@@ -52,8 +53,8 @@ fn told(blank: Side, session: &Session, sent: bool, trouble: Option<&Trouble>) -
         received: Some(session.received),
         sent: sent.then_some(session.sent),
         bfd: session.bfd,
-        trouble: trouble.map(|it| it.words.clone()).or_else(said),
-        remedy: trouble.map(|it| it.remedy.clone()),
+        trouble: trouble.map(|it| it.message.clone()).or_else(said),
+        remedy: trouble.and_then(|it| it.help.clone()),
         ..blank
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::lab::scene::{self, SessionEnd, Speaker};
 use ichor_bgp::agent::status::{Stage, Told, With};
-use ichor_bgp::agent::{Session, Status, Trouble};
-use ichor_values::Backend;
+use ichor_bgp::agent::{Session, Status};
+use ichor_values::{Backend, Issue};
 
 fn blank(name: &str, part: Part) -> Machine {
     let (vrfs, dummies, addresses) = (Vec::new(), Vec::new(), Vec::new());
@@ -142,10 +142,7 @@ fn after_a_cut() -> View {
     heard[0].routes.clear();
     let told = &mut status(&mut heard[2]).sessions[0];
     told.session = Session { peer: "eth0".to_owned(), bfd: Some(false), ..Session::default() };
-    told.trouble = Some(Trouble {
-        words: "port eth0 has no carrier".to_owned(),
-        remedy: "look at the cable".to_owned(),
-    });
+    told.trouble = Some(Issue::error("", "port eth0 has no carrier").with_help("look at the cable"));
     heard[1].routes[1].paths = 1;
     view(&heard, &[Cut { link: "cp1:fab0".to_owned(), silent: false }])
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{Abilities, Domain};
 use super::{Store, Wanted};
-use crate::machines::Obstacle;
+use ichor_values::Issue;
 
 /// The oldest release that chooses firmware by what it can do.
 const OLDEST: (u32, u32) = (7, 2);
@@ -41,28 +41,29 @@ impl There {
 }
 
 /// Everything that is in the way of `wanted`.
-pub fn obstacles(at: &str, wanted: &[&Wanted], there: &There) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = too_old(at, there).into_iter().collect();
+pub fn obstacles(at: &str, wanted: &[&Wanted], there: &There) -> Vec<Issue> {
+    let mut found: Vec<Issue> = too_old(at, there).into_iter().collect();
     for one in wanted {
         if let Some(other) = there.foreign(one) {
             let what = format!("another machine has its name, with the UUID {}", other.uuid);
-            found.push(Obstacle::new(&one.node, what, "rename one of them, or take that one away"));
+            found.push(Issue::error(&one.node, what).with_help("rename one of them, or take that one away"));
         }
         if let Some(own) = there.own(one).filter(|own| own.name != one.node) {
             let what = format!("its machine is called {}", own.name);
-            found.push(Obstacle::new(
-                &one.node,
-                what,
-                format!("`virsh domrename {} {}`", own.name, one.node),
-            ));
+            found.push(
+                Issue::error(&one.node, what)
+                    .with_help(format!("`virsh domrename {} {}`", own.name, one.node)),
+            );
         }
         if let Some(image) = &one.image {
             let what = format!("its disk shall begin as {image}, and disks of libvirt begin empty");
-            found.push(Obstacle::new(&one.node, what, "write an ISO in `image.source.iso`"));
+            found.push(Issue::error(&one.node, what).with_help("write an ISO in `image.source.iso`"));
         }
         if there.disks.contains(&one.disk) {
             let what = format!("there is a disk {} without its machine", one.disk);
-            found.push(Obstacle::new(&one.node, what, "take it away with `virsh vol-delete`, or rename it"));
+            found.push(
+                Issue::error(&one.node, what).with_help("take it away with `virsh vol-delete`, or rename it"),
+            );
         }
         found.extend(lacks(at, one, there));
     }
@@ -71,22 +72,19 @@ pub fn obstacles(at: &str, wanted: &[&Wanted], there: &There) -> Vec<Obstacle> {
     found
 }
 
-fn too_old(at: &str, there: &There) -> Option<Obstacle> {
+fn too_old(at: &str, there: &There) -> Option<Issue> {
     let release = there.release.as_deref()?;
     let mut parts = release.split('.').map_while(|part| part.parse::<u32>().ok());
     let (major, minor) = OLDEST;
     ((parts.next()?, parts.next().unwrap_or(0)) < OLDEST).then(|| {
-        Obstacle::new(
-            at,
-            format!("it is libvirt {release}"),
-            format!("upgrade it to {major}.{minor} or newer"),
-        )
+        Issue::error(at, format!("it is libvirt {release}"))
+            .with_help(format!("upgrade it to {major}.{minor} or newer"))
     })
 }
 
-fn lacks(at: &str, one: &Wanted, there: &There) -> Vec<Obstacle> {
+fn lacks(at: &str, one: &Wanted, there: &There) -> Vec<Issue> {
     let mut found = Vec::new();
-    let mut say = |what: String, fix: String| found.push(Obstacle::new(at, what, fix));
+    let mut say = |what: String, fix: String| found.push(Issue::error(at, what).with_help(fix));
     let stores = std::iter::once((&one.store, "`vm.storage` or the hypervisor's `pool`"));
     for (store, key) in stores.chain(one.drives.iter().map(|drive| (&drive.store, "the hypervisor's `iso`")))
     {

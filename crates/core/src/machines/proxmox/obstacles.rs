@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::there::{Host, Machine};
 use super::{There, Wanted};
-use crate::machines::Obstacle;
+use ichor_values::Issue;
 
 /// The oldest release that takes all that is asked: Proxmox 7 has reached its end.
 const OLDEST: (u32, u32) = (8, 0);
@@ -15,8 +15,8 @@ pub fn obstacles(
     wanted: &[&Wanted],
     there: &There,
     placed: &BTreeMap<String, String>,
-) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = too_old(at, &there.version).into_iter().collect();
+) -> Vec<Issue> {
+    let mut found: Vec<Issue> = too_old(at, &there.version).into_iter().collect();
     let mut hosts: BTreeSet<&str> = BTreeSet::new();
     for one in wanted {
         found.extend(clashes(one, there));
@@ -28,17 +28,16 @@ pub fn obstacles(
                 hosts.insert(&host.name);
                 found.extend(lacks(one, host, there));
             }
-            Some((name, Some(_))) => found.push(Obstacle::new(
-                &one.node,
-                format!("its host {name} does not answer"),
-                "switch it on, or name another in `vm.host`",
-            )),
-            Some((name, None)) => found.push(Obstacle::new(
-                &one.node,
-                format!("{at} has no host {name}"),
-                format!("write one of {} in `hosts` or `vm.host`", names(there)),
-            )),
-            None => found.push(Obstacle::new(&one.node, format!("no host of {at} answers"), "switch one on")),
+            Some((name, Some(_))) => found.push(
+                Issue::error(&one.node, format!("its host {name} does not answer"))
+                    .with_help("switch it on, or name another in `vm.host`"),
+            ),
+            Some((name, None)) => found.push(
+                Issue::error(&one.node, format!("{at} has no host {name}"))
+                    .with_help(format!("write one of {} in `hosts` or `vm.host`", names(there))),
+            ),
+            None => found
+                .push(Issue::error(&one.node, format!("no host of {at} answers")).with_help("switch one on")),
         }
     }
     found.extend(twice(wanted));
@@ -51,50 +50,49 @@ fn names(there: &There) -> String {
     there.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn too_old(at: &str, version: &str) -> Option<Obstacle> {
+fn too_old(at: &str, version: &str) -> Option<Issue> {
     let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let release = (parts.next()?, parts.next().unwrap_or(0));
     (release < OLDEST).then(|| {
         let (major, minor) = OLDEST;
-        Obstacle::new(
-            at,
-            format!("it is Proxmox VE {version}"),
-            format!("upgrade it to {major}.{minor} or newer"),
-        )
+        Issue::error(at, format!("it is Proxmox VE {version}"))
+            .with_help(format!("upgrade it to {major}.{minor} or newer"))
     })
 }
 
 /// Machines that are in the place of this one, or this one in another's.
-fn clashes(one: &Wanted, there: &There) -> Vec<Obstacle> {
+fn clashes(one: &Wanted, there: &There) -> Vec<Issue> {
     let own = there.own(one);
     let mut found = Vec::new();
     for machine in there.candidates(one).filter(|machine| own.is_none_or(|own| own.id != machine.id)) {
         found.push(foreign(one, machine));
     }
     match (own, one.id) {
-        (Some(own), Some(id)) if own.id != id => found.push(Obstacle::new(
-            &one.node,
-            format!("its machine has the number {}, and the file says {id}", own.id),
-            format!("write `vm.id: {}`, or take that machine away", own.id),
-        )),
-        (None, Some(id)) if there.hidden.contains(&id) => found.push(Obstacle::new(
-            &one.node,
-            format!("the number {id} is taken by a machine that this login may not see"),
-            "write another `vm.id` or `vm.first_id`",
-        )),
+        (Some(own), Some(id)) if own.id != id => found.push(
+            Issue::error(&one.node, format!("its machine has the number {}, and the file says {id}", own.id))
+                .with_help(format!("write `vm.id: {}`, or take that machine away", own.id)),
+        ),
+        (None, Some(id)) if there.hidden.contains(&id) => found.push(
+            Issue::error(
+                &one.node,
+                format!("the number {id} is taken by a machine that this login may not see"),
+            )
+            .with_help("write another `vm.id` or `vm.first_id`"),
+        ),
         _ => {}
     }
     found
 }
 
-fn foreign(one: &Wanted, machine: &Machine) -> Obstacle {
+fn foreign(one: &Wanted, machine: &Machine) -> Issue {
     let kind = if machine.is_container { "a container" } else { "another machine" };
     let what = if Some(machine.id) == one.id {
         format!("the number {} is that of {kind}, {} on {}", machine.id, shown(machine), machine.host)
     } else {
         format!("{kind} on {}, number {}, has its name", machine.host, machine.id)
     };
-    Obstacle::new(&one.node, what, "write another `vm.id`, rename one of them, or take that one away")
+    Issue::error(&one.node, what)
+        .with_help("write another `vm.id`, rename one of them, or take that one away")
 }
 
 /// The name of a machine, where it has one.
@@ -103,7 +101,7 @@ fn shown(machine: &Machine) -> String {
 }
 
 /// What the machine's host does not have.
-fn lacks(one: &Wanted, host: &Host, there: &There) -> Vec<Obstacle> {
+fn lacks(one: &Wanted, host: &Host, there: &There) -> Vec<Issue> {
     let mut found = Vec::new();
     let mut needs = vec![(one.storage.as_str(), "images", "`vm.storage` or the hypervisor's `disks`")];
     needs.extend(one.files().map(|file| (file.storage(), file.content(), "the hypervisor's `iso`")));
@@ -114,23 +112,26 @@ fn lacks(one: &Wanted, host: &Host, there: &There) -> Vec<Obstacle> {
         && !bridges.contains(&one.bridge)
     {
         let what = format!("it has no bridge {}", one.bridge);
-        found.push(Obstacle::new(
-            &host.name,
-            what,
-            format!("write one of {} in `vm.bridge`", bridges.join(", ")),
-        ));
+        found.push(
+            Issue::error(&host.name, what)
+                .with_help(format!("write one of {} in `vm.bridge`", bridges.join(", "))),
+        );
     }
     if let Some(pool) = one.pool.as_ref().filter(|pool| !there.pools.contains(pool)) {
         let fix = format!("make it with `pvesh create /pools -poolid {pool}`, or remove `vm.pool`");
-        found.push(Obstacle::new(&one.node, format!("there is no resource pool {pool}"), fix));
+        found.push(Issue::error(&one.node, format!("there is no resource pool {pool}")).with_help(fix));
     }
     for drive in one.files().filter(|drive| drive.is_given() && !there.volumes.contains(&drive.volume)) {
         let what = format!("{} is not there", drive.volume);
-        found.push(Obstacle::new(&one.node, what, "upload it, or write a path or a URL in `image.source`"));
+        found.push(
+            Issue::error(&one.node, what).with_help("upload it, or write a path or a URL in `image.source`"),
+        );
     }
     if let Some(image) = one.image.as_ref().filter(|image| !is_importable(&image.volume)) {
         let what = format!("Proxmox makes no disk of {}", image.medium.name);
-        found.push(Obstacle::new(&one.node, what, "give it an image that ends in .qcow2, .raw or .vmdk"));
+        found.push(
+            Issue::error(&one.node, what).with_help("give it an image that ends in .qcow2, .raw or .vmdk"),
+        );
     }
     found
 }
@@ -140,7 +141,7 @@ fn is_importable(name: &str) -> bool {
     [".qcow2", ".raw", ".vmdk"].iter().any(|ending| name.ends_with(ending))
 }
 
-fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Obstacle> {
+fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Issue> {
     let storages = host.storages.as_ref()?;
     let Some(storage) = storages.iter().find(|storage| storage.name == name) else {
         let fit = storages.iter().filter(|storage| storage.content.iter().any(|it| it == content));
@@ -150,15 +151,14 @@ fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Obstacle
         } else {
             format!("write {} in {key}", fit.join(" or "))
         };
-        return Some(Obstacle::new(&host.name, format!("it has no storage {name}"), fix));
+        return Some(Issue::error(&host.name, format!("it has no storage {name}")).with_help(fix));
     };
     if !storage.is_active {
         let what = format!("its storage {name} is disabled or not reachable");
-        return Some(Obstacle::new(
-            &host.name,
-            what,
-            format!("look at `pvesm status` there, or write another in {key}"),
-        ));
+        return Some(
+            Issue::error(&host.name, what)
+                .with_help(format!("look at `pvesm status` there, or write another in {key}")),
+        );
     }
     if storage.content.iter().any(|it| it == content) {
         return None;
@@ -166,18 +166,18 @@ fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Obstacle
     let have: Vec<_> = storage.content.iter().map(String::as_str).chain([content]).collect();
     let fix =
         format!("allow it with `pvesm set {name} --content {}`, or write another in {key}", have.join(","));
-    Some(Obstacle::new(&host.name, format!("its storage {name} takes no {content}"), fix))
+    Some(Issue::error(&host.name, format!("its storage {name} takes no {content}")).with_help(fix))
 }
 
 /// Two machines that shall have one number.
-fn twice(wanted: &[&Wanted]) -> Vec<Obstacle> {
+fn twice(wanted: &[&Wanted]) -> Vec<Issue> {
     let mut by_id: BTreeMap<u32, &Wanted> = BTreeMap::new();
     let mut found = Vec::new();
     for one in wanted {
         let Some(id) = one.id else { continue };
         if let Some(other) = by_id.insert(id, one) {
             let what = format!("{} shall have the number {id} too", other.node);
-            found.push(Obstacle::new(&one.node, what, "write another `vm.id`"));
+            found.push(Issue::error(&one.node, what).with_help("write another `vm.id`"));
         }
     }
     found

@@ -3,19 +3,14 @@
 use super::{path, refused};
 use crate::plan::NodePlan;
 use crate::render::artifact::Artifact;
-use crate::render::machine::RenderError;
 use crate::render::schematic::command_line;
 use ichor_talos::command_line::{LONGEST, pack};
 use ichor_talos::kernel_args::LOADER;
 use ichor_talos::schematic::Schematic;
+use ichor_values::Issue;
 
 /// The whole command line of a node: what its image has, and the configuration in the parameter `key`.
-pub fn render(
-    node: &NodePlan,
-    schematic: &Schematic,
-    key: &str,
-    boot: &str,
-) -> Result<Artifact, RenderError> {
+pub fn render(node: &NodePlan, schematic: &Schematic, key: &str, boot: &str) -> Result<Artifact, Issue> {
     let mut line = command_line(node, schematic);
     let before = line.to_string().len();
     line.add(&format!("{key}={}", pack(boot.as_bytes())));

@@ -15,12 +15,13 @@ mod nocloud;
 mod volume;
 
 use super::artifact::Artifact;
-use super::machine::RenderError;
 use super::{platform_network, schematic};
 use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
+use crate::render::node_issue;
 use ichor_talos::command_line::INLINE;
 use ichor_talos::release;
+use ichor_values::Issue;
 
 pub use nocloud::serial;
 pub use volume::Image;
@@ -39,7 +40,7 @@ pub fn file(node: &NodePlan) -> Option<&'static str> {
 }
 
 /// The carrier of a node, and its schematic. `boot` is the text of its first configuration, which may be empty.
-pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError> {
+pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
     if let Some(who) = node.shows_passwords_to() {
         return Err(refused(node, &format!("the password of a BGP session would be shown to {who}")));
     }
@@ -51,7 +52,7 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
         ));
     }
     let embedded = (from == BootFrom::Embedded).then_some(boot);
-    let schematic = schematic::of(node, embedded).map_err(|error| RenderError::of(node, &error))?;
+    let schematic = schematic::of(node, embedded).map_err(|error| node_issue(node, &error))?;
     let mut files = match from {
         BootFrom::Cidata => volume::render(node, "cidata", nocloud::files(node, boot))?,
         BootFrom::MetalIso => volume::render(node, "metal-iso", vec![("config.yaml", boot.to_owned())])?,
@@ -69,7 +70,7 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError>
 ///
 /// Up to 1.12 the API of maintenance mode takes what gRPC takes by itself, 4 MiB; later it is the same that installed machines
 /// have, with 32 MiB.
-pub fn check_size(node: &NodePlan, machine: &str) -> Result<(), RenderError> {
+pub fn check_size(node: &NodePlan, machine: &str) -> Result<(), Issue> {
     /// For what the message has beside it.
     const FRAME: usize = 1 << 10;
     let largest = if release::at_least(&node.talos.value, 13) { 32 } else { 4 };
@@ -81,7 +82,7 @@ pub fn check_size(node: &NodePlan, machine: &str) -> Result<(), RenderError> {
          applied when the cluster runs",
         node.talos.value
     );
-    Err(RenderError { at: node.path(""), reason })
+    Err(Issue::error(node.path(""), reason))
 }
 
 /// Whether a carrier has nothing but the documents of the first configuration.
@@ -94,10 +95,10 @@ fn path(node: &NodePlan, name: &str) -> String {
 }
 
 /// Why the carrier of a node cannot be made, and which one would do.
-fn refused(node: &NodePlan, why: &str) -> RenderError {
+fn refused(node: &NodePlan, why: &str) -> Issue {
     let (from, other) = (node.boot.from.value, node.fitting_carrier());
     let remedy = if from == other { String::new() } else { format!("; `boot.from: {other}` would do") };
-    RenderError { at: node.path("boot.from"), reason: format!("{from}: {why}{remedy}") }
+    Issue::error(node.path("boot.from"), format!("{from}: {why}{remedy}"))
 }
 
 #[cfg(test)]

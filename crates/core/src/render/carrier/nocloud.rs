@@ -6,8 +6,8 @@ use super::{path, refused};
 use crate::cluster::section::BootFrom;
 use crate::plan::{NodePlan, Stage};
 use crate::render::artifact::Artifact;
-use crate::render::machine::RenderError;
 use crate::render::machine::network::network_config;
+use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit;
 
 /// `meta-data`, `network-config` and, where there is something in it, `user-data`.
@@ -26,7 +26,7 @@ pub fn files(node: &NodePlan, boot: &str) -> Vec<(&'static str, String)> {
 }
 
 /// The serial number that sends Talos to the server, and the folder `nocloud` with what it asks for there.
-pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, RenderError> {
+pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
     let serial = serial(node).ok_or_else(|| refused(node, "there is no `boot.server`"))?;
     let served = files(node, boot).into_iter().map(|(name, text)| {
         let artifact = if name == "user-data" { Artifact::private } else { Artifact::public };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{path, refused};
 use crate::plan::NodePlan;
 use crate::render::artifact::Artifact;
-use crate::render::machine::RenderError;
 use ichor_image::media::{Volume, VolumeError, fat, iso9660};
+use ichor_values::Issue;
 
 /// What a volume has, before there are bytes of it: a cluster may have thousands.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn render(
     node: &NodePlan,
     label: &'static str,
     files: Vec<(&'static str, String)>,
-) -> Result<Vec<Artifact>, RenderError> {
+) -> Result<Vec<Artifact>, Issue> {
     volume(label, &files).map_err(|errors| {
         let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
         refused(node, &told.join("; "))

@@ -12,18 +12,18 @@ mod routeros;
 mod sessions;
 
 use super::artifact::Artifact;
-use super::machine::RenderError;
 use crate::plan::Plan;
 use crate::routing::{Network, Router};
 use group::Group;
 use ichor_bgp::render::Fetch;
 use ichor_bgp::setting::Software;
+use ichor_values::Issue;
 
 /// More routes of one family than this from one node close its session. They are counted after the filter.
 const MOST_PREFIXES: u32 = 10_000;
 
 /// The files below `fabric/`, or everything that is wrong; none where nothing routes.
-pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<Issue>> {
     if is_empty(network) {
         return Ok(Vec::new());
     }
@@ -47,13 +47,9 @@ pub fn is_empty(network: &Network) -> bool {
 }
 
 /// What one router reads.
-fn router_files(
-    cluster: &str,
-    router: &Router,
-    fetch: &Fetch<'_>,
-) -> Result<Vec<Artifact>, Vec<RenderError>> {
+fn router_files(cluster: &str, router: &Router, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<Issue>> {
     let at = |key: &str| format!("fabric.routers.{}{key}", router.name);
-    let refuse = |key: &str, reason: &str| RenderError { at: at(key), reason: reason.to_owned() };
+    let refuse = |key: &str, reason: &str| Issue::error(at(key), reason);
     let mut errors = Vec::new();
     if router.asn.is_none() {
         errors.push(refuse(".asn", "its configuration needs an AS number; write it"));

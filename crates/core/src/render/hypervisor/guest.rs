@@ -10,9 +10,7 @@ use super::uuid::Uuid;
 use crate::cluster::section::{BootDevice, Firmware};
 use crate::plan::{NodePlan, Plan, VmPlan};
 use crate::render::carrier;
-use crate::render::machine::RenderError;
-use ichor_values::Arch;
-use ichor_values::Mac;
+use ichor_values::{Arch, Issue, Mac};
 
 /// A virtual machine, decided.
 #[derive(Debug)]
@@ -51,7 +49,7 @@ pub struct Guest<'p> {
 
 impl<'p> Guest<'p> {
     /// The machine of a node; none for a real one.
-    pub fn of(plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, RenderError> {
+    pub fn of(plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, Issue> {
         let Some(vm) = node.vm.as_deref() else { return Ok(None) };
         let media = medium::of(plan.cluster.name.as_str(), node, vm)?;
         let can_boot = |device: &&BootDevice| {

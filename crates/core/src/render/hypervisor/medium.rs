@@ -4,9 +4,10 @@ use super::guest::Guest;
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
 use crate::render::base::Base;
-use crate::render::machine::RenderError;
+use crate::render::node_issue;
 use crate::render::{image, schematic};
 use ichor_talos::asset::Asset;
+use ichor_values::Issue;
 
 /// A CD, or what a disk begins as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String
 }
 
 /// The CDs of a machine; the one it boots is the first.
-pub fn of(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, RenderError> {
+pub fn of(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Result<Vec<Medium>, Issue> {
     let boots = vm.boot.value.contains(&BootDevice::Cdrom);
     let talos = if boots { talos(cluster, node)? } else { None };
     Ok(talos.into_iter().chain(carrier(cluster, node)).collect())
@@ -76,7 +77,7 @@ fn named(text: &str) -> Source {
 }
 
 /// The CDs of a real machine; none where it boots from the network.
-pub fn of_metal(cluster: &str, node: &NodePlan) -> Result<Vec<Medium>, RenderError> {
+pub fn of_metal(cluster: &str, node: &NodePlan) -> Result<Vec<Medium>, Issue> {
     if node.boot.from.value == BootFrom::Netboot {
         return Ok(Vec::new());
     }
@@ -100,7 +101,7 @@ fn carrier(cluster: &str, node: &NodePlan) -> Option<Medium> {
 }
 
 /// The ISO of Talos; none where a disk image is given in its place.
-fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, RenderError> {
+fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, Issue> {
     let medium = |name, source| Ok(Some(Medium { name, source, boots: true, own: false }));
     match &node.boot.image.value {
         ImagePlan::Given => {
@@ -109,7 +110,7 @@ fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, RenderError> 
             medium(file_name(iso).to_owned(), named(iso))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;
+            let base = Base::of(node).map_err(|error| node_issue(node, &error))?;
             Ok(base.map(|base| {
                 let (file, own) = (format!("{}.iso", base.stem()), base.embeds.is_some());
                 let name = if own { own_name(cluster, &file) } else { file.clone() };
@@ -117,7 +118,7 @@ fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, RenderError> 
             }))
         }
         ImagePlan::Made(ImageSource::Factory) => {
-            let id = schematic::of(node, None).map_err(|error| RenderError::of(node, &error))?.id();
+            let id = schematic::of(node, None).map_err(|error| node_issue(node, &error))?.id();
             let order = image::order(node, &id);
             let name = format!("talos-{}-{}-{}", node.talos.value, &id[..12], order.file_name(&Asset::Iso));
             medium(name, Source::Url(order.url(&image::factory(node), &Asset::Iso)))

@@ -14,12 +14,12 @@ pub mod terraform;
 pub mod uuid;
 
 use super::artifact::Artifact;
-use super::machine::RenderError;
 use crate::plan::{HypervisorPlan, Plan};
 use guest::Guest;
+use ichor_values::Issue;
 
 /// The files below `hypervisors/` and `clouds/`, or everything that is wrong.
-pub fn render(plan: &Plan) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut guests = Vec::new();
     for node in &plan.nodes {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Ground, RenderError};
+use super::Ground;
 use crate::cluster::section::Role;
 use crate::plan::CniPlan;
 use ichor_talos::generate;
 use ichor_talos::generate::{Cni, Contract, Endpoint, Input, Registry};
 use ichor_talos::secrets::Bundle;
+use ichor_values::Issue;
 
 /// The documents of a role. Where Talos adds the endpoint to the names of the API server, it is there once.
 pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
@@ -26,7 +27,7 @@ pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
 }
 
 /// What the generator is told.
-pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, RenderError> {
+pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, Issue> {
     let plan = &ground.plan.cluster;
     let mut input = Input::new(plan.name.as_str(), endpoint(ground)?, contract);
     input.kubernetes = plan.kubernetes.as_ref().map(|version| version.value.clone());
@@ -43,23 +44,20 @@ pub fn input(ground: Ground<'_>, contract: Contract) -> Result<Input, RenderErro
 
 /// Where the Kubernetes API is reached. An address that only the overlay will give is not known yet: until then, the first
 /// control plane's.
-fn endpoint(ground: Ground<'_>) -> Result<Endpoint, RenderError> {
+fn endpoint(ground: Ground<'_>) -> Result<Endpoint, Issue> {
     let planned = ground.plan.cluster.endpoint.as_ref().map(|endpoint| &endpoint.value);
     let url = match planned.filter(|endpoint| endpoint.overlay_node().is_none()) {
         Some(endpoint) => endpoint.to_string(),
         None => {
             let address = ground.plan.control_planes().find_map(|node| node.main_address());
             let address = address.ok_or_else(|| {
-                RenderError::new(
-                    "cluster.endpoint",
-                    "it is not known: write it, as in https://10.101.0.10:6443",
-                )
+                Issue::error("cluster.endpoint", "it is not known: write it, as in https://10.101.0.10:6443")
             })?;
             let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
             format!("https://{host}:6443")
         }
     };
-    Endpoint::parse(&url).map_err(|error| RenderError::new("cluster.endpoint", error.to_string()))
+    Endpoint::parse(&url).map_err(|error| Issue::error("cluster.endpoint", error.to_string()))
 }
 
 /// Names the API is asked by, beside those Talos knows: written ones, and addresses that move or that many have.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, RenderError, base};
+use super::{Draft, Ground, base};
 use crate::cluster::section::{DiskKey, Kms};
 use crate::plan::CniPlan;
 use crate::plan::attachment;
@@ -12,11 +12,11 @@ use crate::render::manifests::{self, CILIUM, CILIUM_BGP, KUBE_VIP, kube_vip};
 use crate::routing::Network;
 use ichor_bgp::setting::Speaker;
 use ichor_talos::generate::contract::Trait;
-use ichor_values::Either;
 use ichor_values::go_yaml::emit::emit_all;
+use ichor_values::{Either, Issue};
 
 /// Adds it.
-pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     if draft.is_control_plane() {
         kube_proxy(draft, ground);
         flannel(draft, ground);
@@ -79,11 +79,11 @@ fn flannel(draft: &mut Draft, ground: Ground<'_>) {
 }
 
 /// Manifests that Talos applies when the cluster is made: Cilium as helm rendered it, kube-vip, and those of the file.
-fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     if chart::Order::of(ground.plan, ground.attachments).is_some() {
         match ground.cilium {
             Ok(text) => inline_manifest(draft, CILIUM, text),
-            Err(reason) => errors.push(RenderError::new("cluster.cni", reason)),
+            Err(reason) => errors.push(Issue::error("cluster.cni", reason)),
         }
     }
     cilium_bgp(draft, ground, errors);
@@ -95,24 +95,22 @@ fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Rend
     for file in attachment::manifests(ground.cluster, ground.plan, ground.attachments) {
         match ground.attachments.texts.get(&file.path) {
             Some(Ok(text)) => inline_manifest(draft, file.stem(), text),
-            Some(Err(reason)) => errors.push(RenderError::new(file.key, format!("{}: {reason}", file.path))),
-            None => errors.push(RenderError::new(file.key, format!("{} was not read", file.path))),
+            Some(Err(reason)) => errors.push(Issue::error(file.key, format!("{}: {reason}", file.path))),
+            None => errors.push(Issue::error(file.key, format!("{} was not read", file.path))),
         }
     }
 }
 
 /// What Cilium is told of BGP, where the cluster brings Cilium. Its operator makes the kinds of these objects when it starts; Talos
 /// passes over objects of unknown kinds, and tries again until there are none.
-fn cilium_bgp(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+fn cilium_bgp(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     let plan = ground.plan;
     if plan.cluster.cni.value != CniPlan::Cilium || !plan.has_speaker(Speaker::Cilium) {
         return;
     }
     match Network::of(ground.cluster, plan) {
         Ok(network) => inline_manifest(draft, CILIUM_BGP, &emit_all(&manifests::cilium_bgp(plan, &network))),
-        Err(wrong) => {
-            errors.extend(wrong.iter().map(|error| RenderError::new(error.node.clone(), error.to_string())));
-        }
+        Err(wrong) => errors.extend(wrong),
     }
 }
 
@@ -135,7 +133,7 @@ fn discovery(draft: &mut Draft, ground: Ground<'_>) {
     }
 }
 
-fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<RenderError>) {
+fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     let registries = &ground.plan.cluster.registries;
     for (host, auth) in registries.auth.iter().flat_map(|auth| auth.value.iter()) {
         let key = format!("cluster.registries.auth.{host}.password");
@@ -145,7 +143,7 @@ fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<
         let password = match (ground.secret)(password) {
             Ok(password) => password,
             Err(reason) => {
-                errors.push(RenderError::new(key, reason));
+                errors.push(Issue::error(key, reason));
                 continue;
             }
         };

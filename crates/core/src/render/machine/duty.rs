@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::routing::{carrier, model, template, told};
-use super::{Ground, RenderError};
+use super::Ground;
+use super::routing::{carrier, model, of_node, template};
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
 use ichor_bgp::agent::config::{
@@ -15,7 +15,7 @@ use ichor_bgp::render as routing;
 use ichor_bgp::render::Fetch;
 use ichor_bgp::setting::Carrier;
 use ichor_talos::secrets::agent_certificate;
-use ichor_values::Backend;
+use ichor_values::{Backend, Issue};
 
 /// The duty of a node's agent; none where no agent runs.
 pub fn of(
@@ -23,7 +23,7 @@ pub fn of(
     model: &Model,
     node: &NodePlan,
     stage: Stage,
-) -> Result<Option<AgentConfig>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     if plan.backend.value == Backend::Native || carrier(plan) != Carrier::Ichor {
         return Ok(None);
@@ -54,23 +54,19 @@ pub fn rehearsed(
     script: Script<'_>,
     protected: &Protected,
     node: &NodePlan,
-) -> Result<Option<AgentConfig>, Vec<RenderError>> {
+) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(model) = model(protected, node)? else { return Ok(None) };
     of_model(script, model, node)
 }
 
-fn of_model(
-    script: Script<'_>,
-    model: Model,
-    node: &NodePlan,
-) -> Result<Option<AgentConfig>, Vec<RenderError>> {
+fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
-    let mut refusals = Vec::new();
-    let passwords = routing::passwords(&model, script.secret, &mut refusals);
-    let mut errors = told(node, refusals);
+    let mut issues = Vec::new();
+    let passwords = routing::passwords(&model, script.secret, &mut issues);
+    let mut errors = of_node(node, issues);
     let template = template(script.attachments, plan).unwrap_or_else(|reason| {
-        errors.push(RenderError::new(node.path(routing::TEMPLATE), reason));
+        errors.push(Issue::error(node.path(routing::TEMPLATE), reason));
         None
     });
     let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
@@ -122,11 +118,11 @@ fn status(
     node: &NodePlan,
     plan: &RoutingPlan,
     stage: Stage,
-) -> Result<Option<Status>, RenderError> {
+) -> Result<Option<Status>, Issue> {
     const KEY: &str = "routing.agent.status.listen";
     let listen = plan.status.as_ref().map(|listen| &listen.value);
     let Some(listen) = listen.filter(|_| stage == Stage::Final) else { return Ok(None) };
-    let wrong = |reason: String| RenderError::new(node.path(KEY), reason);
+    let wrong = |reason: String| Issue::error(node.path(KEY), reason);
     let (host, port) = listen.as_str().rsplit_once(':').unwrap_or((listen.as_str(), ""));
     let port = port.parse().map_err(|_| wrong(format!("`{port}` is no port")))?;
     let host = host.trim_matches(['[', ']']);

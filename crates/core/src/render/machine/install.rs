@@ -2,15 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, RenderError};
+use super::Draft;
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
 use crate::plan::{ImagePlan, NodePlan};
 use crate::render::base::Base;
+use crate::render::node_issue;
 use crate::render::{image as images, schematic};
 use ichor_talos::generate::contract::Trait;
+use ichor_values::Issue;
 
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
-pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
+pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<Issue>) {
     let Some(disk) = &node.boot.disk else { return };
     let image = match installer(node) {
         Ok(image) => image,
@@ -50,19 +52,19 @@ pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<RenderError>) {
 }
 
 /// The installer of a node, without its patches; none where Talos' own for its release will do.
-pub fn installer(node: &NodePlan) -> Result<Option<String>, RenderError> {
+pub fn installer(node: &NodePlan) -> Result<Option<String>, Issue> {
     match &node.boot.image.value {
         ImagePlan::Given => {
             let given = node.boot.given.as_ref().and_then(|given| given.installer.as_ref());
             Ok(given.map(|installer| installer.value.to_string()))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let base = Base::of(node).map_err(|error| RenderError::of(node, &error))?;
+            let base = Base::of(node).map_err(|error| node_issue(node, &error))?;
             Ok(base.and_then(|base| base.installer()))
         }
         ImagePlan::Made(ImageSource::Factory) => {
             let schematic = schematic::of(node, None)
-                .map_err(|error| RenderError::new(node.path("image"), error.to_string()))?;
+                .map_err(|error| Issue::error(node.path("image"), error.to_string()))?;
             Ok(Some(images::order(node, &schematic.id()).installer(&images::factory(node))))
         }
     }

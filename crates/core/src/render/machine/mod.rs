@@ -22,48 +22,28 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::section::{Platform, Role};
 use crate::plan::{NodePlan, Stage};
+use crate::render::node_issue;
 use ichor_bgp::model::Protected;
 use ichor_talos::config::Config;
 use ichor_talos::generate::Contract;
 use ichor_talos::generate::contract::Trait;
 use ichor_talos::patch::Patch;
 use ichor_talos::validate;
-use ichor_talos::validate::{Flaw, Mode, Setting, Weight};
+use ichor_talos::validate::{DocumentIssue, Mode, Setting};
 use ichor_talos::{encode, load, release};
-use ichor_values::TalosVersion;
+use ichor_values::{Issue, Severity, TalosVersion};
 
 pub use duty::{Script, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 pub use routing::NodeRouting;
-pub use warning::Warning;
+pub use warning::NodeWarning;
 
 pub use super::tree::Inputs;
 pub(crate) use super::tree::Inputs as Ground;
 
 /// The BGP of a node, or why it cannot be known.
-type Routing = Result<NodeRouting, Vec<RenderError>>;
-
-/// Why a configuration cannot be made. It names no secret.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error("{at}: {reason}")]
-pub struct RenderError {
-    /// The key or node it is about.
-    pub at: String,
-    /// What is wrong, and what would be right.
-    pub reason: String,
-}
-
-impl RenderError {
-    /// Something else of a node that cannot be made.
-    pub fn of(node: &NodePlan, error: &dyn std::error::Error) -> Self {
-        Self::new(node.path(""), error.to_string())
-    }
-
-    fn new(at: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { at: at.into(), reason: reason.into() }
-    }
-}
+type Routing = Result<NodeRouting, Vec<Issue>>;
 
 /// A configuration that the node's release accepts.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +51,7 @@ pub struct Rendered {
     /// Its documents, as Talos writes them.
     pub documents: Vec<Value>,
     /// What the release says of it beside that.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<NodeWarning>,
 }
 
 /// Makes configurations.
@@ -86,12 +66,12 @@ pub struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     /// Makes what the nodes share. All that is wrong with it is told at once.
-    pub fn new(ground: Ground<'a>) -> Result<Self, Vec<RenderError>> {
+    pub fn new(ground: Ground<'a>) -> Result<Self, Vec<Issue>> {
         let talos = &ground.plan.cluster.contract.value;
         if !release::is_known(talos) {
             let (oldest, newest) = release::known();
             let reason = format!("ichor writes for Talos 1.{oldest} to 1.{newest}, not for {talos}");
-            return Err(vec![RenderError::new("cluster.talos", reason)]);
+            return Err(vec![Issue::error("cluster.talos", reason)]);
         }
         let contract = Contract::of(talos);
         let mut errors = Vec::new();
@@ -115,7 +95,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn shared(ground: Ground<'_>, contract: Contract, role: Role) -> Result<Config, Vec<RenderError>> {
+    fn shared(ground: Ground<'_>, contract: Contract, role: Role) -> Result<Config, Vec<Issue>> {
         let mut draft = Draft::new(contract, role);
         let input = base::input(ground, contract).map_err(|error| vec![error])?;
         let generated = base::generate(&input, ground.bundle, role);
@@ -132,26 +112,22 @@ impl<'a> Renderer<'a> {
     }
 
     /// The whole configuration of a node.
-    pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+    pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<Issue>> {
         self.machine_with(node, &self.routing(node))
     }
 
     /// The BGP of a node, which both of its configurations have.
-    pub(super) fn routing(&self, node: &NodePlan) -> Result<NodeRouting, Vec<RenderError>> {
+    pub(super) fn routing(&self, node: &NodePlan) -> Result<NodeRouting, Vec<Issue>> {
         routing::of(self.ground, &self.protected, node)
     }
 
     /// The whole configuration of a node with this BGP.
-    pub(super) fn machine_with(
-        &self,
-        node: &NodePlan,
-        routing: &Routing,
-    ) -> Result<Rendered, Vec<RenderError>> {
+    pub(super) fn machine_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<Issue>> {
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
         for patch in self.patches.of(node) {
             if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
-                errors.push(RenderError::new(node.path(""), error.to_string()));
+                errors.push(node_issue(node, &error));
             }
         }
         if errors.is_empty() && !refused(&config, node).is_empty() {
@@ -165,7 +141,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a node has before the patches of the file.
-    fn unpatched(&self, node: &NodePlan, routing: &Routing, errors: &mut Vec<RenderError>) -> Config {
+    fn unpatched(&self, node: &NodePlan, routing: &Routing, errors: &mut Vec<Issue>) -> Config {
         let ground = self.ground;
         let mut draft = Draft::new(self.contract, node.role);
         self.add_network(&mut draft, node, Stage::Final);
@@ -184,19 +160,19 @@ impl<'a> Renderer<'a> {
     }
 
     /// Why the node's release refuses its configuration, each reason with the patch that brought it.
-    fn blame(&self, node: &NodePlan, routing: &Routing) -> Vec<RenderError> {
+    fn blame(&self, node: &NodePlan, routing: &Routing) -> Vec<Issue> {
         let at = node.path("");
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
         let mut known = refused(&config, node);
-        errors.extend(known.iter().map(|reason| RenderError::new(&at, reason)));
+        errors.extend(known.iter().map(|reason| Issue::error(&at, reason)));
         for patch in self.patches.of(node) {
             if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
-                errors.push(RenderError::new(&at, error.to_string()));
+                errors.push(Issue::error(&at, error.to_string()));
             }
             for reason in refused(&config, node) {
                 if !known.contains(&reason) {
-                    errors.push(RenderError::new(&at, format!("{}: with this patch {reason}", patch.name)));
+                    errors.push(Issue::error(&at, format!("{}: with this patch {reason}", patch.name)));
                     known.push(reason);
                 }
             }
@@ -205,7 +181,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Names in each warning the patch that brought it.
-    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [Warning]) {
+    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [NodeWarning]) {
         let mut config = self.unpatched(node, routing, &mut Vec::new());
         let mut known = warnings_about(&config, node);
         for patch in self.patches.of(node) {
@@ -222,12 +198,12 @@ impl<'a> Renderer<'a> {
 
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
     /// Passwords of its BGP sessions are in it: without them it would have no network.
-    pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<RenderError>> {
+    pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<Issue>> {
         self.boot_with(node, &self.routing(node))
     }
 
     /// The same with this BGP.
-    pub(super) fn boot_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<RenderError>> {
+    pub(super) fn boot_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<Issue>> {
         let mut draft = Draft::new(self.contract, node.role);
         if self.contract.has(Trait::NetworkDocuments) {
             self.add_network(&mut draft, node, Stage::Boot);
@@ -255,7 +231,7 @@ impl<'a> Renderer<'a> {
         node: &NodePlan,
         routing: &Routing,
         stage: Stage,
-        errors: &mut Vec<RenderError>,
+        errors: &mut Vec<Issue>,
     ) {
         match routing {
             Ok(made) => routing::add(draft, self.ground, made, node, stage, errors),
@@ -268,16 +244,16 @@ impl<'a> Renderer<'a> {
         &self,
         node: &NodePlan,
         config: &Config,
-        mut errors: Vec<RenderError>,
-    ) -> Result<Rendered, Vec<RenderError>> {
+        mut errors: Vec<Issue>,
+    ) -> Result<Rendered, Vec<Issue>> {
         let talos = &node.talos.value;
         let documents = encode::encode(config, &self.ground.plan.cluster.contract.value);
         if let Err(error) = load::load_values(&documents, talos) {
-            errors.push(RenderError::new(node.path(""), format!("Talos {talos} does not read it: {error}")));
+            errors.push(Issue::error(node.path(""), format!("Talos {talos} does not read it: {error}")));
         }
         if errors.is_empty() {
             let refused = refused(config, node);
-            errors.extend(refused.into_iter().map(|reason| RenderError::new(node.path(""), reason)));
+            errors.extend(refused.into_iter().map(|reason| Issue::error(node.path(""), reason)));
         }
         if !errors.is_empty() {
             return Err(errors);
@@ -287,29 +263,29 @@ impl<'a> Renderer<'a> {
 }
 
 /// What the node's release says of a configuration.
-fn judge(config: &Config, node: &NodePlan) -> Vec<Flaw> {
+fn judge(config: &Config, node: &NodePlan) -> Vec<DocumentIssue> {
     let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
     validate::validate(config, Setting { talos: &node.talos.value, mode })
 }
 
 /// Why the node's release refuses a configuration.
 fn refused(config: &Config, node: &NodePlan) -> Vec<String> {
-    let errors = judge(config, node).into_iter().filter(|flaw| flaw.weight == Weight::Error);
-    errors.map(|flaw| told(&flaw, node)).collect()
+    let errors = judge(config, node).into_iter().filter(|found| found.issue.severity == Severity::Error);
+    errors.map(|found| told(&found.issue, node)).collect()
 }
 
 /// What the node's release says of a configuration that it accepts.
-fn warnings_about(config: &Config, node: &NodePlan) -> Vec<Warning> {
-    let flaws = judge(config, node).into_iter().filter(|flaw| flaw.weight != Weight::Error);
-    flaws.map(|flaw| Warning::of(config, flaw, node)).collect()
+fn warnings_about(config: &Config, node: &NodePlan) -> Vec<NodeWarning> {
+    let accepted = judge(config, node).into_iter().filter(|found| found.issue.severity != Severity::Error);
+    accepted.map(|found| NodeWarning::of(config, found, node)).collect()
 }
 
-fn told(flaw: &Flaw, node: &NodePlan) -> String {
-    format!("Talos {} refuses the configuration: {}: {}", node.talos.value, flaw.path, flaw.message)
+fn told(Issue { subject, message, .. }: &Issue, node: &NodePlan) -> String {
+    format!("Talos {} refuses the configuration: {subject}: {message}", node.talos.value)
 }
 
-fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, RenderError> {
-    load::load_values(documents, talos).map_err(|error| RenderError::new(at, error.to_string()))
+fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, Issue> {
+    load::load_values(documents, talos).map_err(|error| Issue::error(at, error.to_string()))
 }
 
 /// What is added to a configuration: documents, and parts of the one with `machine` and `cluster`.
@@ -367,7 +343,7 @@ impl Draft {
         ground: Ground<'_>,
         at: &str,
         talos: &TalosVersion,
-    ) -> Result<(), RenderError> {
+    ) -> Result<(), Issue> {
         let mut documents = Vec::new();
         if !self.legacy.is_empty() {
             documents.push(Value::Object(std::mem::take(&mut self.legacy)));
@@ -377,7 +353,7 @@ impl Draft {
         let patch = Patch::merging("what ichor adds", added);
         patch
             .apply(config, &ground.plan.cluster.contract.value)
-            .map_err(|error| RenderError::new(at, error.to_string()))
+            .map_err(|error| Issue::error(at, error.to_string()))
     }
 }
 

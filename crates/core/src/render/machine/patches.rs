@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Ground, RenderError};
+use super::Ground;
 use crate::model::Cluster;
 use crate::model::rung;
 use crate::plan::NodePlan;
 use ichor_talos::patch::Patch;
-use ichor_values::Either;
-use ichor_values::Place;
+use ichor_values::{Either, Issue, Place};
 
 /// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
 pub type PatchTexts = BTreeMap<String, Result<String, String>>;
@@ -35,7 +34,7 @@ pub struct Patches {
 
 impl Patches {
     /// Reads them all, and notes what is wrong with each.
-    pub fn read(ground: Ground<'_>, errors: &mut Vec<RenderError>) -> Self {
+    pub fn read(ground: Ground<'_>, errors: &mut Vec<Issue>) -> Self {
         let talos = &ground.plan.cluster.contract.value;
         let mut files: HashMap<&str, Option<Patch>> = HashMap::new();
         let mut by_place = HashMap::new();
@@ -43,7 +42,7 @@ impl Patches {
             for (nth, at) in step.rung.patches.items().enumerate() {
                 let key = step.path(&format!("patches[{nth}]"));
                 let mut note = |patch: Result<Patch, String>| {
-                    patch.map_err(|reason| errors.push(RenderError::new(&key, reason))).ok()
+                    patch.map_err(|reason| errors.push(Issue::error(&key, reason))).ok()
                 };
                 let read = |text: Result<&str, String>, file: &str| {
                     text.and_then(|text| Patch::read(file, text, talos).map_err(|error| error.to_string()))

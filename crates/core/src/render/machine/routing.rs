@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, RenderError, duty};
+use super::{Draft, Ground, duty};
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, RoutingPlan, Stage};
 use crate::render::native;
@@ -11,9 +11,9 @@ use ichor_bgp::agent::config;
 use ichor_bgp::model::Model;
 use ichor_bgp::model::Protected;
 use ichor_bgp::render as routing;
-use ichor_bgp::render::{Order, Refusal, Routers, Service, Template};
+use ichor_bgp::render::{Order, Routers, Service, Template};
 use ichor_bgp::setting::Carrier;
-use ichor_values::Backend;
+use ichor_values::{Backend, Issue};
 
 /// The BGP of a node, made once for all of its files.
 #[derive(Debug)]
@@ -21,15 +21,11 @@ pub struct NodeRouting {
     /// What it means; none where the node does not route.
     pub model: Option<Model>,
     /// The extension service of the daemon, or why it cannot be made; none where no daemon runs.
-    pub service: Result<Option<Service>, Vec<RenderError>>,
+    pub service: Result<Option<Service>, Vec<Issue>>,
 }
 
 /// Makes the BGP of a node.
-pub fn of(
-    ground: Ground<'_>,
-    protected: &Protected,
-    node: &NodePlan,
-) -> Result<NodeRouting, Vec<RenderError>> {
+pub fn of(ground: Ground<'_>, protected: &Protected, node: &NodePlan) -> Result<NodeRouting, Vec<Issue>> {
     let Some(model) = model(protected, node)? else {
         return Ok(NodeRouting { model: None, service: Ok(None) });
     };
@@ -37,20 +33,20 @@ pub fn of(
     Ok(NodeRouting { model: Some(model), service })
 }
 
-fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<Service>, Vec<RenderError>> {
+fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<Service>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, plan)
-        .map_err(|reason| vec![RenderError::new(node.path(routing::TEMPLATE), reason)])?;
+        .map_err(|reason| vec![Issue::error(node.path(routing::TEMPLATE), reason)])?;
     let (version, options) = (plan.version.as_ref().map(|version| &version.value), plan.options());
     let (carrier, routers) = (carrier(plan), &Routers::new());
     let order = Order { backend, carrier, model, version, options: &options, template, routers };
-    routing::render(order, ground.secret).map_err(|refusals| told(node, refusals))
+    routing::render(order, ground.secret).map_err(|issues| of_node(node, issues))
 }
 
-pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Model>, Vec<RenderError>> {
+pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Model>, Vec<Issue>> {
     crate::routing::model(node, protected).map_err(|error| {
-        vec![RenderError::new(node.path(error.key), "it could not be derived, and nobody wrote it")]
+        vec![Issue::error(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
 }
 
@@ -72,16 +68,16 @@ pub(super) fn carrier(plan: &RoutingPlan) -> Carrier {
     plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value)
 }
 
-pub(super) fn told(node: &NodePlan, refusals: Vec<Refusal>) -> Vec<RenderError> {
-    let told = |refusal: Refusal| RenderError::new(node.path(refusal.key), refusal.reason);
-    refusals.into_iter().map(told).collect()
+/// What is wrong under keys of a node, under the keys of the file.
+pub(super) fn of_node(node: &NodePlan, issues: Vec<Issue>) -> Vec<Issue> {
+    issues.into_iter().map(|issue| Issue { subject: node.path(&issue.subject), ..issue }).collect()
 }
 
 /// The documents by which Talos itself speaks BGP or makes the link to the speaker.
-fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<RenderError>> {
+fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(Vec::new()) };
     if plan.backend.value == Backend::Native {
-        return native::documents(model, node, stage).map_err(|refusals| told(node, refusals));
+        return native::documents(model, node, stage).map_err(|issues| of_node(node, issues));
     }
     if carrier(plan) != Carrier::Official {
         return Ok(Vec::new());
@@ -97,7 +93,7 @@ pub fn add(
     made: &NodeRouting,
     node: &NodePlan,
     stage: Stage,
-    errors: &mut Vec<RenderError>,
+    errors: &mut Vec<Issue>,
 ) {
     let Some(model) = &made.model else { return };
     match documents(model, node, stage) {

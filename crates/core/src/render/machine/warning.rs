@@ -5,45 +5,36 @@ use std::fmt;
 use crate::plan::NodePlan;
 use ichor_talos::config::Config;
 use ichor_talos::document;
-use ichor_talos::validate::Flaw;
-use ichor_values::NodeName;
+use ichor_talos::validate::DocumentIssue;
+use ichor_values::{Issue, NodeName};
 
 /// Something in a node's configuration that Talos accepts and that is probably a mistake. It quotes no secret.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Warning {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeWarning {
     /// The node.
     pub node: NodeName,
-    /// The document: its kind and name; none for the one with `machine` and `cluster`.
-    pub document: Option<String>,
-    /// The keys in it, such as `machine.files`; empty for the whole document.
-    pub path: String,
-    /// What is wrong, and what would be right.
-    pub message: String,
+    /// What is wrong. The subject is the document by kind and name, but for the one with `machine` and `cluster`, and the
+    /// keys in it, such as `machine.files`.
+    pub issue: Issue,
     /// The patch of the cluster file that brought it, if one did.
     pub patch: Option<String>,
 }
 
-impl Warning {
-    pub(super) fn of(config: &Config, flaw: Flaw, node: &NodePlan) -> Self {
-        let document = config.documents.get(flaw.document).and_then(|document| {
-            let words = [document.kind?.name, document::name(&document.value).unwrap_or_default()];
-            Some(words.join(" ").trim_end().to_owned())
+impl NodeWarning {
+    pub(super) fn of(config: &Config, found: DocumentIssue, node: &NodePlan) -> Self {
+        let document = config.documents.get(found.document);
+        let name = document.and_then(|document| {
+            Some([document.kind?.name, document::name(&document.value).unwrap_or_default()])
         });
-        Self { node: node.name.clone(), document, path: flaw.path, message: flaw.message, patch: None }
-    }
-
-    /// Where it is: the document and the keys in it.
-    pub fn place(&self) -> String {
-        let words = [self.document.as_deref().unwrap_or_default(), self.path.as_str()];
-        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        let words = name.into_iter().flatten().chain([found.issue.subject.as_str()]);
+        let subject = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        Self { node: node.name.clone(), issue: Issue::warning(subject, found.issue.message), patch: None }
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for NodeWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place();
-        let separator = if place.is_empty() { "" } else { ": " };
-        write!(f, "{place}{separator}{}", self.message)?;
+        write!(f, "{}", self.issue)?;
         match &self.patch {
             Some(patch) => write!(f, " (from the patch {patch})"),
             None => Ok(()),

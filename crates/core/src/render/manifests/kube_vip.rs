@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::plan::Plan;
-use crate::render::machine::RenderError;
+use ichor_values::Issue;
 
 /// The release that is written for.
 const IMAGE: &str = "ghcr.io/kube-vip/kube-vip:v1.0.1";
@@ -15,7 +15,7 @@ const NAME: &str = "kube-vip";
 const NAMESPACE: &str = "kube-system";
 
 /// The objects; none where the file does not ask for it.
-pub fn objects(plan: &Plan) -> Result<Vec<Value>, RenderError> {
+pub fn objects(plan: &Plan) -> Result<Vec<Value>, Issue> {
     let Some(decided) = &plan.cluster.kube_vip else { return Ok(Vec::new()) };
     let address = decided.address.value;
     let link = decided.interface.as_ref().ok_or_else(different_links)?.value.to_string();
@@ -46,14 +46,12 @@ pub fn objects(plan: &Plan) -> Result<Vec<Value>, RenderError> {
     Ok(objects)
 }
 
-fn different_links() -> RenderError {
-    RenderError {
-        at: "cluster.kube_vip.interface".to_owned(),
-        reason:
-            "control planes have their addresses on different links, and kube-vip is told one for all; write \
-                 `interface`, and name the links alike"
-                .to_owned(),
-    }
+fn different_links() -> Issue {
+    Issue::error(
+        "cluster.kube_vip.interface",
+        "control planes have their addresses on different links, and kube-vip is told one for all; write \
+                 `interface`, and name the links alike",
+    )
 }
 
 /// What it may do: hold leases, and look at nodes.

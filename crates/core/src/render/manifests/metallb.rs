@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::{Link, named};
 use crate::plan::Plan;
-use crate::render::machine::RenderError;
 use ichor_bgp::model::Bfd;
 use ichor_bgp::setting::MetallbMode;
+use ichor_values::Issue;
 
 /// Where MetalLB and its FRR-K8s look for objects.
 const NAMESPACE: &str = "metallb-system";
 
 /// The objects for these links; none where there are none.
-pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, RenderError> {
+pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, Issue> {
     if links.is_empty() {
         return Ok(Vec::new());
     }
@@ -96,7 +96,7 @@ fn peer(name: &str, link: &Link<'_>) -> Value {
 }
 
 /// MetalLB has no key for extended next hop; FRR takes it as a line of its own configuration.
-fn extended(name: &str, link: &Link<'_>, links: usize) -> Result<Option<Value>, RenderError> {
+fn extended(name: &str, link: &Link<'_>, links: usize) -> Result<Option<Value>, Issue> {
     let workload = link.workload;
     if !workload.extends_next_hops() {
         return Ok(None);
@@ -126,11 +126,10 @@ fn extended(name: &str, link: &Link<'_>, links: usize) -> Result<Option<Value>, 
             "data": {"extras": lines},
         }))),
         // The lines of the map are for every node, and FRR refuses those about a neighbour it does not have.
-        MetallbMode::Frr => Err(RenderError {
-            at: "routing.workload.metallb.mode".to_owned(),
-            reason: "in mode `frr` MetalLB can be told of extended next hop on all nodes alike only, and here nodes differ in \
-                     their link or have none; use `mode: frr-k8s`, or an IPv4 link"
-                .to_owned(),
-        }),
+        MetallbMode::Frr => Err(Issue::error(
+            "routing.workload.metallb.mode",
+            "in mode `frr` MetalLB can be told of extended next hop on all nodes alike only, and here nodes differ in \
+                     their link or have none; use `mode: frr-k8s`, or an IPv4 link",
+        )),
     }
 }

@@ -10,11 +10,11 @@ mod metallb;
 use serde_json::{Value, json};
 
 use super::artifact::Artifact;
-use super::machine::RenderError;
 use crate::plan::{NodePlan, Plan};
 use crate::routing::Network;
 use ichor_bgp::model::{Bfd, Family, Model, Workload, workload};
 use ichor_bgp::setting::{MetallbMode, Speaker};
+use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
 /// The name of Cilium's manifest in configurations.
@@ -25,7 +25,7 @@ pub const CILIUM_BGP: &str = "cilium-bgp";
 pub const KUBE_VIP: &str = "kube-vip";
 
 /// The files below `manifests/`, or everything that is wrong.
-pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<RenderError>> {
+pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut file = |name: &str, objects: Vec<Value>| {
         if !objects.is_empty() {

@@ -14,14 +14,13 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::{LinkPlan, NodePlan, Stage};
 use ichor_bgp::model::{Domain, Model};
-use ichor_bgp::render::Refusal;
-use ichor_values::LinkName;
+use ichor_values::{Issue, LinkName};
 
 /// So many prefixes are a list that a person can still read; more come of a gate that refuses nodes one by one.
 const MOST_SELECTORS: usize = 512;
 
 /// The documents of a node, or why there are none.
-pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<Refusal>> {
+pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<Issue>> {
     let links = node.links(stage);
     let announced = announced(model, &links);
     let Some(workload) = &model.workload else {
@@ -29,7 +28,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
     };
     let Domain::Vrf { name, .. } = &workload.domain else {
         let reason = "Talos' own BGP takes a speaker in a VRF only; use `isolation: vrf`, or another backend";
-        return Err(vec![Refusal::new("routing.workload.isolation", reason)]);
+        return Err(vec![Issue::error("routing.workload.isolation", reason)]);
     };
     let imports = selectors::selectors(&workload.filter, &workload.families);
     // A node that is drained takes nothing on purpose.
@@ -40,7 +39,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
              write the prefixes that are meant, or use `backend: frr`",
             imports.len()
         );
-        return Err(vec![Refusal::new("routing.workload.allow", reason)]);
+        return Err(vec![Issue::error("routing.workload.allow", reason)]);
     }
     let mut documents = link::documents(workload, node.speaker_mtu(&links));
     documents.push(instance::workload(model, workload, name));

@@ -102,7 +102,7 @@ impl<'c> Compared<'c> {
     }
 
     fn report(&mut self, rule: &'static Rule, file: usize, (path, place): (String, Place), message: String) {
-        self.findings.push((file, Finding { rule, path, place, message, silenced: None }));
+        self.findings.push((file, Finding::new(rule, path, place, message)));
     }
 
     /// Reports values that nodes of two clusters have.

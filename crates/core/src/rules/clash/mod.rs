@@ -108,7 +108,7 @@ pub fn across(clusters: &[Member<'_>]) -> Vec<(usize, Finding)> {
         silence::mark(clusters[*nth].1, finding);
     }
     findings.sort_by(|(a, one), (b, other)| {
-        a.cmp(b).then(other.rule.severity.cmp(&one.rule.severity)).then(one.place.cmp(&other.place))
+        a.cmp(b).then(other.issue.severity.cmp(&one.issue.severity)).then(one.place.cmp(&other.place))
     });
     findings
 }

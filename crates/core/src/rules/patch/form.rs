@@ -144,10 +144,9 @@ fn refused(context: &Context<'_>, found: &mut Found) {
     for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
         let faults = ichor_talos::patch::faults(&patch.nodes, contract);
         // Kinds of documents have rules of their own.
-        for fault in faults.iter().filter(|fault| fault.path != "kind") {
+        for fault in faults.iter().filter(|fault| fault.issue.subject != "kind") {
             let line = if patch.file.is_some() { format!("line {}: ", fault.line) } else { String::new() };
-            let path = if fault.path.is_empty() { String::new() } else { format!("{}: ", fault.path) };
-            found.at(&patch.key, patch.place, patch.says(format!("{line}{path}{}", fault.message)));
+            found.at(&patch.key, patch.place, patch.says(format!("{line}{}", fault.issue.headline())));
         }
     }
 }

@@ -40,9 +40,9 @@ fn broken(context: &Context<'_>, found: &mut Found) {
             template: Some(Template { path: path.value.as_str(), text }),
             routers: &Routers::new(),
         };
-        let refusals = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
-        for refusal in refusals.into_iter().filter(|refusal| refusal.key == TEMPLATE) {
-            rolls.add((backend, refusal.reason), nodes, path.place);
+        let issues = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
+        for issue in issues.into_iter().filter(|issue| issue.subject == TEMPLATE) {
+            rolls.add((backend, issue.message), nodes, path.place);
         }
     }
     for ((backend, reason), roll) in rolls {

@@ -61,7 +61,7 @@ fn what_does_not_fit_without_the_configuration_is_told_by_check() {
     let told = |text: &str| -> Vec<String> {
         let findings =
             findings_of_text(text).into_iter().filter(|finding| finding.rule.id == "command-line-long");
-        findings.map(|finding| format!("{}: {}", finding.path, finding.message)).collect()
+        findings.map(|finding| finding.issue.headline()).collect()
     };
 
     let long = told(&text("apply", &args(1_800)));
@@ -77,7 +77,7 @@ fn what_does_not_fit_without_the_configuration_is_told_by_check() {
 fn a_machine_that_boots_a_cd_gets_no_command_line() {
     let told = |more: &str| {
         findings_of_text(&text("early", more)).iter().any(|finding| {
-            finding.rule.id == "boot-carrier" && finding.message.contains("a command line of its own")
+            finding.rule.id == "boot-carrier" && finding.issue.message.contains("a command line of its own")
         })
     };
 

@@ -7,14 +7,14 @@ use ichor_core::cluster::load::Files;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::carrier;
-use ichor_core::render::tree::RenderError;
+use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
 /// A node, its first configuration, and its carrier.
 pub struct Carried {
     pub node: NodePlan,
     pub boot: String,
-    pub files: Result<Vec<Artifact>, RenderError>,
+    pub files: Result<Vec<Artifact>, Issue>,
 }
 
 impl Carried {

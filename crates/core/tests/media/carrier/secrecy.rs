@@ -16,7 +16,7 @@ const PASSWORD: &str = "image: {source: ichor, registry: ghcr.io/a}\n\
 /// What a rule says, without the nodes it says it of.
 fn told(text: &str, rule: &str) -> Vec<String> {
     let findings = findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule);
-    findings.map(|finding| finding.message.trim_end_matches(" (a)").to_owned()).collect()
+    findings.map(|finding| finding.issue.message.trim_end_matches(" (a)").to_owned()).collect()
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub enum ReadError {
     #[error("no initramfs of Talos: there is no `{0}` in it")]
     Missing(&'static str),
     /// Its list of extensions cannot be read.
-    #[error("the initramfs has a list of extensions that Talos cannot read: {} {}", .0.file, .0.message)]
+    #[error("the initramfs has a list of extensions that Talos cannot read: {} {}", .0.file, .0.issue.message)]
     Layers(Remark),
     /// A file in it is longer than it can be.
     #[error("`{path}` of the initramfs has {length} bytes; want at most {most}")]

@@ -116,7 +116,7 @@ fn what_is_packed_many_times_is_not_unpacked_for_ever() {
     let media = Media::of_image(&iso9660::write(&volume), &mut Memory::default()).unwrap();
     let found = inspect(&media, &machine("v1.13.9")).unwrap();
 
-    assert!(found.mistakes[0].message.contains("longer than 16 MiB"), "{:?}", found.mistakes);
+    assert!(found.mistakes[0].issue.message.contains("longer than 16 MiB"), "{:?}", found.mistakes);
 }
 
 proptest! {

@@ -126,7 +126,7 @@ fn files_of_a_cd_with_plain_names_are_not_found() {
 
     assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", Outcome::Maintenance));
     assert!(found.effective().is_none() && !found.is_taken());
-    let message = &found.mistakes[0].message;
+    let message = &found.mistakes[0].issue.message;
     assert!(message.contains("user-data is called `user_data`"), "{message}");
 }
 

@@ -83,8 +83,9 @@ fn dummy_with_dhcp() -> Vec<u8> {
 
 /// A mistake as `mistakes.txt` has it; `UPDATE_GOLDEN=1` rewrites that file.
 fn described(mistake: &Mistake) -> String {
-    let Mistake { rule, message } = mistake;
-    format!("{}[{}]\n  {message}\n  fix: {}\n\n", rule.severity, rule.id, rule.fix)
+    let Mistake { rule, issue } = mistake;
+    let help = issue.help.as_deref().unwrap_or_default();
+    format!("{}[{}]\n  {}\n  fix: {help}\n\n", issue.severity, rule.id, issue.message)
 }
 
 #[test]

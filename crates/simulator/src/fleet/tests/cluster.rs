@@ -31,13 +31,13 @@ fn bootstrap_waits_for_services_is_for_control_planes_and_happens_once() {
 
     assert_eq!(
         refused(&mut trial, 0),
-        Refusal::new(Code::FailedPrecondition, "bootstrap is not available yet")
+        CallError::new(Code::FailedPrecondition, "bootstrap is not available yet")
     );
     trial.pass(3);
     let worker = "bootstrap is only available on control plane nodes";
-    assert_eq!(refused(&mut trial, 1), Refusal::new(Code::Unimplemented, worker));
+    assert_eq!(refused(&mut trial, 1), CallError::new(Code::Unimplemented, worker));
     trial.fleet.bootstrap(0, trial.now).unwrap();
-    let again = Refusal::new(Code::AlreadyExists, "etcd data directory is not empty");
+    let again = CallError::new(Code::AlreadyExists, "etcd data directory is not empty");
     assert_eq!(refused(&mut trial, 0), again);
     trial.pass(10);
     assert_eq!(refused(&mut trial, 0), again);
@@ -111,7 +111,7 @@ fn one_control_plane_holds_the_address_and_another_takes_it_over() {
     assert_eq!(holder(&trial), Vec::<usize>::new());
     assert_eq!(
         trial.fleet.etcd_members(2).unwrap_err(),
-        Refusal::new(Code::Unavailable, "etcdserver: no leader")
+        CallError::new(Code::Unavailable, "etcdserver: no leader")
     );
     for nth in 0..2 {
         trial.fleet.power_on(nth, trial.now);

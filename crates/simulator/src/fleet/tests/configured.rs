@@ -36,7 +36,7 @@ fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() 
     assert_eq!(answer.messages[0].mode_details, "Applied configuration without a reboot");
     assert_eq!(
         second,
-        Refusal::new(Code::FailedPrecondition, "another apply configuration is already in progress")
+        CallError::new(Code::FailedPrecondition, "another apply configuration is already in progress")
     );
     assert_eq!((installing, dark), ((Stage::Installing, None), (Phase::Dark, None)));
     let doors = trial.fleet.doors(0);
@@ -69,7 +69,7 @@ fn every_release_reads_its_own_configurations() {
         trial.pass(10);
 
         for nth in 0..2 {
-            trial.apply(nth).unwrap_or_else(|refusal| panic!("{talos}: {refusal}"));
+            trial.apply(nth).unwrap_or_else(|error| panic!("{talos}: {error}"));
         }
         trial.pass(40);
         trial.fleet.bootstrap(0, trial.now).unwrap();
@@ -134,7 +134,7 @@ fn old_releases_take_fewer_ways_of_applying_in_maintenance_and_new_ones_no_reboo
     let reboot = new.send(0, &running, ApplyMode::Reboot, false).unwrap_err();
 
     let message = "apply configuration --mode='no-reboot' is not supported in maintenance mode";
-    assert_eq!(refused, Refusal::new(Code::Unimplemented, message));
+    assert_eq!(refused, CallError::new(Code::Unimplemented, message));
     assert_eq!(reboot.code, Code::Unimplemented);
     assert_eq!(old.send(0, &documents, ApplyMode::Auto, false).unwrap().messages[0].mode_details, "");
 }

@@ -39,7 +39,7 @@ fn configurations_are_refused_for_as_long_as_the_fault_is_there() {
     let refused = trial.apply(0).unwrap_err();
     trial.fleet.heal(0, None, trial.now);
 
-    assert_eq!(refused, Refusal::new(Code::InvalidArgument, "no"));
+    assert_eq!(refused, CallError::new(Code::InvalidArgument, "no"));
     assert!(trial.apply(0).is_ok());
 }
 
@@ -115,7 +115,7 @@ fn a_clock_out_of_sync_keeps_from_bootstrap_and_from_being_ready() {
     assert!(trial.unmet(0).contains(&"time".to_owned()));
     trial.fleet.heal(0, None, trial.now);
 
-    assert_eq!(refused, Refusal::new(Code::FailedPrecondition, "time is not in sync yet"));
+    assert_eq!(refused, CallError::new(Code::FailedPrecondition, "time is not in sync yet"));
     assert!(trial.fleet.bootstrap(0, trial.now).is_ok());
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::call_error::{CallError, Code};
 use super::delays::Delays;
 use super::fault::Fault;
 use super::hardware::Hardware;
 use super::intent::Authorities;
 use super::kube::Verb;
 use super::machine::{Machine, Phase};
-use super::refusal::{Code, Refusal};
 use super::rights::Caller;
 use super::services::Handling;
 use super::simulation::{Fleet, Lock};
@@ -132,7 +132,7 @@ impl Trial {
         documents
     }
 
-    fn apply(&mut self, nth: usize) -> Result<ApplyConfigurationResponse, Refusal> {
+    fn apply(&mut self, nth: usize) -> Result<ApplyConfigurationResponse, CallError> {
         let documents = self.documents(nth);
         self.send(nth, &documents, ApplyMode::Auto, false)
     }
@@ -143,7 +143,7 @@ impl Trial {
         documents: &[Value],
         mode: ApplyMode,
         dry_run: bool,
-    ) -> Result<ApplyConfigurationResponse, Refusal> {
+    ) -> Result<ApplyConfigurationResponse, CallError> {
         let caller = match self.fleet.doors(nth).talos {
             Some(Lock::Mutual) => Caller::Known(vec!["os:admin".to_owned()]),
             _ => Caller::Anyone,

@@ -3,18 +3,18 @@
 use super::{required, selector};
 use crate::cel::Environment;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if required(&name, flaws)
+    if required(&name, issues)
         && setting.at_least(13)
         && name.text().split_once('%').is_some_and(|(prefix, suffix)| prefix.is_empty() || suffix != "d")
     {
-        flaws.error(&name, format!("{:?} is no pattern of names: want one such as net%d", name.text()));
+        issues.error(&name, format!("{:?} is no pattern of names: want one such as net%d", name.text()));
     }
-    selector(&document.at(["selector", "match"]), Environment::Link, setting, flaws);
+    selector(&document.at(["selector", "match"]), Environment::Link, setting, issues);
 }
 
 #[cfg(test)]

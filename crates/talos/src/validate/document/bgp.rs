@@ -5,95 +5,95 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 
 use super::{not_negative, required};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    required(&name, flaws);
+    required(&name, issues);
     let asn = document.get("localASN");
     if asn.number() == 0 {
-        flaws.error(&asn, "a BGP instance needs an AS number");
+        issues.error(&asn, "a BGP instance needs an AS number");
     }
     let router = document.get("routerID");
     if router.text().contains(':') {
-        flaws.error(&router, format!("a router ID is an IPv4 address, and {} is none", router.text()));
+        issues.error(&router, format!("a router ID is an IPv4 address, and {} is none", router.text()));
     }
-    neighbors(document, flaws);
-    imports(&document.get("importRoutes"), name.text(), flaws);
+    neighbors(document, issues);
+    imports(&document.get("importRoutes"), name.text(), issues);
 }
 
-fn neighbors(document: &Field<'_>, flaws: &mut Flaws) {
+fn neighbors(document: &Field<'_>, issues: &mut DocumentIssues) {
     let neighbors = document.get("neighbors");
     if neighbors.is_empty() {
-        flaws.warning(&neighbors, "a BGP instance without neighbors speaks to nobody");
+        issues.warning(&neighbors, "a BGP instance without neighbors speaks to nobody");
     }
     let mut seen = BTreeSet::new();
     for neighbor in neighbors.items() {
-        behavior(&neighbor, &document.get("vrf"), flaws);
+        behavior(&neighbor, &document.get("vrf"), issues);
         let (address, link) = (neighbor.get("address"), neighbor.get("link"));
         if address.is_empty() == link.is_empty() {
-            flaws.error(&neighbor, "a neighbor has either an address or a link");
+            issues.error(&neighbor, "a neighbor has either an address or a link");
             continue;
         }
         let key = if address.is_empty() { link } else { address };
         if !seen.insert(key.text()) {
-            flaws.error(&key, format!("{} is a neighbor already", key.text()));
+            issues.error(&key, format!("{} is a neighbor already", key.text()));
         }
     }
 }
 
-fn behavior(neighbor: &Field<'_>, vrf: &Field<'_>, flaws: &mut Flaws) {
-    not_negative(&neighbor.get("holdTime"), flaws);
+fn behavior(neighbor: &Field<'_>, vrf: &Field<'_>, issues: &mut DocumentIssues) {
+    not_negative(&neighbor.get("holdTime"), issues);
     let bfd = neighbor.get("bfd");
     if !bfd.is_set() {
         return;
     }
     if !vrf.is_empty() {
-        flaws.error(&bfd, "BFD does not work in a VRF: remove it");
+        issues.error(&bfd, "BFD does not work in a VRF: remove it");
     }
-    not_negative(&bfd.get("transmitInterval"), flaws);
-    not_negative(&bfd.get("receiveInterval"), flaws);
+    not_negative(&bfd.get("transmitInterval"), issues);
+    not_negative(&bfd.get("receiveInterval"), issues);
 }
 
-fn imports(routes: &Field<'_>, instance: &str, flaws: &mut Flaws) {
+fn imports(routes: &Field<'_>, instance: &str, issues: &mut DocumentIssues) {
     let mut sources = BTreeSet::new();
     let mut before: Vec<IpNet> = Vec::new();
     for route in routes.items() {
         let source = route.get("bgpInstance");
-        if required(&source, flaws) {
+        if required(&source, issues) {
             if source.text() == instance {
-                flaws.error(&source, "an instance cannot import from itself");
+                issues.error(&source, "an instance cannot import from itself");
             }
             if !sources.insert(source.text()) {
-                flaws.error(
+                issues.error(
                     &source,
                     format!("{:?} is imported from already: put the prefixes together", source.text()),
                 );
             }
         }
-        before.extend(prefixes(&route.get("prefixes"), &before, flaws));
+        before.extend(prefixes(&route.get("prefixes"), &before, issues));
     }
 }
 
 /// Judges the prefixes of one import, and gives those that are well written.
-fn prefixes(prefixes: &Field<'_>, before: &[IpNet], flaws: &mut Flaws) -> Vec<IpNet> {
-    required(prefixes, flaws);
+fn prefixes(prefixes: &Field<'_>, before: &[IpNet], issues: &mut DocumentIssues) -> Vec<IpNet> {
+    required(prefixes, issues);
     let mut own: Vec<IpNet> = Vec::new();
     for field in prefixes.items() {
         let Ok(prefix) = field.text().parse::<IpNet>() else {
-            flaws.error(&field, "this is not a prefix");
+            issues.error(&field, "this is not a prefix");
             continue;
         };
         let masked = prefix == prefix.trunc();
         if !masked {
-            flaws.error(&field, format!("{prefix} has bits behind its length: write {}", prefix.trunc()));
+            issues.error(&field, format!("{prefix} has bits behind its length: write {}", prefix.trunc()));
         }
         let overlaps = |other: &&IpNet| other.contains(&prefix.addr()) || prefix.contains(&other.addr());
         let other = own.iter().find(overlaps).or_else(|| before.iter().filter(|_| masked).find(overlaps));
         if let Some(other) = other {
-            flaws.error(&field, format!("{prefix} overlaps {other}"));
+            issues.error(&field, format!("{prefix} overlaps {other}"));
         }
         own.push(prefix);
     }

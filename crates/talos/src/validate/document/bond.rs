@@ -1,21 +1,21 @@
 //! Bonds.
 
 use super::{link, required};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("links"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("links"), issues);
     let mode = document.get("bondMode");
-    if required(&mode, flaws) && mode.text() == "802.3ad" {
+    if required(&mode, issues) && mode.text() == "802.3ad" {
         for field in ["miimon", "updelay", "downdelay"].map(|key| document.get(key)) {
             if !field.is_set() {
-                flaws.warning(&field, "an 802.3ad bond should say this");
+                issues.warning(&field, "an 802.3ad bond should say this");
             }
         }
     }
-    link::named(document, flaws);
+    link::named(document, issues);
 }
 
 #[cfg(test)]

@@ -2,39 +2,39 @@
 
 use super::required;
 use crate::go::pem;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges a certificate with its key; `load` is whether Talos looks inside.
-pub fn pair(pair: &Field<'_>, load: bool, flaws: &mut Flaws) {
+pub fn pair(pair: &Field<'_>, load: bool, issues: &mut DocumentIssues) {
     let (certificate, key) = (pair.get("cert"), pair.get("key"));
-    if required(&certificate, flaws) {
-        certificates(&certificate, flaws);
+    if required(&certificate, issues) {
+        certificates(&certificate, issues);
         if load && !pem::blocks(certificate.text()).first().is_none_or(|block| block.holds_certificate()) {
-            flaws.error(&certificate, "this is not a certificate");
+            issues.error(&certificate, "this is not a certificate");
         }
     }
-    if required(&key, flaws) {
-        private_key(&key, load, flaws);
+    if required(&key, issues) {
+        private_key(&key, load, issues);
     }
 }
 
 /// Judges a text that holds certificates and no other blocks.
-pub fn certificates(field: &Field<'_>, flaws: &mut Flaws) {
+pub fn certificates(field: &Field<'_>, issues: &mut DocumentIssues) {
     let blocks = pem::blocks(field.text());
     if blocks.is_empty() {
-        flaws.error(field, "this is not a certificate in PEM");
+        issues.error(field, "this is not a certificate in PEM");
     } else if let Some(other) = blocks.iter().find(|block| block.label != "CERTIFICATE") {
-        flaws.error(field, format!("this has a block {:?} among its certificates", other.label));
+        issues.error(field, format!("this has a block {:?} among its certificates", other.label));
     }
 }
 
 /// Judges a private key.
-pub fn private_key(field: &Field<'_>, load: bool, flaws: &mut Flaws) {
+pub fn private_key(field: &Field<'_>, load: bool, issues: &mut DocumentIssues) {
     match pem::blocks(field.text()).first() {
-        None => flaws.error(field, "this is not a key in PEM"),
+        None => issues.error(field, "this is not a key in PEM"),
         Some(block) if load && !block.holds_key() => {
-            flaws.error(field, format!("this is not a private key: its block is called {:?}", block.label));
+            issues.error(field, format!("this is not a private key: its block is called {:?}", block.label));
         }
         Some(_) => {}
     }

@@ -4,7 +4,7 @@ use super::{mount, required};
 use crate::go::humanize;
 use crate::go::image;
 use crate::go::image::Image;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 const LONGEST_NAME: usize = 63;
@@ -12,107 +12,107 @@ const LONGEST_NAME: usize = 63;
 const NETWORKS: [&str; 4] = ["addresses", "connectivity", "hostname", "etcfiles"];
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    name(&document.get("name"), flaws);
-    reference(&document.get("image"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    name(&document.get("name"), issues);
+    reference(&document.get("image"), issues);
     for variable in document.get("environment").items().filter(|variable| !variable.text().contains('=')) {
-        flaws.error(&variable, "want KEY=value");
+        issues.error(&variable, "want KEY=value");
     }
-    mount::validate(&document.get("mounts"), flaws);
-    one_of(&document.at(["security", "profile"]), &["restricted", "privileged"], flaws);
-    capabilities(&document.at(["security", "capabilities"]), flaws);
-    one_of(&document.at(["network", "mode"]), &["none", "host"], flaws);
-    limits(&document.at(["resources", "limits"]), flaws);
-    dependencies(&document.get("dependsOn"), document.get("name").text(), flaws);
+    mount::validate(&document.get("mounts"), issues);
+    one_of(&document.at(["security", "profile"]), &["restricted", "privileged"], issues);
+    capabilities(&document.at(["security", "capabilities"]), issues);
+    one_of(&document.at(["network", "mode"]), &["none", "host"], issues);
+    limits(&document.at(["resources", "limits"]), issues);
+    dependencies(&document.get("dependsOn"), document.get("name").text(), issues);
     for id in ["uid", "gid"].map(|key| document.at(["runAs", key])) {
         if id.number() < 0 {
-            flaws.error(&id, format!("{} is negative", id.number()));
+            issues.error(&id, format!("{} is negative", id.number()));
         }
     }
 }
 
-fn name(name: &Field<'_>, flaws: &mut Flaws) {
-    if !required(name, flaws) {
+fn name(name: &Field<'_>, issues: &mut DocumentIssues) {
+    if !required(name, issues) {
         return;
     }
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if name.text().len() > LONGEST_NAME || !name.text().bytes().all(allowed) {
         let want = format!("want at most {LONGEST_NAME} lower case letters, digits and '-'");
-        flaws.error(name, format!("{:?} is no name of a container: {want}", name.text()));
+        issues.error(name, format!("{:?} is no name of a container: {want}", name.text()));
     }
 }
 
-fn reference(field: &Field<'_>, flaws: &mut Flaws) {
-    if !required(field, flaws) {
+fn reference(field: &Field<'_>, issues: &mut DocumentIssues) {
+    if !required(field, issues) {
         return;
     }
     match image::parse(field.text()) {
-        None => flaws.error(field, format!("{:?} is no reference to an image", field.text())),
+        None => issues.error(field, format!("{:?} is no reference to an image", field.text())),
         Some(Image::Tag) => {
-            flaws.warning(field, "the image has no digest: what runs may change with a restart");
+            issues.warning(field, "the image has no digest: what runs may change with a restart");
         }
         Some(Image::Digest) => {}
     }
 }
 
-fn one_of(field: &Field<'_>, words: &[&str], flaws: &mut Flaws) {
+fn one_of(field: &Field<'_>, words: &[&str], issues: &mut DocumentIssues) {
     if !field.is_empty() && !words.contains(&field.text()) {
-        flaws.error(field, format!("{:?} is unknown: use {}", field.text(), words.join(" or ")));
+        issues.error(field, format!("{:?} is unknown: use {}", field.text(), words.join(" or ")));
     }
 }
 
-fn capabilities(capabilities: &Field<'_>, flaws: &mut Flaws) {
+fn capabilities(capabilities: &Field<'_>, issues: &mut DocumentIssues) {
     let (add, drop) = (capabilities.get("add"), capabilities.get("drop"));
     for field in add.items() {
         if field.text() == "ALL" {
-            flaws.error(&field, "use `profile: privileged` for all of them");
+            issues.error(&field, "use `profile: privileged` for all of them");
         } else {
-            capability(&field, flaws);
+            capability(&field, issues);
         }
         if drop.items().any(|dropped| dropped.text() == field.text()) {
-            flaws.error(&field, format!("{:?} is both added and dropped", field.text()));
+            issues.error(&field, format!("{:?} is both added and dropped", field.text()));
         }
     }
-    drop.items().filter(|field| field.text() != "ALL").for_each(|field| capability(&field, flaws));
+    drop.items().filter(|field| field.text() != "ALL").for_each(|field| capability(&field, issues));
 }
 
-fn capability(field: &Field<'_>, flaws: &mut Flaws) {
+fn capability(field: &Field<'_>, issues: &mut DocumentIssues) {
     let name = field.text();
     let written = !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     if !written || name.starts_with("CAP_") {
-        flaws.error(
+        issues.error(
             field,
             format!("{name:?} is no capability: want upper case without CAP_, such as NET_ADMIN"),
         );
     }
 }
 
-fn limits(limits: &Field<'_>, flaws: &mut Flaws) {
+fn limits(limits: &Field<'_>, issues: &mut DocumentIssues) {
     let (memory, cpu) = (limits.get("memory"), limits.get("cpu"));
     if !memory.is_empty() && humanize::parse_bytes(memory.text()).is_none() {
-        flaws.error(&memory, format!("{:?} is no size, such as 512MiB", memory.text()));
+        issues.error(&memory, format!("{:?} is no size, such as 512MiB", memory.text()));
     }
     let millicores = cpu.text().strip_suffix('m').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     if !cpu.is_empty()
         && millicores.and_then(|digits| digits.parse::<u64>().ok()).is_none_or(|number| number == 0)
     {
-        flaws.error(&cpu, format!("{:?} is no number of millicores, such as 1500m", cpu.text()));
+        issues.error(&cpu, format!("{:?} is no number of millicores, such as 1500m", cpu.text()));
     }
 }
 
-fn dependencies(depends_on: &Field<'_>, own: &str, flaws: &mut Flaws) {
+fn dependencies(depends_on: &Field<'_>, own: &str, issues: &mut DocumentIssues) {
     for path in depends_on.get("paths").items() {
-        mount::absolute(&path, flaws);
+        mount::absolute(&path, issues);
     }
     for network in depends_on.get("networks").items().filter(|network| !NETWORKS.contains(&network.text())) {
-        flaws.error(
+        issues.error(
             &network,
             format!("{:?} is nothing to wait for: use one of {}", network.text(), NETWORKS.join(", ")),
         );
     }
     for container in depends_on.get("containers").items() {
-        if required(&container, flaws) && container.text() == own {
-            flaws.error(&container, "a container cannot wait for itself");
+        if required(&container, issues) && container.text() == own {
+            issues.error(&container, "a container cannot wait for itself");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Settings of the container runtime.
 
 use crate::label;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// The name of what `machine.files` sets.
 const RESERVED: &str = "customization";
 
 /// Judges a piece of containerd's settings.
-pub fn customization(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn customization(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if let Err(reason) = label::name(name.text()) {
-        flaws.error(&name, reason);
+        issues.error(&name, reason);
     }
     if name.text() == RESERVED {
-        flaws.error(&name, format!("{RESERVED:?} is Talos' own: choose another name"));
+        issues.error(&name, format!("{RESERVED:?} is Talos' own: choose another name"));
     }
 }
 

@@ -1,17 +1,17 @@
 //! DHCP on a link.
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one, of either protocol.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let raw = document.get("duidRaw");
     let by_duid = document.get("clientIdentifier").text() == "duid";
     match (by_duid, raw.is_empty()) {
-        (true, true) => flaws.error(&raw, "clientIdentifier is duid: say which"),
-        (false, false) => flaws.error(&raw, "this counts only with `clientIdentifier: duid`"),
+        (true, true) => issues.error(&raw, "clientIdentifier is duid: say which"),
+        (false, false) => issues.error(&raw, "this counts only with `clientIdentifier: duid`"),
         _ => {}
     }
 }

@@ -2,26 +2,26 @@
 
 use super::required;
 use crate::go::{base64, url};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges what a cluster is known by.
-pub fn identity(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("clusterID"), flaws);
+pub fn identity(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("clusterID"), issues);
     let secret = document.get("clusterSecret");
-    if required(&secret, flaws) && !base64::decode(secret.text()).is_ok_and(|secret| secret.len() == 32) {
-        flaws.error(&secret, "want 32 bytes in base64");
+    if required(&secret, issues) && !base64::decode(secret.text()).is_ok_and(|secret| secret.len() == 32) {
+        issues.error(&secret, "want 32 bytes in base64");
     }
 }
 
 /// Judges a service that members ask.
-pub fn service(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn service(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let endpoint = document.get("endpoint");
-    if required(&endpoint, flaws) {
+    if required(&endpoint, issues) {
         let url = url::parse(endpoint.text()).unwrap_or_default();
         if !["http", "https", "grpc"].contains(&url.scheme.as_str()) || url.hostname().is_empty() {
-            flaws.error(&endpoint, "want a URL with a host, such as https://discovery.talos.dev/");
+            issues.error(&endpoint, "want a URL with a host, such as https://discovery.talos.dev/");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::required;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Whether a volume is encrypted at all: other settings do not count by themselves.
 pub fn is_on(encryption: &Field<'_>) -> bool {
@@ -12,34 +12,34 @@ pub fn is_on(encryption: &Field<'_>) -> bool {
 }
 
 /// Judges it.
-pub fn validate(encryption: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(encryption: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !is_on(encryption) {
         return;
     }
     let provider = encryption.get("provider");
     if provider.text() != "luks2" {
-        flaws.error(&provider, "the only provider is luks2");
+        issues.error(&provider, "the only provider is luks2");
     }
     let keys = encryption.get("keys");
-    required(&keys, flaws);
+    required(&keys, issues);
     let mut slots = BTreeSet::new();
     for key in keys.items() {
         let slot = key.get("slot");
         if !slots.insert(slot.number()) {
-            flaws.error(&slot, format!("slot {} has a key already", slot.number()));
+            issues.error(&slot, format!("slot {} has a key already", slot.number()));
         }
         if !["static", "nodeID", "kms", "tpm"].iter().any(|kind| key.get(kind).is_set()) {
-            flaws.error(&key, "the key is of no kind: set nodeID, static, kms or tpm");
+            issues.error(&key, "the key is of no kind: set nodeID, static, kms or tpm");
         }
         if setting.at_least(12) {
-            registers(&key.at(["tpm", "options", "pcrs"]), flaws);
+            registers(&key.at(["tpm", "options", "pcrs"]), issues);
         }
     }
 }
 
-fn registers(registers: &Field<'_>, flaws: &mut Flaws) {
+fn registers(registers: &Field<'_>, issues: &mut DocumentIssues) {
     for register in registers.items().filter(|register| !(0..=23).contains(&register.number())) {
-        flaws.error(&register, format!("a TPM has the registers 0 to 23, and not {}", register.number()));
+        issues.error(&register, format!("a TPM has the registers 0 to 23, and not {}", register.number()));
     }
 }
 

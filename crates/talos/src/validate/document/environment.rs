@@ -1,22 +1,22 @@
 //! Settings that are names and values: environment variables, kernel parameters.
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges environment variables.
-pub fn variables(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn variables(document: &Field<'_>, issues: &mut DocumentIssues) {
     for (name, field) in document.get("variables").entries() {
         let inside = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !inside || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            flaws.error(&field, format!("{name:?} is no name of a variable: want letters, digits and '_'"));
+            issues.error(&field, format!("{name:?} is no name of a variable: want letters, digits and '_'"));
         }
     }
 }
 
 /// Judges kernel parameters.
-pub fn parameters(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn parameters(document: &Field<'_>, issues: &mut DocumentIssues) {
     for (_, field) in document.get("params").entries().filter(|(name, _)| name.is_empty()) {
-        flaws.error(&field, "a parameter needs a name");
+        issues.error(&field, "a parameter needs a name");
     }
 }
 

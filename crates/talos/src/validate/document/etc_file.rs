@@ -2,7 +2,7 @@
 
 use super::required;
 use crate::go::path;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Files that Talos writes itself.
@@ -26,16 +26,16 @@ const OWN_FOLDERS: [&str; 12] = [
 ];
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if !required(&name, flaws) {
+    if !required(&name, issues) {
         return;
     }
     let path = name.text();
     if !path::is_local(path) || path.starts_with('.') {
-        flaws.error(&name, format!("{path:?} has to be a path below /etc, such as foo/bar.conf"));
+        issues.error(&name, format!("{path:?} has to be a path below /etc, such as foo/bar.conf"));
     } else if is_own(path) {
-        flaws.error(&name, format!("Talos writes /etc/{path} itself"));
+        issues.error(&name, format!("Talos writes /etc/{path} itself"));
     }
 }
 

@@ -1,19 +1,19 @@
 //! Settings of extension services.
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges them.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let files = document.get("configFiles");
     if files.is_empty() && document.get("environment").is_empty() {
-        flaws.error(&files, "this gives the service nothing: set configFiles or environment");
+        issues.error(&files, "this gives the service nothing: set configFiles or environment");
     }
     for file in files.items() {
-        required(&file.get("content"), flaws);
-        required(&file.get("mountPath"), flaws);
+        required(&file.get("content"), issues);
+        required(&file.get("mountPath"), issues);
     }
 }
 

@@ -2,23 +2,23 @@
 
 use super::{SECOND, nanoseconds, not_negative};
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges the filesystem of a user volume.
-pub fn validate(filesystem: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(filesystem: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let kind = filesystem.get("type");
     let is_xfs = ["", "none", "xfs"].contains(&kind.text());
     if !(is_xfs || kind.text() == "ext4" || kind.text() == "btrfs" && setting.at_least(14)) {
-        flaws.error(&kind, format!("{:?} is not for user volumes: use {}", kind.text(), names(setting)));
+        issues.error(&kind, format!("{:?} is not for user volumes: use {}", kind.text(), names(setting)));
         return;
     }
     let quota = filesystem.get("projectQuotaSupport");
     if quota.flag() && !is_xfs {
-        flaws.error(&quota, "only xfs has project quotas");
+        issues.error(&quota, "only xfs has project quotas");
     }
     let options = filesystem.get("xfs");
     if options.is_set() && !is_xfs {
-        flaws.error(&options, format!("these are options of xfs, and the filesystem is {}", kind.text()));
+        issues.error(&options, format!("these are options of xfs, and the filesystem is {}", kind.text()));
     }
 }
 
@@ -27,15 +27,15 @@ fn names(setting: Setting<'_>) -> &'static str {
 }
 
 /// Judges when the unused blocks are given back.
-pub fn trim(trim: &Field<'_>, flaws: &mut Flaws) {
-    not_negative(&trim.get("interval"), flaws);
+pub fn trim(trim: &Field<'_>, issues: &mut DocumentIssues) {
+    not_negative(&trim.get("interval"), issues);
 }
 
 /// Judges when a filesystem is checked.
-pub fn scrub(scrub: &Field<'_>, flaws: &mut Flaws) {
+pub fn scrub(scrub: &Field<'_>, issues: &mut DocumentIssues) {
     let interval = scrub.get("interval");
     if nanoseconds(&interval) != 0 && nanoseconds(&interval) < 10 * SECOND {
-        flaws.error(&interval, format!("{} is too short: want at least 10s", interval.text()));
+        issues.error(&interval, format!("{} is too short: want at least 10s", interval.text()));
     }
 }
 

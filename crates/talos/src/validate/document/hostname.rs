@@ -3,45 +3,45 @@
 use super::required;
 use crate::go::netip;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges the name of this machine.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let (auto, name) = (document.get("auto"), document.get("hostname"));
     let off = ["", "off"].contains(&auto.text());
     // 1.12 takes `auto: off` without a name for nothing said.
     let nothing = if setting.at_least(13) { !auto.is_set() } else { off };
     if nothing && name.is_empty() {
-        flaws.error(&name, "set either `auto` or `hostname`");
+        issues.error(&name, "set either `auto` or `hostname`");
     }
     if !off && !name.is_empty() {
-        flaws.error(&auto, "`auto` makes a name and `hostname` gives one: remove one of the two");
+        issues.error(&auto, "`auto` makes a name and `hostname` gives one: remove one of the two");
     }
     if !off && auto.text() != "stable" {
-        flaws.error(&auto, format!("{:?} is not for this place: use stable or off", auto.text()));
+        issues.error(&auto, format!("{:?} is not for this place: use stable or off", auto.text()));
     }
     if !name.is_empty() {
-        lengths(&name, flaws);
+        lengths(&name, issues);
     }
 }
 
-fn lengths(name: &Field<'_>, flaws: &mut Flaws) {
+fn lengths(name: &Field<'_>, issues: &mut DocumentIssues) {
     let first = name.text().split('.').next().unwrap_or_default();
     if name.text().len() > 253 {
-        flaws.error(name, "a name with its domain has at most 253 bytes");
+        issues.error(name, "a name with its domain has at most 253 bytes");
     }
     if first.is_empty() || first.len() > 63 {
-        flaws.error(name, format!("{first:?} is no host name: want 1 to 63 bytes before the first dot"));
+        issues.error(name, format!("{first:?} is no host name: want 1 to 63 bytes before the first dot"));
     }
 }
 
 /// Judges names of another machine.
-pub fn static_host(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn static_host(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if required(&name, flaws) && !netip::is_address(name.text()) {
-        flaws.error(&name, format!("the name is the machine's address, and {:?} is none", name.text()));
+    if required(&name, issues) && !netip::is_address(name.text()) {
+        issues.error(&name, format!("the name is the machine's address, and {:?} is none", name.text()));
     }
-    required(&document.get("hostnames"), flaws);
+    required(&document.get("hostnames"), issues);
 }
 
 #[cfg(test)]

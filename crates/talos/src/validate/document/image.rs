@@ -1,68 +1,68 @@
 //! Which images may run.
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges the verification of images.
-pub fn verification(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn verification(document: &Field<'_>, issues: &mut DocumentIssues) {
     for rule in document.get("rules").items() {
-        pattern(&rule.get("image"), flaws);
-        verdict(&rule, flaws);
+        pattern(&rule.get("image"), issues);
+        verdict(&rule, issues);
         let keyless = rule.get("keyless");
         if keyless.is_set() {
-            required(&keyless.get("issuer"), flaws);
+            required(&keyless.get("issuer"), issues);
             let subject = keyless.get("subject");
             if subject.is_empty() && keyless.get("subjectRegex").is_empty() {
-                flaws.error(&subject, "say who signs: set subject or subjectRegex");
+                issues.error(&subject, "say who signs: set subject or subjectRegex");
             }
         }
         if rule.get("publicKey").is_set() {
-            required(&rule.at(["publicKey", "certificate"]), flaws);
+            required(&rule.at(["publicKey", "certificate"]), issues);
         }
     }
 }
 
-fn pattern(image: &Field<'_>, flaws: &mut Flaws) {
-    if !required(image, flaws) {
+fn pattern(image: &Field<'_>, issues: &mut DocumentIssues) {
+    if !required(image, issues) {
         return;
     }
     let text = image.text();
     if text.contains('@') {
-        flaws.warning(
+        issues.warning(
             image,
             "only registry and repository are compared, never a digest: leave out what begins with '@'",
         );
     }
     if text.split_once('/').is_some_and(|(_, repository)| repository.contains(':')) {
-        flaws.warning(
+        issues.warning(
             image,
             "only registry and repository are compared, never a tag: leave out what begins with ':'",
         );
     }
     if !text.contains('/') && text != "*" {
-        flaws.warning(
+        issues.warning(
             image,
             format!("{text:?} has no registry: an image `nginx` is compared as `docker.io/nginx`"),
         );
     }
 }
 
-fn verdict(rule: &Field<'_>, flaws: &mut Flaws) {
+fn verdict(rule: &Field<'_>, issues: &mut DocumentIssues) {
     let (skip, deny) = (rule.get("skip"), rule.get("deny"));
     let (keyless, key) = (rule.get("keyless"), rule.get("publicKey"));
     let verified = keyless.is_set() || key.is_set();
     if skip.flag() && deny.flag() {
-        flaws.error(&deny, "an image is either let through or refused: remove skip or deny");
+        issues.error(&deny, "an image is either let through or refused: remove skip or deny");
     }
     if (skip.flag() || deny.flag()) && verified {
-        flaws.error(rule, "with skip or deny nothing is verified: remove one of the two");
+        issues.error(rule, "with skip or deny nothing is verified: remove one of the two");
     }
     if !(skip.flag() || deny.flag() || verified) {
-        flaws.error(rule, "the rule says nothing: set keyless, publicKey, skip or deny");
+        issues.error(rule, "the rule says nothing: set keyless, publicKey, skip or deny");
     }
     if keyless.is_set() && key.is_set() {
-        flaws.error(&key, "an image is verified in one way: remove keyless or publicKey");
+        issues.error(&key, "an image is verified in one way: remove keyless or publicKey");
     }
 }
 

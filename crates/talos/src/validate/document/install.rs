@@ -3,18 +3,18 @@
 use super::selector;
 use crate::cel::Environment;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let image = document.at(["installer", "image"]);
     if image.is_empty() {
-        flaws.warning(
+        issues.warning(
             &image,
             "without an image, only machines booted from Image Factory's media can be installed",
         );
     }
-    selector(&document.at(["provisioning", "diskSelector", "match"]), Environment::Disk, setting, flaws);
+    selector(&document.at(["provisioning", "diskSelector", "match"]), Environment::Disk, setting, issues);
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
 //! KubeSpan.
 
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// The smallest MTU an IPv6 link can have.
 const SMALLEST_MTU: i64 = 1280;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let mtu = document.get("mtu");
     if mtu.is_set() && mtu.number() < SMALLEST_MTU {
-        flaws.error(&mtu, format!("{} is too small: want at least {SMALLEST_MTU}", mtu.number()));
+        issues.error(&mtu, format!("{} is too small: want at least {SMALLEST_MTU}", mtu.number()));
     }
     for filter in document.at(["filters", "endpoints"]).items() {
         if !netip::is_subnet_or_address(filter.text().strip_prefix('!').unwrap_or(filter.text())) {
-            flaws.error(&filter, format!("{:?} is no address or prefix, with or without `!`", filter.text()));
+            issues
+                .error(&filter, format!("{:?} is no address or prefix, with or without `!`", filter.text()));
         }
     }
 }

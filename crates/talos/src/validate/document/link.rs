@@ -3,53 +3,53 @@
 use std::net::IpAddr;
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Tables of routes that belong to the kernel.
 const RESERVED_TABLES: [&str; 4] = ["unspec", "default", "main", "local"];
 
 /// Judges a link that has nothing but a name of its own.
-pub fn named(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
-    common(document, flaws);
+pub fn named(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
+    common(document, issues);
 }
 
 /// Judges a VLAN.
-pub fn vlan(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn vlan(document: &Field<'_>, issues: &mut DocumentIssues) {
     let id = document.get("vlanID");
     if !(1..=4094).contains(&id.number()) {
-        flaws.error(&id, "a VLAN has a number between 1 and 4094");
+        issues.error(&id, "a VLAN has a number between 1 and 4094");
     }
-    required(&document.get("parent"), flaws);
-    named(document, flaws);
+    required(&document.get("parent"), issues);
+    named(document, issues);
 }
 
 /// Judges a VRF.
-pub fn vrf(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn vrf(document: &Field<'_>, issues: &mut DocumentIssues) {
     let table = document.get("table");
     if !table.is_set() || RESERVED_TABLES.contains(&table.text()) {
-        flaws.error(&table, "a VRF needs a table of its own, with a number between 1 and 252");
+        issues.error(&table, "a VRF needs a table of its own, with a number between 1 and 252");
     }
-    named(document, flaws);
+    named(document, issues);
 }
 
 /// Judges what every link has.
-pub fn common(link: &Field<'_>, flaws: &mut Flaws) {
+pub fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
     for address in link.get("addresses").items().map(|address| address.get("address")) {
-        if required(&address, flaws) && is_unspecified(address.text()) {
-            flaws.error(&address, format!("{} is no address a link can have", address.text()));
+        if required(&address, issues) && is_unspecified(address.text()) {
+            issues.error(&address, format!("{} is no address a link can have", address.text()));
         }
     }
     for route in link.get("routes").items() {
         let destination = route.get("destination");
         if is_unspecified(destination.text()) {
             let message = "a default route is written without a destination: leave it out";
-            flaws.error(&destination, message);
+            issues.error(&destination, message);
         }
         for address in ["gateway", "source"].map(|key| route.get(key)) {
             if is_unspecified(address.text()) {
-                flaws.error(&address, format!("{} is no address of a machine", address.text()));
+                issues.error(&address, format!("{} is no address of a machine", address.text()));
             }
         }
     }

@@ -47,7 +47,7 @@ mod testing;
 use serde_json::Value;
 
 use super::field::Field;
-use super::{Flaws, Setting, runtime_spec};
+use super::{DocumentIssues, Setting, runtime_spec};
 use crate::cel;
 use crate::cel::Environment;
 use crate::go::duration;
@@ -57,72 +57,72 @@ use crate::kind::Kind;
 const SECOND: i64 = 1_000_000_000;
 
 /// Judges one. Kinds that are not named here are right as soon as they can be read.
-pub fn validate(kind: Kind, value: &Value, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(kind: Kind, value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let document = &Field::root(value);
     match kind.name {
-        "LinkConfig" | "DummyLinkConfig" | "BridgeConfig" => link::named(document, flaws),
-        "VLANConfig" => link::vlan(document, flaws),
-        "VRFConfig" => link::vrf(document, flaws),
-        "BondConfig" => bond::validate(document, flaws),
-        "VethConfig" => veth::validate(document, flaws),
-        "WireguardConfig" => wireguard::validate(document, flaws),
-        "LinkAliasConfig" => alias::validate(document, setting, flaws),
+        "LinkConfig" | "DummyLinkConfig" | "BridgeConfig" => link::named(document, issues),
+        "VLANConfig" => link::vlan(document, issues),
+        "VRFConfig" => link::vrf(document, issues),
+        "BondConfig" => bond::validate(document, issues),
+        "VethConfig" => veth::validate(document, issues),
+        "WireguardConfig" => wireguard::validate(document, issues),
+        "LinkAliasConfig" => alias::validate(document, setting, issues),
         "EthernetConfig" | "KernelModuleConfig" => {
-            required(&document.get("name"), flaws);
+            required(&document.get("name"), issues);
         }
-        "DHCPv4Config" | "DHCPv6Config" => dhcp::validate(document, flaws),
-        "Layer2VIPConfig" => vip::layer2(document, flaws),
-        "HCloudVIPConfig" => vip::hcloud(document, flaws),
-        "BGPInstanceConfig" => bgp::validate(document, flaws),
-        "BlackholeRouteConfig" => route::blackhole(document, flaws),
-        "RoutingRuleConfig" => route::rule(document, flaws),
-        "NetworkRuleConfig" => rule::validate(document, flaws),
-        "ResolverConfig" => resolver::validate(document, setting, flaws),
-        "StaticHostConfig" => hostname::static_host(document, flaws),
-        "HostnameConfig" => hostname::validate(document, setting, flaws),
-        "TimeSyncConfig" => time::validate(document, flaws),
-        "KubeSpanConfig" => kubespan::validate(document, flaws),
-        "TCPProbeConfig" => probe::tcp(document, flaws),
-        "HTTPProbeConfig" => probe::http(document, flaws),
-        "VolumeConfig" => volume::system(document, setting, flaws),
-        "UserVolumeConfig" => volume::user(document, setting, flaws),
-        "RawVolumeConfig" | "SwapVolumeConfig" => volume::raw(document, setting, flaws),
-        "ExistingVolumeConfig" => volume::existing(document, setting, flaws),
-        "ExternalVolumeConfig" => volume::external(document, flaws),
-        "FilesystemTrimConfig" => filesystem::trim(document, flaws),
-        "FilesystemScrubConfig" => filesystem::scrub(document, flaws),
-        "LVMVolumeGroupConfig" => storage::volume_group(document, setting, flaws),
-        "LVMLogicalVolumeConfig" => storage::logical_volume(document, flaws),
-        "RAIDArrayConfig" => storage::raid(document, setting, flaws),
-        "ZswapConfig" => memory::zswap(document, flaws),
-        "OOMConfig" => memory::oom(document, setting, flaws),
-        "EnvironmentConfig" => environment::variables(document, flaws),
-        "SysctlConfig" | "SysfsConfig" => environment::parameters(document, flaws),
-        "EtcFileConfig" => etc_file::validate(document, flaws),
-        "EventSinkConfig" => sink::events(document, flaws),
-        "KmsgLogConfig" => sink::kernel_log(document, flaws),
-        "SideroLinkConfig" => sink::siderolink(document, flaws),
-        "ExtensionServiceConfig" => extension::validate(document, flaws),
-        "WatchdogTimerConfig" => watchdog::validate(document, flaws),
-        "UnattendedInstallConfig" => install::validate(document, setting, flaws),
-        "ImageVerificationConfig" => image::verification(document, flaws),
-        "RegistryMirrorConfig" => registry::mirror(document, flaws),
-        "RegistryAuthConfig" => registry::auth(document, flaws),
-        "RegistryTLSConfig" => registry::tls(document, setting, flaws),
-        "CRICustomizationConfig" => cri::customization(document, flaws),
-        "CRIBaseRuntimeSpecConfig" => runtime_spec::validate(&document.get("overrides"), setting, flaws),
-        "DiscoveryIdentityConfig" => discovery::identity(document, flaws),
-        "DiscoveryServiceConfig" => discovery::service(document, flaws),
-        "ContainerConfig" => container::validate(document, flaws),
-        name => kubernetes::validate(name, document, flaws),
+        "DHCPv4Config" | "DHCPv6Config" => dhcp::validate(document, issues),
+        "Layer2VIPConfig" => vip::layer2(document, issues),
+        "HCloudVIPConfig" => vip::hcloud(document, issues),
+        "BGPInstanceConfig" => bgp::validate(document, issues),
+        "BlackholeRouteConfig" => route::blackhole(document, issues),
+        "RoutingRuleConfig" => route::rule(document, issues),
+        "NetworkRuleConfig" => rule::validate(document, issues),
+        "ResolverConfig" => resolver::validate(document, setting, issues),
+        "StaticHostConfig" => hostname::static_host(document, issues),
+        "HostnameConfig" => hostname::validate(document, setting, issues),
+        "TimeSyncConfig" => time::validate(document, issues),
+        "KubeSpanConfig" => kubespan::validate(document, issues),
+        "TCPProbeConfig" => probe::tcp(document, issues),
+        "HTTPProbeConfig" => probe::http(document, issues),
+        "VolumeConfig" => volume::system(document, setting, issues),
+        "UserVolumeConfig" => volume::user(document, setting, issues),
+        "RawVolumeConfig" | "SwapVolumeConfig" => volume::raw(document, setting, issues),
+        "ExistingVolumeConfig" => volume::existing(document, setting, issues),
+        "ExternalVolumeConfig" => volume::external(document, issues),
+        "FilesystemTrimConfig" => filesystem::trim(document, issues),
+        "FilesystemScrubConfig" => filesystem::scrub(document, issues),
+        "LVMVolumeGroupConfig" => storage::volume_group(document, setting, issues),
+        "LVMLogicalVolumeConfig" => storage::logical_volume(document, issues),
+        "RAIDArrayConfig" => storage::raid(document, setting, issues),
+        "ZswapConfig" => memory::zswap(document, issues),
+        "OOMConfig" => memory::oom(document, setting, issues),
+        "EnvironmentConfig" => environment::variables(document, issues),
+        "SysctlConfig" | "SysfsConfig" => environment::parameters(document, issues),
+        "EtcFileConfig" => etc_file::validate(document, issues),
+        "EventSinkConfig" => sink::events(document, issues),
+        "KmsgLogConfig" => sink::kernel_log(document, issues),
+        "SideroLinkConfig" => sink::siderolink(document, issues),
+        "ExtensionServiceConfig" => extension::validate(document, issues),
+        "WatchdogTimerConfig" => watchdog::validate(document, issues),
+        "UnattendedInstallConfig" => install::validate(document, setting, issues),
+        "ImageVerificationConfig" => image::verification(document, issues),
+        "RegistryMirrorConfig" => registry::mirror(document, issues),
+        "RegistryAuthConfig" => registry::auth(document, issues),
+        "RegistryTLSConfig" => registry::tls(document, setting, issues),
+        "CRICustomizationConfig" => cri::customization(document, issues),
+        "CRIBaseRuntimeSpecConfig" => runtime_spec::validate(&document.get("overrides"), setting, issues),
+        "DiscoveryIdentityConfig" => discovery::identity(document, issues),
+        "DiscoveryServiceConfig" => discovery::service(document, issues),
+        "ContainerConfig" => container::validate(document, issues),
+        name => kubernetes::validate(name, document, issues),
     }
 }
 
 /// Says so when a field that has to be set is not; whether it is.
-fn required(field: &Field<'_>, flaws: &mut Flaws) -> bool {
+fn required(field: &Field<'_>, issues: &mut DocumentIssues) -> bool {
     let set = !field.is_empty();
     if !set {
-        flaws.error(field, "this has to be set");
+        issues.error(field, "this has to be set");
     }
     set
 }
@@ -132,25 +132,30 @@ fn nanoseconds(field: &Field<'_>) -> i64 {
     duration::parse(field.text()).unwrap_or_else(|| field.number())
 }
 
-fn not_negative(field: &Field<'_>, flaws: &mut Flaws) {
+fn not_negative(field: &Field<'_>, issues: &mut DocumentIssues) {
     if nanoseconds(field) < 0 {
-        flaws.error(field, format!("{} is negative", field.text()));
+        issues.error(field, format!("{} is negative", field.text()));
     }
 }
 
 /// Judges an expression, if there is one.
-fn expression(field: &Field<'_>, environment: Environment, setting: Setting<'_>, flaws: &mut Flaws) {
+fn expression(
+    field: &Field<'_>,
+    environment: Environment,
+    setting: Setting<'_>,
+    issues: &mut DocumentIssues,
+) {
     if field.is_empty() {
         return;
     }
     if let Err(error) = cel::check(field.text(), environment, setting.talos) {
-        flaws.error(field, format!("Talos does not take this expression: {error}"));
+        issues.error(field, format!("Talos does not take this expression: {error}"));
     }
 }
 
 /// Judges an expression that has to be there.
-fn selector(field: &Field<'_>, environment: Environment, setting: Setting<'_>, flaws: &mut Flaws) {
-    if required(field, flaws) {
-        expression(field, environment, setting, flaws);
+fn selector(field: &Field<'_>, environment: Environment, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    if required(field, issues) {
+        expression(field, environment, setting, issues);
     }
 }

@@ -3,53 +3,53 @@
 use std::collections::BTreeSet;
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 const OPTIONS: [&str; 8] = ["ro", "rw", "noexec", "nosuid", "nodev", "noatime", "rbind", "rshared"];
 
 /// Judges the mounts of a container.
-pub fn validate(mounts: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(mounts: &Field<'_>, issues: &mut DocumentIssues) {
     let mut destinations = BTreeSet::new();
     for mount in mounts.items() {
         let kinds = ["userVolume", "tmpfs", "hostPath"].map(|kind| mount.get(kind));
         let mut set = kinds.iter().filter(|kind| kind.is_set());
         let (Some(source), None) = (set.next(), set.next()) else {
-            flaws.error(&mount, "a mount is one of userVolume, tmpfs and hostPath");
+            issues.error(&mount, "a mount is one of userVolume, tmpfs and hostPath");
             continue;
         };
         if kinds[0].is_set() {
-            required(&source.get("name"), flaws);
+            required(&source.get("name"), issues);
         }
         if kinds[2].is_set() {
-            absolute(&source.get("source"), flaws);
+            absolute(&source.get("source"), issues);
         }
         let destination = source.get("destination");
-        absolute(&destination, flaws);
-        options(&source.get("options"), flaws);
+        absolute(&destination, issues);
+        options(&source.get("options"), issues);
         if !destination.is_empty() && !destinations.insert(destination.text()) {
-            flaws.error(&destination, format!("something is mounted at {:?} already", destination.text()));
+            issues.error(&destination, format!("something is mounted at {:?} already", destination.text()));
         }
     }
 }
 
-fn options(options: &Field<'_>, flaws: &mut Flaws) {
+fn options(options: &Field<'_>, issues: &mut DocumentIssues) {
     for option in options.items().filter(|option| !OPTIONS.contains(&option.text())) {
-        flaws.error(
+        issues.error(
             &option,
             format!("{:?} is no option of a mount: use {}", option.text(), OPTIONS.join(", ")),
         );
     }
     let has = |word: &str| options.items().any(|option| option.text() == word);
     if has("ro") && has("rw") {
-        flaws.error(options, "a mount is either ro or rw");
+        issues.error(options, "a mount is either ro or rw");
     }
 }
 
 /// Judges a path that has to begin with a slash.
-pub fn absolute(path: &Field<'_>, flaws: &mut Flaws) {
-    if required(path, flaws) && !path.text().starts_with('/') {
-        flaws.error(path, format!("{:?} has to begin with a slash", path.text()));
+pub fn absolute(path: &Field<'_>, issues: &mut DocumentIssues) {
+    if required(path, issues) && !path.text().starts_with('/') {
+        issues.error(path, format!("{:?} has to begin with a slash", path.text()));
     }
 }
 

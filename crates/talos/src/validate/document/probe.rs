@@ -2,34 +2,34 @@
 
 use super::{not_negative, required};
 use crate::go::url;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges a probe that opens a connection.
-pub fn tcp(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("endpoint"), flaws);
-    common(document, flaws);
+pub fn tcp(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("endpoint"), issues);
+    common(document, issues);
 }
 
 /// Judges a probe that asks for a page.
-pub fn http(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn http(document: &Field<'_>, issues: &mut DocumentIssues) {
     let page = document.get("url");
-    if required(&page, flaws) {
+    if required(&page, issues) {
         let found = url::parse(page.text()).unwrap_or_default();
         if !["http", "https"].contains(&found.scheme.as_str()) || found.hostname().is_empty() {
-            flaws.error(&page, "want a URL with a host, such as https://example.com/");
+            issues.error(&page, "want a URL with a host, such as https://example.com/");
         }
     }
-    common(document, flaws);
+    common(document, issues);
 }
 
-fn common(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
-    not_negative(&document.get("timeout"), flaws);
-    not_negative(&document.get("interval"), flaws);
+fn common(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
+    not_negative(&document.get("timeout"), issues);
+    not_negative(&document.get("interval"), issues);
     let threshold = document.get("failureThreshold");
     if threshold.number() < 0 {
-        flaws.error(&threshold, format!("{} is negative", threshold.number()));
+        issues.error(&threshold, format!("{} is negative", threshold.number()));
     }
 }
 

@@ -4,7 +4,7 @@ use super::{expression, required};
 use crate::cel::Environment;
 use crate::go::humanize;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// What a volume has to say of its provisioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,32 +18,32 @@ pub enum Rules {
 }
 
 /// Judges it.
-pub fn validate(provisioning: &Field<'_>, rules: Rules, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(provisioning: &Field<'_>, rules: Rules, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let disk = provisioning.at(["diskSelector", "match"]);
     if rules != Rules::Optional {
-        required(&disk, flaws);
+        required(&disk, issues);
     }
-    expression(&disk, Environment::Disk, setting, flaws);
+    expression(&disk, Environment::Disk, setting, issues);
     let (min, max) = (provisioning.get("minSize"), provisioning.get("maxSize"));
     if rules == Rules::WholeDisk {
         for field in [min, max, provisioning.get("grow")] {
             if field.is_set() && (field.value().is_some_and(|value| !value.is_string()) || !field.is_empty())
             {
-                flaws.error(&field, "a volume of type disk takes all of it: leave the size out");
+                issues.error(&field, "a volume of type disk takes all of it: leave the size out");
             }
         }
         return;
     }
     if rules == Rules::DiskAndSize && is_zero(&min) && is_zero(&max) {
-        flaws.error(&min, "say how big: set minSize, maxSize or both");
+        issues.error(&min, "say how big: set minSize, maxSize or both");
     }
     if is_negative(&min) {
-        flaws.error(&min, "the smallest size cannot be negative");
+        issues.error(&min, "the smallest size cannot be negative");
     }
     if let (Some(least), Some(most)) = (bytes(&min), bytes(&max).filter(|_| !is_negative(&max)))
         && least > most
     {
-        flaws.error(&min, format!("{} is more than the maxSize {}", written(&min), written(&max)));
+        issues.error(&min, format!("{} is more than the maxSize {}", written(&min), written(&max)));
     }
 }
 

@@ -3,27 +3,27 @@
 use super::{certificate, required};
 use crate::go::{pem, url};
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges a mirror.
-pub fn mirror(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn mirror(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     for field in document.get("endpoints").items().map(|endpoint| endpoint.get("url")) {
-        if required(&field, flaws) {
+        if required(&field, issues) {
             let scheme = url::parse(field.text()).unwrap_or_default().scheme;
             if !["http", "https"].contains(&scheme.as_str()) {
-                flaws.error(&field, "want a URL that begins with http:// or https://");
+                issues.error(&field, "want a URL that begins with http:// or https://");
             }
         }
     }
 }
 
 /// Judges credentials.
-pub fn auth(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn auth(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let ways = ["username", "identityToken", "auth"].map(|key| document.get(key));
     if ways.iter().filter(|field| !field.is_empty()).count() > 1 {
-        flaws.error(
+        issues.error(
             document,
             "there is more than one way to log in: keep one of username, identityToken and auth",
         );
@@ -31,28 +31,28 @@ pub fn auth(document: &Field<'_>, flaws: &mut Flaws) {
 }
 
 /// Judges how a registry is trusted.
-pub fn tls(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn tls(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let authority = document.get("ca");
     let is_authority =
         |block: &pem::Block<'_>| block.label == "CERTIFICATE" && !block.headers && block.holds_certificate();
     if !authority.is_empty() && !pem::blocks(authority.text()).iter().any(is_authority) {
-        flaws.error(&authority, "this is not a certificate in PEM");
+        issues.error(&authority, "this is not a certificate in PEM");
     }
     let identity = document.get("clientIdentity");
     if !identity.is_set() {
         return;
     }
     if setting.at_least(14) {
-        certificate::pair(&identity, false, flaws);
+        certificate::pair(&identity, false, issues);
         return;
     }
     let (certificate, key) = (identity.get("cert"), identity.get("key"));
     if !pem::blocks(certificate.text()).first().is_some_and(|block| block.holds_certificate()) {
-        flaws.error(&certificate, "this is not a certificate in PEM");
+        issues.error(&certificate, "this is not a certificate in PEM");
     }
     if !pem::blocks(key.text()).first().is_some_and(|block| block.holds_pkcs8()) {
-        flaws.error(&key, "this is not a private key of the form PKCS #8 in PEM");
+        issues.error(&key, "this is not a private key of the form PKCS #8 in PEM");
     }
 }
 

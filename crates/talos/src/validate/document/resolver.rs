@@ -2,10 +2,10 @@
 
 use super::required;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges them. Before 1.14 there is nothing to say.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !setting.at_least(14) {
         return;
     }
@@ -13,16 +13,16 @@ pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     if !host_dns.get("enabled").flag() {
         for field in ["forwardKubeDNSToHost", "resolveMemberNames"].map(|key| host_dns.get(key)) {
             if field.flag() {
-                flaws.error(&field, "this needs `hostDNS.enabled: true`");
+                issues.error(&field, "this needs `hostDNS.enabled: true`");
             }
         }
     }
     let servers = document.get("nameservers");
     for server in servers.items() {
-        nameserver(&server, flaws);
+        nameserver(&server, issues);
     }
     if !servers.is_empty() && servers.items().all(|server| is_encrypted(&server)) {
-        flaws.warning(
+        issues.warning(
             &servers,
             "every server is asked over TLS, which needs the right time, and finding time servers may need names: add a \
              plain server, or time servers by address",
@@ -30,14 +30,14 @@ pub fn validate(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     }
 }
 
-fn nameserver(server: &Field<'_>, flaws: &mut Flaws) {
-    required(&server.get("address"), flaws);
+fn nameserver(server: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&server.get("address"), issues);
     let name = server.get("tlsServerName");
     match (is_encrypted(server), name.is_empty()) {
         (true, true) => {
-            flaws.error(&name, "a server that is asked over TLS has to show this name: say which");
+            issues.error(&name, "a server that is asked over TLS has to show this name: say which");
         }
-        (false, false) => flaws.error(&name, "this counts only with the protocols DoT and DoH"),
+        (false, false) => issues.error(&name, "this counts only with the protocols DoT and DoH"),
         _ => {}
     }
 }

@@ -2,30 +2,30 @@
 
 use super::required;
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Priorities that are taken: the kernel's own three, and KubeSpan's.
 const RESERVED: [u32; 4] = [0, 32500, 32766, 32767];
 
 /// Judges a route to nowhere.
-pub fn blackhole(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn blackhole(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if required(&name, flaws) && !netip::is_prefix(name.text()) {
-        flaws.error(&name, format!("the name is the prefix to drop, and {:?} is none", name.text()));
+    if required(&name, issues) && !netip::is_prefix(name.text()) {
+        issues.error(&name, format!("the name is the prefix to drop, and {:?} is none", name.text()));
     }
 }
 
 /// Judges a rule that chooses a table.
-pub fn rule(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn rule(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     let digits = !name.is_empty() && name.text().bytes().all(|b| b.is_ascii_digit());
     match name.text().parse::<u32>().ok().filter(|_| digits) {
         Some(priority) if !RESERVED.contains(&priority) => {}
         Some(priority) => {
-            flaws.error(&name, format!("priority {priority} is taken: use another between 1 and 32765"));
+            issues.error(&name, format!("priority {priority} is taken: use another between 1 and 32765"));
         }
-        None => flaws.error(
+        None => issues.error(
             &name,
             format!("the name is the rule's priority, a number, and {:?} is none", name.text()),
         ),
@@ -35,10 +35,10 @@ pub fn rule(document: &Field<'_>, flaws: &mut Flaws) {
     if by_table
         && (!table.is_set() || table.text() == "unspec" || table.value().is_some_and(|value| *value == 0))
     {
-        flaws.error(&table, "say which table is looked at, or use another action than unicast");
+        issues.error(&table, "say which table is looked at, or use another action than unicast");
     }
     if document.get("fwMask").number() != 0 && document.get("fwMark").number() == 0 {
-        flaws.error(&document.get("fwMark"), "a mask needs a mark");
+        issues.error(&document.get("fwMark"), "a mask needs a mark");
     }
 }
 

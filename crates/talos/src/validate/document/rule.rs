@@ -3,30 +3,30 @@
 use serde_json::Value;
 
 use super::required;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let selected = document.at(["portSelector", "ports"]);
-    if required(&selected, flaws) {
-        ports(&selected, flaws);
+    if required(&selected, issues) {
+        ports(&selected, issues);
     }
     for ingress in document.get("ingress").items() {
-        required(&ingress.get("subnet"), flaws);
+        required(&ingress.get("subnet"), issues);
     }
 }
 
-fn ports(ports: &Field<'_>, flaws: &mut Flaws) {
+fn ports(ports: &Field<'_>, issues: &mut DocumentIssues) {
     let mut ranges: Vec<(i64, i64, Field<'_>)> =
         ports.items().map(|field| range(&field)).map(|(range, field)| (range.0, range.1, field)).collect();
     ranges.sort_by_key(|(low, ..)| *low);
     for (low, high, field) in ranges.iter().filter(|(low, high, _)| low > high) {
-        flaws.error(field, format!("{low} is above {high}: turn them around"));
+        issues.error(field, format!("{low} is above {high}: turn them around"));
     }
     for pair in ranges.windows(2).filter(|pair| pair[1].0 <= pair[0].1) {
-        flaws.error(
+        issues.error(
             &pair[1].2,
             format!("the ports {} are among others already", pair[1].2.value().unwrap_or(&Value::Null)),
         );

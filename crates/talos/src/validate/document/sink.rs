@@ -2,43 +2,43 @@
 
 use super::required;
 use crate::go::{hostport, url};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges the receiver of events.
-pub fn events(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn events(document: &Field<'_>, issues: &mut DocumentIssues) {
     let endpoint = document.get("endpoint");
     if hostport::split(endpoint.text()).is_none() {
-        flaws.error(&endpoint, format!("{:?} is no host and port, such as 10.0.0.1:8080", endpoint.text()));
+        issues.error(&endpoint, format!("{:?} is no host and port, such as 10.0.0.1:8080", endpoint.text()));
     }
 }
 
 /// Judges a receiver of the kernel log.
-pub fn kernel_log(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+pub fn kernel_log(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let field = document.get("url");
-    if let Some(url) = receiver(&field, ["tcp", "udp"], flaws)
+    if let Some(url) = receiver(&field, ["tcp", "udp"], issues)
         && url.port().is_empty()
     {
-        flaws.error(&field, "the URL needs a port");
+        issues.error(&field, "the URL needs a port");
     }
 }
 
 /// Judges the API of SideroLink.
-pub fn siderolink(document: &Field<'_>, flaws: &mut Flaws) {
-    receiver(&document.get("apiUrl"), ["https", "grpc"], flaws);
+pub fn siderolink(document: &Field<'_>, issues: &mut DocumentIssues) {
+    receiver(&document.get("apiUrl"), ["https", "grpc"], issues);
 }
 
-fn receiver(field: &Field<'_>, schemes: [&str; 2], flaws: &mut Flaws) -> Option<url::Url> {
-    if !required(field, flaws) {
+fn receiver(field: &Field<'_>, schemes: [&str; 2], issues: &mut DocumentIssues) -> Option<url::Url> {
+    if !required(field, issues) {
         return None;
     }
     let url = url::parse(field.text()).unwrap_or_default();
     if !schemes.contains(&url.scheme.as_str()) {
-        flaws.error(field, format!("want a URL that begins with {}://", schemes.join(":// or ")));
+        issues.error(field, format!("want a URL that begins with {}://", schemes.join(":// or ")));
     }
     if !["", "/"].contains(&url.path.as_str()) {
-        flaws.error(field, format!("the URL has a path, {}: leave it out", url.path));
+        issues.error(field, format!("the URL has a path, {}: leave it out", url.path));
     }
     Some(url)
 }

@@ -3,58 +3,58 @@
 use super::{provisioning, required, selector, volume};
 use crate::cel::Environment;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 const LONGEST_LVM_NAME: usize = 63;
 const LONGEST_RAID_NAME: usize = 32;
 
 /// Judges a volume group.
-pub fn volume_group(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    volume::name(document, LONGEST_LVM_NAME, "-_", flaws);
-    members(document, setting, flaws);
+pub fn volume_group(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    volume::name(document, LONGEST_LVM_NAME, "-_", issues);
+    members(document, setting, issues);
 }
 
 /// Judges a RAID array.
-pub fn raid(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    volume::name(document, LONGEST_RAID_NAME, "-_", flaws);
-    members(document, setting, flaws);
+pub fn raid(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    volume::name(document, LONGEST_RAID_NAME, "-_", issues);
+    members(document, setting, issues);
 }
 
-fn members(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    selector(&document.at(["provisioning", "volumeSelector", "match"]), Environment::Volume, setting, flaws);
+fn members(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    selector(&document.at(["provisioning", "volumeSelector", "match"]), Environment::Volume, setting, issues);
 }
 
 /// Judges a logical volume.
-pub fn logical_volume(document: &Field<'_>, flaws: &mut Flaws) {
-    volume::name(document, LONGEST_LVM_NAME, "-_", flaws);
-    count(&document.get("mirrors"), document, ["raid1", "raid10"], 1, flaws);
-    count(&document.get("stripes"), document, ["raid0", "raid10"], 2, flaws);
+pub fn logical_volume(document: &Field<'_>, issues: &mut DocumentIssues) {
+    volume::name(document, LONGEST_LVM_NAME, "-_", issues);
+    count(&document.get("mirrors"), document, ["raid1", "raid10"], 1, issues);
+    count(&document.get("stripes"), document, ["raid0", "raid10"], 2, issues);
     let provisioning = document.get("provisioning");
-    required(&provisioning.get("volumeGroup"), flaws);
+    required(&provisioning.get("volumeGroup"), issues);
     let (min, max) = (provisioning.get("minSize"), provisioning.get("maxSize"));
     if provisioning::written(&max).is_empty() {
-        flaws.error(&max, "this has to be set");
+        issues.error(&max, "this has to be set");
     }
     if provisioning::written(&max).starts_with('-') {
-        flaws.error(&max, "the size cannot be negative");
+        issues.error(&max, "the size cannot be negative");
     }
     let most =
         if max.text().ends_with('%') { None } else { Some(provisioning::bytes(&max).unwrap_or_default()) };
     if let (Some(least), Some(most)) = (provisioning::bytes(&min), most)
         && least > most
     {
-        flaws.error(&min, "this is more than maxSize");
+        issues.error(&min, "this is more than maxSize");
     }
 }
 
-fn count(field: &Field<'_>, document: &Field<'_>, kinds: [&str; 2], least: i64, flaws: &mut Flaws) {
+fn count(field: &Field<'_>, document: &Field<'_>, kinds: [&str; 2], least: i64, issues: &mut DocumentIssues) {
     if !field.is_set() {
         return;
     }
     if !kinds.contains(&document.get("type").text()) {
-        flaws.error(field, format!("this counts only with the types {}", kinds.join(" and ")));
+        issues.error(field, format!("this counts only with the types {}", kinds.join(" and ")));
     } else if field.number() < least {
-        flaws.error(field, format!("want at least {least}"));
+        issues.error(field, format!("want at least {least}"));
     }
 }
 

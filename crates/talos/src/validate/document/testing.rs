@@ -1,8 +1,8 @@
 //! Tables of documents and what is said of them.
 
 use crate::load;
-use crate::validate::{Flaws, Mode, Setting, Weight};
-use ichor_values::TalosVersion;
+use crate::validate::{DocumentIssue, DocumentIssues, Mode, Setting};
+use ichor_values::{Severity, TalosVersion};
 
 /// What a release says of a document: `!path` for errors, `?path` for warnings, `~path` for advice, in their order.
 fn said_by(talos: &str, text: &str) -> Vec<String> {
@@ -10,14 +10,18 @@ fn said_by(talos: &str, text: &str) -> Vec<String> {
     let config = load::load(text, &talos).unwrap_or_else(|error| panic!("{text}{error}"));
     let document = &config.documents[0];
     let kind = document.kind.expect("a kind");
-    let mut flaws = Flaws::default();
-    super::validate(kind, &document.value, Setting { talos: &talos, mode: Mode::Metal }, &mut flaws);
-    let mark = |weight| match weight {
-        Weight::Error => '!',
-        Weight::Warning => '?',
-        Weight::Advice => '~',
+    let mut issues = DocumentIssues::default();
+    super::validate(kind, &document.value, Setting { talos: &talos, mode: Mode::Metal }, &mut issues);
+    let mark = |severity| match severity {
+        Severity::Error => '!',
+        Severity::Warning => '?',
+        Severity::Note => '~',
     };
-    flaws.found.into_iter().map(|flaw| format!("{}{}", mark(flaw.weight), flaw.path)).collect()
+    issues
+        .found
+        .into_iter()
+        .map(|DocumentIssue { issue, .. }| format!("{}{}", mark(issue.severity), issue.subject))
+        .collect()
 }
 
 /// Checks what 1.14 says of documents of a kind, given without their first lines.

@@ -2,19 +2,19 @@
 
 use super::not_negative;
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    not_negative(&document.get("bootTimeout"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    not_negative(&document.get("bootTimeout"), issues);
     let (ntp, ptp) = (document.get("ntp"), document.get("ptp"));
     if ntp.is_set() && ptp.is_set() {
-        flaws.error(&ptp, "the time comes from ntp or from ptp: remove one of the two");
+        issues.error(&ptp, "the time comes from ntp or from ptp: remove one of the two");
     }
     if ntp.get("useNTS").flag() {
         for server in ntp.get("servers").items().filter(|server| netip::is_ip(server.text())) {
-            flaws.error(
+            issues.error(
                 &server,
                 format!("NTS needs the names of servers, and {} is an address", server.text()),
             );

@@ -1,30 +1,30 @@
 //! Pairs of virtual links. That the ends have two names is seen while reading, as for any two links.
 
 use super::{link, required};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let peer = document.get("peer");
     for name in [document.get("name"), peer.get("name")] {
-        link_name(&name, flaws);
+        link_name(&name, issues);
     }
-    link::common(document, flaws);
-    link::common(&peer, flaws);
+    link::common(document, issues);
+    link::common(&peer, issues);
 }
 
-fn link_name(field: &Field<'_>, flaws: &mut Flaws) {
-    if !required(field, flaws) {
+fn link_name(field: &Field<'_>, issues: &mut DocumentIssues) {
+    if !required(field, issues) {
         return;
     }
     let name = field.text();
     if name.len() > 15 {
-        flaws.error(field, format!("{name:?} is longer than the 15 bytes a link's name can have"));
+        issues.error(field, format!("{name:?} is longer than the 15 bytes a link's name can have"));
     } else if [".", ".."].contains(&name)
         || name.contains(|c: char| "/:".contains(c) || c.is_whitespace() || c.is_control())
     {
-        flaws.error(field, format!("{name:?} cannot be a link's name: leave out '/', ':' and blanks"));
+        issues.error(field, format!("{name:?} cannot be a link's name: leave out '/', ':' and blanks"));
     }
 }
 

@@ -2,22 +2,22 @@
 
 use super::required;
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges an address that is announced on the local network.
-pub fn layer2(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn layer2(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if required(&name, flaws) && !netip::is_address(name.text()) {
-        flaws.error(&name, format!("the name is the shared address itself, and {:?} is none", name.text()));
+    if required(&name, issues) && !netip::is_address(name.text()) {
+        issues.error(&name, format!("the name is the shared address itself, and {:?} is none", name.text()));
     }
-    required(&document.get("link"), flaws);
+    required(&document.get("link"), issues);
 }
 
 /// Judges an address that Hetzner Cloud moves.
-pub fn hcloud(document: &Field<'_>, flaws: &mut Flaws) {
-    layer2(document, flaws);
-    required(&document.get("apiToken"), flaws);
+pub fn hcloud(document: &Field<'_>, issues: &mut DocumentIssues) {
+    layer2(document, issues);
+    required(&document.get("apiToken"), issues);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::provisioning::{self, Rules};
 use super::{encryption, filesystem, required, selector};
 use crate::cel::Environment;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// A partition's label has 36 characters, two of which say what the volume is.
 const LONGEST_NAME: usize = 34;
@@ -16,12 +16,12 @@ const SYSTEM: [&str; 3] = ["STATE", "EPHEMERAL", "IMAGECACHE"];
 const SINCE_14: [&str; 4] = ["ETCD", "CRI", "KUBELET", "LOG"];
 
 /// Judges a volume of Talos itself.
-pub fn system(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn system(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     let newer = setting.at_least(14);
     let known: Vec<&str> = SYSTEM.iter().chain(SINCE_14.iter().filter(|_| newer)).copied().collect();
     if !known.contains(&name.text()) {
-        flaws.error(
+        issues.error(
             &name,
             format!("Talos has no volume {:?} of its own, but {}", name.text(), known.join(", ")),
         );
@@ -29,29 +29,29 @@ pub fn system(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
     }
     let provisioning = document.get("provisioning");
     if name.text() == "STATE" {
-        state(document, flaws);
+        state(document, issues);
     }
     if newer {
-        mount(document, flaws);
+        mount(document, issues);
     }
-    provisioning::validate(&provisioning, Rules::Optional, setting, flaws);
-    encryption::validate(&document.get("encryption"), setting, flaws);
-    upkeep(document, flaws);
+    provisioning::validate(&provisioning, Rules::Optional, setting, issues);
+    encryption::validate(&document.get("encryption"), setting, issues);
+    upkeep(document, issues);
 }
 
-fn state(document: &Field<'_>, flaws: &mut Flaws) {
+fn state(document: &Field<'_>, issues: &mut DocumentIssues) {
     let provisioning = document.get("provisioning");
     if !provisioning.is_empty() {
-        flaws.error(&provisioning, "the STATE volume is where it is: leave this out");
+        issues.error(&provisioning, "the STATE volume is where it is: leave this out");
     }
     for lock in document.at(["encryption", "keys"]).items().map(|key| key.get("lockToState")) {
         if lock.flag() {
-            flaws.error(&lock, "the STATE volume cannot be locked to itself");
+            issues.error(&lock, "the STATE volume cannot be locked to itself");
         }
     }
 }
 
-fn mount(document: &Field<'_>, flaws: &mut Flaws) {
+fn mount(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (name, mount, filesystem) = (document.get("name"), document.get("mount"), document.get("filesystem"));
     let own_partition = !document.get("provisioning").is_empty();
     let allowed = match name.text() {
@@ -59,95 +59,95 @@ fn mount(document: &Field<'_>, flaws: &mut Flaws) {
         other => !SINCE_14.contains(&other) || own_partition,
     };
     if !mount.is_empty() && !allowed {
-        flaws.error(
+        issues.error(
             &mount,
             format!("the {} volume is mounted as Talos sees fit here: leave this out", name.text()),
         );
     }
     if name.text() == "IMAGECACHE" && !filesystem.is_empty() {
-        flaws.error(&filesystem, "the filesystem of the IMAGECACHE volume is Talos' own: leave this out");
+        issues.error(&filesystem, "the filesystem of the IMAGECACHE volume is Talos' own: leave this out");
     }
 }
 
 /// Judges a volume for workloads.
-pub fn user(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    partition_name(document, flaws);
+pub fn user(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    partition_name(document, issues);
     let kind = document.get("volumeType");
     let rules = match kind.text() {
         "" | "partition" => Some(Rules::DiskAndSize),
         "disk" => Some(Rules::WholeDisk),
         "directory" => {
-            directory(document, flaws);
+            directory(document, issues);
             None
         }
         other => {
-            flaws
+            issues
                 .error(&kind, format!("{other:?} is not for user volumes: use partition, disk or directory"));
             None
         }
     };
     if let Some(rules) = rules {
-        provisioning::validate(&document.get("provisioning"), rules, setting, flaws);
-        filesystem::validate(&document.get("filesystem"), setting, flaws);
-        encryption::validate(&document.get("encryption"), setting, flaws);
+        provisioning::validate(&document.get("provisioning"), rules, setting, issues);
+        filesystem::validate(&document.get("filesystem"), setting, issues);
+        encryption::validate(&document.get("encryption"), setting, issues);
     }
-    upkeep(document, flaws);
+    upkeep(document, issues);
 }
 
-fn directory(document: &Field<'_>, flaws: &mut Flaws) {
+fn directory(document: &Field<'_>, issues: &mut DocumentIssues) {
     let encryption = Some(document.get("encryption")).filter(encryption::is_on);
     let rest = ["provisioning", "filesystem", "mount"].map(|key| document.get(key));
     for field in encryption.into_iter().chain(rest.into_iter().filter(|field| !field.is_empty())) {
-        flaws.error(&field, "a directory has no disk of its own: leave this out");
+        issues.error(&field, "a directory has no disk of its own: leave this out");
     }
 }
 
 /// Judges a volume without a filesystem, or for swap.
-pub fn raw(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    partition_name(document, flaws);
-    provisioning::validate(&document.get("provisioning"), Rules::DiskAndSize, setting, flaws);
-    encryption::validate(&document.get("encryption"), setting, flaws);
+pub fn raw(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    partition_name(document, issues);
+    provisioning::validate(&document.get("provisioning"), Rules::DiskAndSize, setting, issues);
+    encryption::validate(&document.get("encryption"), setting, issues);
 }
 
 /// Judges a volume that is there already.
-pub fn existing(document: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
-    name(document, usize::MAX, "-", flaws);
-    selector(&document.at(["discovery", "volumeSelector", "match"]), Environment::Volume, setting, flaws);
-    upkeep(document, flaws);
+pub fn existing(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    name(document, usize::MAX, "-", issues);
+    selector(&document.at(["discovery", "volumeSelector", "match"]), Environment::Volume, setting, issues);
+    upkeep(document, issues);
 }
 
 /// Judges a volume from outside the machine.
-pub fn external(document: &Field<'_>, flaws: &mut Flaws) {
-    partition_name(document, flaws);
+pub fn external(document: &Field<'_>, issues: &mut DocumentIssues) {
+    partition_name(document, issues);
     let kind = document.get("filesystemType");
     if kind.text() == "virtiofs" {
-        required(&document.at(["mount", "virtiofs", "tag"]), flaws);
+        required(&document.at(["mount", "virtiofs", "tag"]), issues);
     } else {
-        flaws.error(&kind, "the only filesystem from outside is virtiofs");
+        issues.error(&kind, "the only filesystem from outside is virtiofs");
     }
 }
 
-fn upkeep(document: &Field<'_>, flaws: &mut Flaws) {
-    filesystem::trim(&document.get("trim"), flaws);
-    filesystem::scrub(&document.get("scrub"), flaws);
+fn upkeep(document: &Field<'_>, issues: &mut DocumentIssues) {
+    filesystem::trim(&document.get("trim"), issues);
+    filesystem::scrub(&document.get("scrub"), issues);
 }
 
-fn partition_name(document: &Field<'_>, flaws: &mut Flaws) {
-    name(document, LONGEST_NAME, "-", flaws);
+fn partition_name(document: &Field<'_>, issues: &mut DocumentIssues) {
+    name(document, LONGEST_NAME, "-", issues);
 }
 
 /// Judges a name of letters, digits and `signs`.
-pub fn name(document: &Field<'_>, longest: usize, signs: &str, flaws: &mut Flaws) {
+pub fn name(document: &Field<'_>, longest: usize, signs: &str, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if !required(&name, flaws) {
+    if !required(&name, issues) {
         return;
     }
     if name.text().len() > longest {
-        flaws.error(&name, format!("the name is longer than {longest} characters"));
+        issues.error(&name, format!("the name is longer than {longest} characters"));
     }
     if name.text().contains(|c: char| !c.is_ascii_alphanumeric() && !signs.contains(c)) {
         let message = format!("{:?} has other characters than letters, digits and {signs:?}", name.text());
-        flaws.error(&name, message);
+        issues.error(&name, message);
     }
 }
 

@@ -1,15 +1,15 @@
 //! The hardware watchdog.
 
 use super::{SECOND, nanoseconds, required};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("device"), flaws);
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("device"), issues);
     let timeout = document.get("timeout");
     if nanoseconds(&timeout) != 0 && nanoseconds(&timeout) < 10 * SECOND {
-        flaws.error(&timeout, format!("{} is too short: want at least 10s", timeout.text()));
+        issues.error(&timeout, format!("{} is too short: want at least 10s", timeout.text()));
     }
 }
 

@@ -2,36 +2,36 @@
 
 use super::{link, not_negative, required};
 use crate::go::base64;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let private = document.get("privateKey");
-    if required(&private, flaws) {
-        key(&private, flaws);
+    if required(&private, issues) {
+        key(&private, issues);
     }
     let port = document.get("listenPort");
     if !(0..=65535).contains(&port.number()) {
-        flaws.error(&port, "a port is between 0 and 65535");
+        issues.error(&port, "a port is between 0 and 65535");
     }
     for peer in document.get("peers").items() {
         let public = peer.get("publicKey");
-        if required(&public, flaws) {
-            key(&public, flaws);
+        if required(&public, issues) {
+            key(&public, issues);
         }
         let shared = peer.get("presharedKey");
         if !shared.is_empty() {
-            key(&shared, flaws);
+            key(&shared, issues);
         }
-        not_negative(&peer.get("persistentKeepaliveInterval"), flaws);
+        not_negative(&peer.get("persistentKeepaliveInterval"), issues);
     }
-    link::named(document, flaws);
+    link::named(document, issues);
 }
 
-fn key(field: &Field<'_>, flaws: &mut Flaws) {
+fn key(field: &Field<'_>, issues: &mut DocumentIssues) {
     if !base64::decode(field.text()).is_ok_and(|key| key.len() == 32) {
-        flaws.error(field, "this is not a WireGuard key: want 32 bytes in base64");
+        issues.error(field, "this is not a WireGuard key: want 32 bytes in base64");
     }
 }
 

@@ -4,35 +4,35 @@ use crate::go::{endpoint, netip, url};
 use crate::label;
 use crate::validate;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, subnet};
+use crate::validate::{DocumentIssues, subnet};
 
 /// Looks at every address of the document that Talos does not judge.
-pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let network = machine.get("network");
     let hosts = network.get("extraHostEntries").items().map(|entry| entry.get("ip"));
     let addresses =
         network.get("nameservers").items().chain(machine.at(["kubelet", "clusterDNS"]).items()).chain(hosts);
-    judge(addresses, netip::is_address, "is not an address: want one such as 10.0.0.53", flaws);
-    network.get("interfaces").items().for_each(|interface| of_vlans(&interface.get("vlans"), flaws));
+    judge(addresses, netip::is_address, "is not an address: want one such as 10.0.0.53", issues);
+    network.get("interfaces").items().for_each(|interface| of_vlans(&interface.get("vlans"), issues));
     let [pods, services] = ["podSubnets", "serviceSubnets"].map(|key| cluster.at(["network", key]));
-    subnet::advise(&pods, &services, flaws);
+    subnet::advise(&pods, &services, issues);
     let subnets = [pods, services];
     let subnets = subnets.iter().flat_map(Field::items);
-    judge(subnets, netip::is_prefix, "is not a prefix: want one such as 10.244.0.0/16", flaws);
+    judge(subnets, netip::is_prefix, "is not a prefix: want one such as 10.244.0.0/16", issues);
     let names = [machine.get("certSANs"), cluster.at(["apiServer", "certSANs"])];
     let names = names.iter().flat_map(Field::items);
-    judge(names, is_san, "is neither an address nor a DNS name", flaws);
+    judge(names, is_san, "is neither an address nor a DNS name", issues);
     let servers = machine.at(["time", "servers"]);
     judge(
         servers.items(),
         is_time_server,
         "is neither an address, a DNS name nor a device such as /dev/ptp0",
-        flaws,
+        issues,
     );
     let endpoint = cluster.at(["controlPlane", "endpoint"]);
-    validate::endpoint::advise(&endpoint, flaws);
-    judge([endpoint].into_iter(), has_host, "has a host that is neither an address nor a DNS name", flaws);
+    validate::endpoint::advise(&endpoint, issues);
+    judge([endpoint].into_iter(), has_host, "has a host that is neither an address nor a DNS name", issues);
     let mirrors = machine.at(["registries", "mirrors"]).entries().map(|(_, mirror)| mirror.get("endpoints"));
     let urls =
         mirrors.chain([cluster.get("extraManifests")]).flat_map(|list| list.items().collect::<Vec<_>>());
@@ -40,7 +40,7 @@ pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
         urls,
         |url| endpoint::check(url).is_ok(),
         "is not a URL: want one such as https://mirror.example.com",
-        flaws,
+        issues,
     );
 }
 
@@ -48,22 +48,22 @@ fn judge<'v>(
     fields: impl Iterator<Item = Field<'v>>,
     fits: impl Fn(&str) -> bool,
     message: &str,
-    flaws: &mut Flaws,
+    issues: &mut DocumentIssues,
 ) {
     for field in fields.filter(|field| !field.is_empty() && !fits(field.text())) {
-        flaws.advice(&field, format!("{:?} {message}", field.text()));
+        issues.advice(&field, format!("{:?} {message}", field.text()));
     }
 }
 
 /// Routes and shared addresses of a VLAN: of an interface, Talos judges them itself.
-fn of_vlans(vlans: &Field<'_>, flaws: &mut Flaws) {
+fn of_vlans(vlans: &Field<'_>, issues: &mut DocumentIssues) {
     for vlan in vlans.items() {
         let routes: Vec<_> = vlan.get("routes").items().collect();
         let networks = routes.iter().map(|route| route.get("network"));
-        judge(networks, netip::is_cidr, "is not a prefix: want one such as 10.0.0.0/8", flaws);
+        judge(networks, netip::is_cidr, "is not a prefix: want one such as 10.0.0.0/8", issues);
         let hosts = routes.iter().flat_map(|route| [route.get("gateway"), route.get("source")]);
         let vip = vlan.at(["vip", "ip"]);
-        judge(hosts.chain([vip]), netip::is_ip, "is not an address: want one such as 10.0.0.1", flaws);
+        judge(hosts.chain([vip]), netip::is_ip, "is not an address: want one such as 10.0.0.1", issues);
     }
 }
 

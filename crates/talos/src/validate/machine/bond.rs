@@ -1,6 +1,6 @@
 //! Bonds of the old form.
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// The words an option takes. None of them is required.
@@ -31,23 +31,23 @@ const BY_MODE: [(&str, &[&str], i64); 8] = [
 ];
 
 /// Judges `bond` of an interface.
-pub fn validate(bond: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(bond: &Field<'_>, issues: &mut DocumentIssues) {
     for (option, words) in WORDS {
         let field = bond.get(option);
         if !field.is_empty() && !words.contains(&field.text()) {
-            flaws.error(&field, format!("{:?} is not known: use one of {}", field.text(), words.join(", ")));
+            issues.error(&field, format!("{:?} is not known: use one of {}", field.text(), words.join(", ")));
         }
     }
-    delays(bond, flaws);
+    delays(bond, issues);
     for option in ["arpIPTarget", "adActorSystem"] {
         if !bond.get(option).is_empty() {
-            flaws.error(&bond.get(option), "the option is not supported here: remove it");
+            issues.error(&bond.get(option), "the option is not supported here: remove it");
         }
     }
     for (option, modes, from) in BY_MODE {
         let field = bond.get(option);
         if (!field.text().is_empty() || field.number() >= from) && !modes.contains(&mode(bond)) {
-            flaws.error(&field, format!("{} does not have it: it is for {}", mode(bond), modes.join(", ")));
+            issues.error(&field, format!("{} does not have it: it is for {}", mode(bond), modes.join(", ")));
         }
     }
 }
@@ -58,14 +58,14 @@ fn mode<'v>(bond: &Field<'v>) -> &'v str {
     if WORDS[0].1.contains(&word) { word } else { WORDS[0].1[0] }
 }
 
-fn delays(bond: &Field<'_>, flaws: &mut Flaws) {
+fn delays(bond: &Field<'_>, issues: &mut DocumentIssues) {
     let every = bond.get("miimon").number();
     for delay in [bond.get("updelay"), bond.get("downdelay")] {
         if every == 0 && delay.number() != 0 {
-            flaws.error(&delay, "a delay needs `miimon`");
+            issues.error(&delay, "a delay needs `miimon`");
         }
         if every != 0 && delay.number() % every != 0 {
-            flaws.error(&delay, format!("the delay has to be a multiple of `miimon`, which is {every}"));
+            issues.error(&delay, format!("the delay has to be a multiple of `miimon`, which is {every}"));
         }
     }
 }

@@ -1,44 +1,44 @@
 //! The certificate authorities a machine must have, and the keys it must not have.
 
 use super::Role;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.ca`, `machine.acceptedCAs` and `cluster.ca`.
-pub fn validate(machine: &Field<'_>, cluster: &Field<'_>, role: Role, flaws: &mut Flaws) {
+pub fn validate(machine: &Field<'_>, cluster: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     let (issuing, accepted) = (machine.get("ca"), machine.get("acceptedCAs"));
     if !issuing.is_set() && accepted.is_empty() {
-        flaws.error(&issuing, "there is no CA of the Talos API: give `ca` or `acceptedCAs`");
+        issues.error(&issuing, "there is no CA of the Talos API: give `ca` or `acceptedCAs`");
     }
     match role {
-        Role::ControlPlane => of_control_plane(&issuing, flaws),
-        Role::Worker => of_worker(&issuing, &accepted, flaws),
+        Role::ControlPlane => of_control_plane(&issuing, issues),
+        Role::Worker => of_worker(&issuing, &accepted, issues),
         Role::Unknown => {}
     }
     let key = cluster.at(["ca", "key"]);
     if !role.is_control_plane() && !key.is_empty() {
-        flaws.error(&key, "only control planes may have the key of the Kubernetes CA: leave it empty here");
+        issues.error(&key, "only control planes may have the key of the Kubernetes CA: leave it empty here");
     }
 }
 
-fn of_control_plane(issuing: &Field<'_>, flaws: &mut Flaws) {
+fn of_control_plane(issuing: &Field<'_>, issues: &mut DocumentIssues) {
     if !issuing.is_set() {
-        flaws.error(issuing, "a control plane needs the CA of the Talos API");
+        issues.error(issuing, "a control plane needs the CA of the Talos API");
     } else if issuing.get("key").is_empty() {
-        flaws.error(&issuing.get("key"), "a control plane needs the key of the CA of the Talos API");
+        issues.error(&issuing.get("key"), "a control plane needs the key of the CA of the Talos API");
     }
 }
 
-fn of_worker(issuing: &Field<'_>, accepted: &Field<'_>, flaws: &mut Flaws) {
+fn of_worker(issuing: &Field<'_>, accepted: &Field<'_>, issues: &mut DocumentIssues) {
     if !issuing.get("key").is_empty() {
         let key = issuing.get("key");
-        flaws.error(
+        issues.error(
             &key,
             "only control planes may have the key of the CA of the Talos API: leave it empty here",
         );
     }
     if issuing.is_set() && issuing.get("crt").is_empty() && accepted.is_empty() {
-        flaws.error(&issuing.get("crt"), "a worker needs the certificate of the CA of the Talos API");
+        issues.error(&issuing.get("crt"), "a worker needs the certificate of the CA of the Talos API");
     }
 }
 

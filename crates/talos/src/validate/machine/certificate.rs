@@ -1,11 +1,11 @@
 //! Certificate authorities that are none. Talos takes any bytes; the node then fails to start its services.
 
 use crate::go::{base64, pem};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Looks at every certificate of the document.
-pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let single =
         [machine.get("ca"), cluster.get("ca"), cluster.get("aggregatorCA"), cluster.at(["etcd", "ca"])];
@@ -13,7 +13,7 @@ pub fn advise(document: &Field<'_>, flaws: &mut Flaws) {
     let registries = machine.at(["registries", "config"]).entries().map(|(_, entry)| entry.at(["tls", "ca"]));
     for crt in single.into_iter().chain(accepted).map(|ca| ca.get("crt")).chain(registries) {
         if !crt.is_empty() && !is_certificate(crt.text()) {
-            flaws.advice(
+            issues.advice(
                 &crt,
                 "not a certificate: want the base64 of a PEM block that begins with BEGIN CERTIFICATE",
             );

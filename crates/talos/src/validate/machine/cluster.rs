@@ -3,40 +3,40 @@
 use super::{Role, cni, component, discovery, etcd, manifest};
 use crate::go::endpoint;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges `cluster`.
-pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !cluster.is_set() {
-        flaws.error(cluster, "the document has no `cluster`, which Talos requires");
+        issues.error(cluster, "the document has no `cluster`, which Talos requires");
         return;
     }
-    control_plane(&cluster.get("controlPlane"), setting, flaws);
+    control_plane(&cluster.get("controlPlane"), setting, issues);
     let domain = cluster.at(["network", "dnsDomain"]);
     if !domain.is_empty() && !is_dns_name(domain.text()) {
-        flaws
+        issues
             .error(&domain, format!("{:?} is not a DNS name: want one such as cluster.local", domain.text()));
     }
-    cni::validate(&cluster.at(["network", "cni"]), role, setting, flaws);
-    manifest::validate(cluster, flaws);
-    etcd::validate(&cluster.get("etcd"), role, flaws);
-    discovery::validate(cluster, flaws);
-    component::validate(cluster, role, setting, flaws);
+    cni::validate(&cluster.at(["network", "cni"]), role, setting, issues);
+    manifest::validate(cluster, issues);
+    etcd::validate(&cluster.get("etcd"), role, issues);
+    discovery::validate(cluster, issues);
+    component::validate(cluster, role, setting, issues);
 }
 
-fn control_plane(control_plane: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn control_plane(control_plane: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     // From 1.14 on a KubeClusterConfig document can say it.
     if !control_plane.is_set() && setting.at_least(14) {
         return;
     }
     let field = control_plane.get("endpoint");
     if !field.is_set() {
-        flaws.error(
+        issues.error(
             &field,
             "the endpoint of the control plane is required: a URL such as https://10.0.0.10:6443",
         );
     } else if let Err(reason) = endpoint::check(field.text()) {
-        flaws.error(&field, format!("{:?} is no endpoint: {reason}", field.text()));
+        issues.error(&field, format!("{:?} is no endpoint: {reason}", field.text()));
     }
 }
 

@@ -3,10 +3,10 @@
 use super::Role;
 use crate::go::endpoint;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// Judges `cluster.network.cni`. Workers are not looked at: the control plane brings it to them.
-pub fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !cni.is_set() || !role.is_control_plane() {
         return;
     }
@@ -14,35 +14,35 @@ pub fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut F
     match cni.get("name").text() {
         name @ ("flannel" | "none") => {
             if !urls.is_empty() {
-                flaws.error(&urls, format!("{name} takes no URLs: they are for custom"));
+                issues.error(&urls, format!("{name} takes no URLs: they are for custom"));
             }
         }
-        "custom" => custom(&urls, flaws),
-        name => flaws.error(&cni.get("name"), format!("{name:?} is no CNI: use flannel, custom or none")),
+        "custom" => custom(&urls, issues),
+        name => issues.error(&cni.get("name"), format!("{name:?} is no CNI: use flannel, custom or none")),
     }
     if ["custom", "none"].contains(&cni.get("name").text()) {
-        not_flannel(&cni.get("flannel"), setting, flaws);
+        not_flannel(&cni.get("flannel"), setting, issues);
     }
 }
 
-fn custom(urls: &Field<'_>, flaws: &mut Flaws) {
+fn custom(urls: &Field<'_>, issues: &mut DocumentIssues) {
     if urls.is_empty() {
-        flaws.warning(urls, "a custom CNI is made of manifests: give their URLs, or use none");
+        issues.warning(urls, "a custom CNI is made of manifests: give their URLs, or use none");
     }
     for url in urls.items() {
         if let Err(reason) = endpoint::check(url.text()) {
-            flaws.error(&url, format!("{:?} is not a URL of a manifest: {reason}", url.text()));
+            issues.error(&url, format!("{:?} is not a URL of a manifest: {reason}", url.text()));
         }
     }
 }
 
-fn not_flannel(flannel: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn not_flannel(flannel: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let policies = flannel.get("kubeNetworkPoliciesEnabled");
     if !flannel.get("extraArgs").is_empty() {
-        flaws.error(&flannel.get("extraArgs"), "arguments of flannel without flannel: remove them");
+        issues.error(&flannel.get("extraArgs"), "arguments of flannel without flannel: remove them");
     }
     if setting.at_least(13) && policies.flag() {
-        flaws.error(&policies, "network policies of flannel without flannel: remove it");
+        issues.error(&policies, "network policies of flannel without flannel: remove it");
     }
 }
 

@@ -2,42 +2,42 @@
 
 use super::Role;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting, image};
+use crate::validate::{DocumentIssues, Setting, image};
 
 /// What authorizes requests to the API server.
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
 
 /// Judges `cluster.apiServer`, `cluster.controllerManager` and `cluster.scheduler`.
-pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
-    authorizers(&cluster.get("apiServer"), flaws);
+pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    authorizers(&cluster.get("apiServer"), issues);
     for component in ["apiServer", "controllerManager", "scheduler"].map(|name| cluster.get(name)) {
         for resources in ["requests", "limits"].map(|kind| component.at(["resources", kind])) {
             for (key, field) in resources.entries().filter(|(key, _)| !["cpu", "memory"].contains(key)) {
-                flaws.error(&field, format!("{key:?} cannot be asked for: use cpu and memory"));
+                issues.error(&field, format!("{key:?} cannot be asked for: use cpu and memory"));
             }
         }
         if role.is_control_plane() {
-            image::advise(&component.get("image"), setting, flaws);
+            image::advise(&component.get("image"), setting, issues);
         }
     }
 }
 
-fn authorizers(server: &Field<'_>, flaws: &mut Flaws) {
+fn authorizers(server: &Field<'_>, issues: &mut DocumentIssues) {
     let authorizers = server.get("authorizationConfig");
     if authorizers.is_set() {
         for (key, field) in server.get("extraArgs").entries() {
             if key == "authorization-mode" || key.starts_with("authorization-webhook-") {
-                flaws.error(&field, "`authorizationConfig` says it already: remove one of the two");
+                issues.error(&field, "`authorizationConfig` says it already: remove one of the two");
             }
         }
     }
     for authorizer in authorizers.items() {
         let (kind, name) = (authorizer.get("type"), authorizer.get("name"));
         if name.is_empty() {
-            flaws.error(&name, "an authorizer needs a name");
+            issues.error(&name, "an authorizer needs a name");
         }
         if !AUTHORIZERS.contains(&kind.text()) {
-            flaws.error(
+            issues.error(
                 &kind,
                 format!("{:?} authorizes nothing: use one of {}", kind.text(), AUTHORIZERS.join(", ")),
             );

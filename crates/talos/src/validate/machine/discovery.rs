@@ -1,11 +1,11 @@
 //! Discovery of cluster members, as the old form sets it up.
 
 use crate::go::url;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.discovery`.
-pub fn validate(cluster: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let discovery = cluster.get("discovery");
     let service = discovery.at(["registries", "service"]);
     if !discovery.get("enabled").flag() || service.get("disabled").flag() {
@@ -14,15 +14,15 @@ pub fn validate(cluster: &Field<'_>, flaws: &mut Flaws) {
     let endpoint = service.get("endpoint");
     if !endpoint.is_empty() {
         match url::parse_request_uri(endpoint.text()) {
-            Err(reason) => flaws.error(&endpoint, format!("{:?} is not a URL: {reason}", endpoint.text())),
+            Err(reason) => issues.error(&endpoint, format!("{:?} is not a URL: {reason}", endpoint.text())),
             Ok(url) if !["", "/"].contains(&url.path.as_str()) => {
-                flaws.error(&endpoint, "the endpoint of the discovery service has no path: remove it");
+                issues.error(&endpoint, "the endpoint of the discovery service has no path: remove it");
             }
             Ok(_) => {}
         }
     }
     for field in [cluster.get("id"), cluster.get("secret")].iter().filter(|field| field.is_empty()) {
-        flaws.error(
+        issues.error(
             field,
             "the discovery service tells clusters apart by this: set it, or switch the service off",
         );

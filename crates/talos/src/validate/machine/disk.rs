@@ -1,20 +1,20 @@
 //! Disks that Talos partitions.
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.disks`.
-pub fn validate(disks: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(disks: &Field<'_>, issues: &mut DocumentIssues) {
     for disk in disks.items() {
         if !disk.is_set() {
-            flaws.error(&disk, "a disk without anything: remove the entry");
+            issues.error(&disk, "a disk without anything: remove the entry");
         }
         let partitions: Vec<_> = disk.get("partitions").items().collect();
         for (nth, partition) in partitions.iter().enumerate() {
             if !partition.is_set() {
-                flaws.error(partition, "a partition without anything: remove the entry");
+                issues.error(partition, "a partition without anything: remove the entry");
             } else if is_rest(&partition.get("size")) && nth + 1 != partitions.len() {
-                flaws.error(
+                issues.error(
                     partition,
                     "a partition without size takes the rest of the disk, so it has to be the last",
                 );

@@ -2,24 +2,24 @@
 
 use super::Role;
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.etcd`.
-pub fn validate(etcd: &Field<'_>, role: Role, flaws: &mut Flaws) {
+pub fn validate(etcd: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     if !etcd.is_set() {
         return;
     }
     if !role.is_control_plane() {
-        flaws.error(etcd, "only control planes run etcd: remove it here");
+        issues.error(etcd, "only control planes run etcd: remove it here");
         return;
     }
     if !etcd.get("ca").is_set() {
-        flaws.error(&etcd.get("ca"), "etcd needs its CA");
+        issues.error(&etcd.get("ca"), "etcd needs its CA");
     }
     let (subnet, advertised) = (etcd.get("subnet"), etcd.get("advertisedSubnets"));
     if !subnet.is_empty() && !advertised.is_empty() {
-        flaws.error(
+        issues.error(
             &subnet,
             "`subnet` and `advertisedSubnets` are not used together: move it to `advertisedSubnets`",
         );
@@ -27,7 +27,7 @@ pub fn validate(etcd: &Field<'_>, role: Role, flaws: &mut Flaws) {
     let subnet = Some(subnet).filter(|subnet| !subnet.is_empty());
     for subnet in advertised.items().chain(etcd.get("listenSubnets").items()).chain(subnet) {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
-            flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
+            issues.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
         }
     }
 }

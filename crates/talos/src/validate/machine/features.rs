@@ -2,50 +2,50 @@
 
 use super::Role;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Mode, Setting};
+use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges `machine.features`.
-pub fn validate(features: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
-    host_dns(&features.get("hostDNS"), setting, flaws);
-    api_access(features, role, setting, flaws);
+pub fn validate(features: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    host_dns(&features.get("hostDNS"), setting, issues);
+    api_access(features, role, setting, issues);
     let order = features.get("nodeAddressSortAlgorithm");
     if !["", "v1", "v2"].contains(&order.text().to_lowercase().as_str()) {
-        flaws.error(&order, format!("{:?} is no way to sort addresses: use v1 or v2", order.text()));
+        issues.error(&order, format!("{:?} is no way to sort addresses: use v1 or v2", order.text()));
     }
 }
 
-fn host_dns(host_dns: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn host_dns(host_dns: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let (enabled, forwarded) = (host_dns.get("enabled"), host_dns.get("forwardKubeDNSToHost"));
     // From 1.14 on a document can say it too: that is judged with all of them together.
     if setting.mode == Mode::Container && !setting.at_least(14) {
         for field in [&enabled, &forwarded] {
             if !field.flag() {
-                flaws.error(field, "a container resolves names through the host: set it to true");
+                issues.error(field, "a container resolves names through the host: set it to true");
             }
         }
     }
     if setting.at_least(13) && forwarded.flag() && !enabled.flag() {
-        flaws.error(&forwarded, "there is nothing to forward to: set `hostDNS.enabled` to true");
+        issues.error(&forwarded, "there is nothing to forward to: set `hostDNS.enabled` to true");
     }
 }
 
-fn api_access(features: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
+fn api_access(features: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let access = features.get("kubernetesTalosAPIAccess");
     if !access.get("enabled").flag() {
         return;
     }
     if !setting.at_least(12) && !features.get("rbac").flag() {
-        flaws.error(
+        issues.error(
             &features.get("rbac"),
             "access to the Talos API from Kubernetes needs RBAC: set it to true",
         );
     }
     if !role.is_control_plane() {
-        flaws.error(&access, "only control planes give access to the Talos API from Kubernetes");
+        issues.error(&access, "only control planes give access to the Talos API from Kubernetes");
     }
     let known = roles(setting);
     for role in access.get("allowedRoles").items().filter(|role| !known.contains(&role.text())) {
-        flaws.error(&role, format!("{:?} is no role: use one of {}", role.text(), known.join(", ")));
+        issues.error(&role, format!("{:?} is no role: use one of {}", role.text(), known.join(", ")));
     }
 }
 

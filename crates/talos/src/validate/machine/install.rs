@@ -3,54 +3,54 @@
 use std::collections::BTreeSet;
 
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Mode, Setting};
+use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges `machine.install`.
-pub fn validate(install: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(install: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if setting.mode == Mode::Metal && install.is_set() {
-        on_metal(install, setting, flaws);
+        on_metal(install, setting, issues);
     } else if setting.mode == Mode::Metal && !setting.at_least(14) {
-        flaws.error(
+        issues.error(
             install,
             "a metal machine has to be told where Talos is installed: set `disk` or `diskSelector`",
         );
     }
-    extensions(&install.get("extensions"), flaws);
+    extensions(&install.get("extensions"), issues);
 }
 
-fn on_metal(install: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn on_metal(install: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let selector = install.get("diskSelector");
     if install.get("disk").is_empty() && !selector.is_set() {
-        flaws.error(install, "the install disk is not given: set `disk` or `diskSelector`");
+        issues.error(install, "the install disk is not given: set `disk` or `diskSelector`");
     }
     if !selector.get("name").is_empty() {
-        flaws.error(
+        issues.error(
             &selector.get("name"),
             "disks are not selected by name: set `install.disk`, or use another key",
         );
     }
     let kind = selector.get("type");
     if !["", "nvme", "sd", "hdd", "ssd"].contains(&kind.text()) {
-        flaws.error(&kind, format!("{:?} is no type of disk: use ssd, hdd, nvme or sd", kind.text()));
+        issues.error(&kind, format!("{:?} is no type of disk: use ssd, hdd, nvme or sd", kind.text()));
     }
     let args = install.get("extraKernelArgs");
     if setting.at_least(12) && !args.is_empty() && install.get("grubUseUKICmdline").flag() {
-        flaws.error(
+        issues.error(
             &args,
             "with `grubUseUKICmdline` the kernel arguments come from the image: remove one of the two",
         );
     }
 }
 
-fn extensions(extensions: &Field<'_>, flaws: &mut Flaws) {
+fn extensions(extensions: &Field<'_>, issues: &mut DocumentIssues) {
     let mut seen = BTreeSet::new();
     for image in extensions.items().map(|extension| extension.get("image")) {
         if !seen.insert(image.text()) {
-            flaws.error(&image, format!("the extension {:?} is listed twice", image.text()));
+            issues.error(&image, format!("the extension {:?} is listed twice", image.text()));
         }
     }
     if !seen.is_empty() {
-        flaws.warning(
+        issues.warning(
             extensions,
             "extensions are no longer installed this way: put them into the schematic of the image",
         );

@@ -4,45 +4,45 @@ use std::collections::BTreeMap;
 
 use super::{Role, bond, route, vlan, wireguard};
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Members of bonds and bridges, each with the interface that it is part of.
 type Members<'v> = BTreeMap<&'v str, &'v str>;
 
 /// Judges `machine.network.interfaces`.
-pub fn validate(interfaces: &Field<'_>, role: Role, flaws: &mut Flaws) {
-    let members = members(interfaces, flaws);
+pub fn validate(interfaces: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
+    let members = members(interfaces, issues);
     for interface in interfaces.items() {
         if !interface.is_set() {
-            flaws.error(&interface, "an interface without anything: remove the entry");
+            issues.error(&interface, "an interface without anything: remove the entry");
             continue;
         }
         if role == Role::Worker {
-            no_shared_address(&interface, flaws);
+            no_shared_address(&interface, issues);
         }
         if !interface.get("ignore").flag() {
-            of_one(&interface, &members, flaws);
+            of_one(&interface, &members, issues);
         }
     }
 }
 
-fn members<'v>(interfaces: &Field<'v>, flaws: &mut Flaws) -> Members<'v> {
+fn members<'v>(interfaces: &Field<'v>, issues: &mut DocumentIssues) -> Members<'v> {
     let mut members = Members::new();
     for interface in interfaces.items() {
         let (bond, bridge) = (interface.get("bond"), interface.get("bridge"));
         if bond.is_set() && bridge.is_set() {
-            flaws.error(&interface, "an interface is a bond or a bridge, not both");
+            issues.error(&interface, "an interface is a bond or a bridge, not both");
         }
         if !bond.get("interfaces").is_empty() && !bond.get("deviceSelectors").is_empty() {
-            flaws.error(&bond, "members are given by `interfaces` or by `deviceSelectors`, not by both");
+            issues.error(&bond, "members are given by `interfaces` or by `deviceSelectors`, not by both");
         }
         let own = interface.get("interface").text();
         for member in if bridge.is_set() { bridge } else { bond }.get("interfaces").items() {
             match members.insert(member.text(), own) {
                 Some(other) if other != own => {
                     let name = member.text();
-                    flaws.error(
+                    issues.error(
                         &member,
                         format!("{name:?} is part of {other:?} and of {own:?}: it can be of one only"),
                     );
@@ -54,69 +54,69 @@ fn members<'v>(interfaces: &Field<'v>, flaws: &mut Flaws) -> Members<'v> {
     members
 }
 
-fn no_shared_address(interface: &Field<'_>, flaws: &mut Flaws) {
+fn no_shared_address(interface: &Field<'_>, issues: &mut DocumentIssues) {
     let vlans = interface.get("vlans").items();
     for vip in vlans.chain([interface.clone()]).map(|link| link.get("vip")).filter(Field::is_set) {
-        flaws.error(&vip, "a shared address goes to a control plane: remove it from this worker");
+        issues.error(&vip, "a shared address goes to a control plane: remove it from this worker");
     }
 }
 
-fn of_one(interface: &Field<'_>, members: &Members<'_>, flaws: &mut Flaws) {
-    identity(interface, flaws);
+fn of_one(interface: &Field<'_>, members: &Members<'_>, issues: &mut DocumentIssues) {
+    identity(interface, issues);
     if interface.get("bond").is_set() {
-        bond::validate(&interface.get("bond"), flaws);
+        bond::validate(&interface.get("bond"), issues);
     }
     if interface.get("wireguard").is_set() {
-        wireguard::validate(&interface.get("wireguard"), flaws);
+        wireguard::validate(&interface.get("wireguard"), issues);
     }
-    vlan::validate(&interface.get("vlans"), flaws);
-    addressing(interface, members, flaws);
-    route::validate(&interface.get("routes"), flaws);
+    vlan::validate(&interface.get("vlans"), issues);
+    addressing(interface, members, issues);
+    route::validate(&interface.get("routes"), issues);
 }
 
-fn identity(interface: &Field<'_>, flaws: &mut Flaws) {
+fn identity(interface: &Field<'_>, issues: &mut DocumentIssues) {
     let (name, selector) = (interface.get("interface"), interface.get("deviceSelector"));
     if name.is_empty() && !selector.is_set() {
-        flaws.error(interface, "which interface is meant is not said: set `interface` or `deviceSelector`");
+        issues.error(interface, "which interface is meant is not said: set `interface` or `deviceSelector`");
     }
     if !name.is_empty() && selector.is_set() {
-        flaws.error(
+        issues.error(
             &selector,
             "an interface is named or selected, not both: remove `interface` or `deviceSelector`",
         );
     }
     if selector.is_set() && selector.is_empty() {
-        flaws.error(&selector, "the selector selects nothing: set at least one key");
+        issues.error(&selector, "the selector selects nothing: set at least one key");
     }
 }
 
-fn addressing(interface: &Field<'_>, members: &Members<'_>, flaws: &mut Flaws) {
+fn addressing(interface: &Field<'_>, members: &Members<'_>, issues: &mut DocumentIssues) {
     let name = interface.get("interface").text();
     let (addresses, cidr, vip) = (interface.get("addresses"), interface.get("cidr"), interface.get("vip"));
     let has_any = interface.get("dhcp").flag() || !addresses.is_empty() || !cidr.is_empty() || vip.is_set();
     if let (Some(master), true) = (members.get(name), has_any) {
-        flaws.error(interface, format!("{name:?} is part of {master:?}: addresses and DHCP belong there"));
+        issues.error(interface, format!("{name:?} is part of {master:?}: addresses and DHCP belong there"));
     }
     if !cidr.is_empty() {
-        flaws.warning(&cidr, "`cidr` is deprecated: use `addresses`");
+        issues.warning(&cidr, "`cidr` is deprecated: use `addresses`");
     }
-    judge_addresses(interface, flaws);
+    judge_addresses(interface, issues);
     if vip.is_set() && !netip::is_ip(vip.get("ip").text()) {
-        flaws.error(&vip.get("ip"), format!("{:?} is not an address", vip.get("ip").text()));
+        issues.error(&vip.get("ip"), format!("{:?} is not an address", vip.get("ip").text()));
     }
 }
 
 /// Judges the addresses of an interface or of a VLAN.
-pub(super) fn judge_addresses(link: &Field<'_>, flaws: &mut Flaws) {
+pub(super) fn judge_addresses(link: &Field<'_>, issues: &mut DocumentIssues) {
     let (addresses, cidr) = (link.get("addresses"), link.get("cidr"));
     if !addresses.is_empty() && !cidr.is_empty() {
-        flaws.error(&cidr, "`cidr` and `addresses` are not used together: move it to `addresses`");
+        issues.error(&cidr, "`cidr` and `addresses` are not used together: move it to `addresses`");
     }
     let cidr = Some(cidr).filter(|cidr| !cidr.is_empty());
     for address in addresses.items().chain(cidr) {
         let text = address.text();
         if !netip::is_cidr(text) && !netip::is_ip(text) {
-            flaws.error(&address, format!("{text:?} is not an address: want one such as 10.0.0.11/24"));
+            issues.error(&address, format!("{text:?} is not an address: want one such as 10.0.0.11/24"));
         }
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::go::netip;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting, image, kubelet};
+use crate::validate::{DocumentIssues, Setting, image, kubelet};
 
 /// Judges `machine.kubelet`.
-pub fn validate(field: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(field: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     for subnet in field.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
-            flaws.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
+            issues.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));
         }
     }
-    kubelet::judge(&field.get("extraConfig"), flaws);
-    image::advise(&field.get("image"), setting, flaws);
+    kubelet::judge(&field.get("extraConfig"), issues);
+    image::advise(&field.get("image"), setting, issues);
 }
 
 #[cfg(test)]

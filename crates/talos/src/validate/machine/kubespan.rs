@@ -2,28 +2,33 @@
 
 use crate::go::netip;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// The least MTU: what IPv6 asks of every link.
 const LEAST_MTU: i64 = 1280;
 
 /// Judges `machine.network.kubespan`.
-pub fn validate(kubespan: &Field<'_>, cluster: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(
+    kubespan: &Field<'_>,
+    cluster: &Field<'_>,
+    setting: Setting<'_>,
+    issues: &mut DocumentIssues,
+) {
     if !kubespan.get("enabled").flag() {
         return;
     }
     let mtu = kubespan.get("mtu");
     if mtu.number() != 0 && mtu.number() < LEAST_MTU {
-        flaws.error(&mtu, format!("KubeSpan needs an MTU of at least {LEAST_MTU}"));
+        issues.error(&mtu, format!("KubeSpan needs an MTU of at least {LEAST_MTU}"));
     }
     for filter in kubespan.at(["filters", "endpoints"]).items() {
         if !netip::is_subnet_or_address(filter.text().strip_prefix('!').unwrap_or(filter.text())) {
-            flaws.error(&filter, format!("{:?} is not a prefix or an address", filter.text()));
+            issues.error(&filter, format!("{:?} is not a prefix or an address", filter.text()));
         }
     }
     for network in kubespan.at(["filters", "excludeAdvertisedNetworks"]).items() {
         if !netip::is_prefix(network.text()) {
-            flaws.error(
+            issues.error(
                 &network,
                 format!("{:?} is not a prefix: want one such as 10.0.0.0/8", network.text()),
             );
@@ -31,17 +36,17 @@ pub fn validate(kubespan: &Field<'_>, cluster: &Field<'_>, setting: Setting<'_>,
     }
     // From 1.14 on documents can say it too: that is judged with all of them together.
     if !setting.at_least(14) {
-        needs_discovery(cluster, flaws);
+        needs_discovery(cluster, issues);
     }
 }
 
-fn needs_discovery(cluster: &Field<'_>, flaws: &mut Flaws) {
+fn needs_discovery(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let enabled = cluster.at(["discovery", "enabled"]);
     if !enabled.flag() {
-        flaws.error(&enabled, "KubeSpan finds its peers by discovery: set it to true");
+        issues.error(&enabled, "KubeSpan finds its peers by discovery: set it to true");
     }
     for field in [cluster.get("id"), cluster.get("secret")].iter().filter(|field| field.is_empty()) {
-        flaws.error(field, "KubeSpan finds its peers by discovery, which needs this");
+        issues.error(field, "KubeSpan finds its peers by discovery, which needs this");
     }
 }
 

@@ -1,22 +1,22 @@
 //! Where logs are sent to.
 
 use crate::go::url;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.logging`.
-pub fn validate(logging: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(logging: &Field<'_>, issues: &mut DocumentIssues) {
     for destination in logging.get("destinations").items() {
         let (endpoint, format) = (destination.get("endpoint"), destination.get("format"));
         match url::parse(endpoint.text()) {
             Ok(url) if !url.host.is_empty() && ["tcp", "udp"].contains(&url.scheme.as_str()) => {}
-            _ => flaws.error(
+            _ => issues.error(
                 &endpoint,
                 "logs are sent to a URL such as tcp://10.0.0.20:5170 or udp://10.0.0.20:5170",
             ),
         }
         if format.text() != "json_lines" {
-            flaws.error(&format, format!("{:?} is no format of logs: use json_lines", format.text()));
+            issues.error(&format, format!("{:?} is no format of logs: use json_lines", format.text()));
         }
     }
 }

@@ -3,27 +3,27 @@
 use std::collections::BTreeSet;
 
 use crate::go::endpoint;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.inlineManifests` and `cluster.externalCloudProvider`.
-pub fn validate(cluster: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let mut seen = BTreeSet::new();
     for name in cluster.get("inlineManifests").items().map(|manifest| manifest.get("name")) {
         if name.text().trim().is_empty() {
-            flaws.error(&name, "a manifest needs a name");
+            issues.error(&name, "a manifest needs a name");
         }
         if !seen.insert(name.text()) {
-            flaws.error(&name, format!("{:?} is the name of a manifest before it", name.text()));
+            issues.error(&name, format!("{:?} is the name of a manifest before it", name.text()));
         }
     }
-    cloud_provider(&cluster.get("externalCloudProvider"), flaws);
+    cloud_provider(&cluster.get("externalCloudProvider"), issues);
 }
 
-fn cloud_provider(provider: &Field<'_>, flaws: &mut Flaws) {
+fn cloud_provider(provider: &Field<'_>, issues: &mut DocumentIssues) {
     let manifests = provider.get("manifests");
     if !provider.get("enabled").flag() && !manifests.is_empty() {
-        flaws.error(
+        issues.error(
             &manifests,
             "manifests of a cloud provider that is off: set `enabled` to true, or remove them",
         );
@@ -31,7 +31,7 @@ fn cloud_provider(provider: &Field<'_>, flaws: &mut Flaws) {
     }
     for url in manifests.items() {
         if let Err(reason) = endpoint::check(url.text()) {
-            flaws.error(&url, format!("{:?} is not a URL of a manifest: {reason}", url.text()));
+            issues.error(&url, format!("{:?} is not a URL of a manifest: {reason}", url.text()));
         }
     }
 }

@@ -34,56 +34,62 @@ mod wireguard;
 use serde_json::Value;
 
 use super::field::Field;
-use super::{Flaws, Setting, runtime_spec};
+use super::{DocumentIssues, Setting, runtime_spec};
 
 pub use role::Role;
 
 /// Judges it.
-pub fn validate(value: &Value, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let document = Field::root(value);
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     if document.get("persist").value().is_some_and(|persist| persist == false) {
-        flaws
+        issues
             .error("persist", "a configuration that is not kept is refused: leave it out, or set it to true");
     }
     if !machine.is_set() {
-        flaws.error("machine", "the document has no `machine`, which Talos requires");
+        issues.error("machine", "the document has no `machine`, which Talos requires");
         return;
     }
-    let role = role::validate(&machine.get("type"), flaws);
-    cluster::validate(&cluster, role, setting, flaws);
-    ca::validate(&machine, &cluster, role, flaws);
-    part(&machine, &cluster, role, setting, flaws);
-    address::advise(&document, flaws);
-    certificate::advise(&document, flaws);
-    token::advise(&cluster, flaws);
+    let role = role::validate(&machine.get("type"), issues);
+    cluster::validate(&cluster, role, setting, issues);
+    ca::validate(&machine, &cluster, role, issues);
+    part(&machine, &cluster, role, setting, issues);
+    address::advise(&document, issues);
+    certificate::advise(&document, issues);
+    token::advise(&cluster, issues);
 }
 
 /// The parts of `machine`.
-fn part(machine: &Field<'_>, cluster: &Field<'_>, role: Role, setting: Setting<'_>, flaws: &mut Flaws) {
-    install::validate(&machine.get("install"), setting, flaws);
-    features::validate(&machine.get("features"), role, setting, flaws);
-    interface::validate(&machine.at(["network", "interfaces"]), role, flaws);
-    kubespan::validate(&machine.at(["network", "kubespan"]), cluster, setting, flaws);
-    disk::validate(&machine.get("disks"), flaws);
-    encryption::validate(&machine.get("systemDiskEncryption"), flaws);
-    kubelet::validate(&machine.get("kubelet"), setting, flaws);
-    logging::validate(&machine.get("logging"), flaws);
-    node::validate(machine, flaws);
-    registries::validate(&machine.get("registries"), flaws);
-    runtime_spec::validate(&machine.get("baseRuntimeSpecOverrides"), setting, flaws);
+fn part(
+    machine: &Field<'_>,
+    cluster: &Field<'_>,
+    role: Role,
+    setting: Setting<'_>,
+    issues: &mut DocumentIssues,
+) {
+    install::validate(&machine.get("install"), setting, issues);
+    features::validate(&machine.get("features"), role, setting, issues);
+    interface::validate(&machine.at(["network", "interfaces"]), role, issues);
+    kubespan::validate(&machine.at(["network", "kubespan"]), cluster, setting, issues);
+    disk::validate(&machine.get("disks"), issues);
+    encryption::validate(&machine.get("systemDiskEncryption"), issues);
+    kubelet::validate(&machine.get("kubelet"), setting, issues);
+    logging::validate(&machine.get("logging"), issues);
+    node::validate(machine, issues);
+    registries::validate(&machine.get("registries"), issues);
+    runtime_spec::validate(&machine.get("baseRuntimeSpecOverrides"), setting, issues);
     if setting.at_least(14) {
-        deprecated(machine, flaws);
+        deprecated(machine, issues);
     }
 }
 
 /// Warns of what 1.14 has documents for and still reads.
-fn deprecated(machine: &Field<'_>, flaws: &mut Flaws) {
+fn deprecated(machine: &Field<'_>, issues: &mut DocumentIssues) {
     let (files, overrides) = (machine.get("files"), machine.get("baseRuntimeSpecOverrides"));
     if !files.is_empty() {
-        flaws.warning(&files, "files are deprecated: say the same in documents of their own");
+        issues.warning(&files, "files are deprecated: say the same in documents of their own");
     }
     if !overrides.is_empty() {
-        flaws.warning(&overrides, "deprecated: use a CRIBaseRuntimeSpecConfig document");
+        issues.warning(&overrides, "deprecated: use a CRIBaseRuntimeSpecConfig document");
     }
 }

@@ -1,33 +1,33 @@
 //! What the machine says of itself in Kubernetes.
 
 use crate::label;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.nodeLabels`, `machine.nodeAnnotations` and `machine.nodeTaints`.
-pub fn validate(machine: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(machine: &Field<'_>, issues: &mut DocumentIssues) {
     for (key, field) in machine.get("nodeLabels").entries() {
-        say(&field, label::name(key).and_then(|()| label::value(field.text())), flaws);
+        say(&field, label::name(key).and_then(|()| label::value(field.text())), issues);
     }
     for (key, field) in machine.get("nodeTaints").entries() {
-        say(&field, label::name(key).and_then(|()| label::taint(field.text())), flaws);
+        say(&field, label::name(key).and_then(|()| label::taint(field.text())), issues);
     }
     let annotations = machine.get("nodeAnnotations");
     for (key, field) in annotations.entries() {
-        say(&field, label::annotation(key), flaws);
+        say(&field, label::annotation(key), issues);
     }
     let size: usize = annotations.entries().map(|(key, field)| key.len() + field.text().len()).sum();
     if size > label::MOST_ANNOTATIONS {
-        flaws.error(
+        issues.error(
             &annotations,
             format!("{size} bytes of annotations: at most {} fit", label::MOST_ANNOTATIONS),
         );
     }
 }
 
-fn say(field: &Field<'_>, judged: Result<(), String>, flaws: &mut Flaws) {
+fn say(field: &Field<'_>, judged: Result<(), String>, issues: &mut DocumentIssues) {
     if let Err(message) = judged {
-        flaws.error(field, message);
+        issues.error(field, message);
     }
 }
 

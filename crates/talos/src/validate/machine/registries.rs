@@ -1,13 +1,13 @@
 //! Registries that images come from.
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.registries`.
-pub fn validate(registries: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(registries: &Field<'_>, issues: &mut DocumentIssues) {
     for part in ["mirrors", "config"].map(|part| registries.get(part)) {
         for (_, entry) in part.entries().filter(|(_, entry)| !entry.is_set()) {
-            flaws.error(&entry, "a registry without anything: remove the entry");
+            issues.error(&entry, "a registry without anything: remove the entry");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// The role of a machine.
@@ -37,14 +37,14 @@ impl Role {
 }
 
 /// Judges `machine.type`.
-pub fn validate(field: &Field<'_>, flaws: &mut Flaws) -> Role {
+pub fn validate(field: &Field<'_>, issues: &mut DocumentIssues) -> Role {
     let word = field.text();
     let role = Role::parse(word);
     if role == Role::Unknown {
-        flaws.error(field, format!("{word:?} is no machine type: use controlplane or worker"));
+        issues.error(field, format!("{word:?} is no machine type: use controlplane or worker"));
     }
     if role == Role::Worker && word != "worker" {
-        flaws.warning(field, format!("{word:?} is read as worker: write \"worker\""));
+        issues.warning(field, format!("{word:?} is read as worker: write \"worker\""));
     }
     role
 }

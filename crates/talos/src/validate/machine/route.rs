@@ -1,25 +1,25 @@
 //! Routes of an interface of the old form.
 
 use crate::go::netip;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `routes` of an interface.
-pub fn validate(routes: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(routes: &Field<'_>, issues: &mut DocumentIssues) {
     for route in routes.items() {
         let (network, gateway, source) = (route.get("network"), route.get("gateway"), route.get("source"));
         if network.is_empty() && gateway.is_empty() {
-            flaws.error(&route, "a route needs `network` or `gateway`");
+            issues.error(&route, "a route needs `network` or `gateway`");
         }
         if !network.is_empty() && !netip::is_cidr(network.text()) {
-            flaws.error(
+            issues.error(
                 &network,
                 format!("{:?} is not a prefix: want one such as 10.0.0.0/8", network.text()),
             );
         }
         for field in [gateway, source] {
             if !field.is_empty() && !netip::is_ip(field.text()) {
-                flaws.error(
+                issues.error(
                     &field,
                     format!("{:?} is not an address: want one such as 10.0.0.1", field.text()),
                 );

@@ -1,13 +1,13 @@
 //! Tokens that kubelets cannot join with. Talos takes any text; Kubernetes wants a form of its own.
 
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Looks at `cluster.token`. It is a secret, and not repeated.
-pub fn advise(cluster: &Field<'_>, flaws: &mut Flaws) {
+pub fn advise(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let token = cluster.get("token");
     if !token.is_empty() && !is_bootstrap_token(token.text()) {
-        flaws.advice(
+        issues.advice(
             &token,
             "not a bootstrap token of Kubernetes: want six small letters or digits, a dot, and sixteen more",
         );

@@ -1,16 +1,16 @@
 //! VLANs of an interface of the old form.
 
 use super::interface::judge_addresses;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `vlans` of an interface.
-pub fn validate(vlans: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(vlans: &Field<'_>, issues: &mut DocumentIssues) {
     for vlan in vlans.items() {
         if vlan.is_set() {
-            judge_addresses(&vlan, flaws);
+            judge_addresses(&vlan, issues);
         } else {
-            flaws.error(&vlan, "a VLAN without anything: remove the entry");
+            issues.error(&vlan, "a VLAN without anything: remove the entry");
         }
     }
 }

@@ -1,32 +1,33 @@
 //! WireGuard links of the old form.
 
 use crate::go::{base64, hostport, netip};
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `wireguard` of an interface.
-pub fn validate(wireguard: &Field<'_>, flaws: &mut Flaws) {
-    key(&wireguard.get("privateKey"), flaws);
+pub fn validate(wireguard: &Field<'_>, issues: &mut DocumentIssues) {
+    key(&wireguard.get("privateKey"), issues);
     for peer in wireguard.get("peers").items() {
-        key(&peer.get("publicKey"), flaws);
+        key(&peer.get("publicKey"), issues);
         let endpoint = peer.get("endpoint");
         if !endpoint.is_empty() && !hostport::has_port(endpoint.text()) {
-            flaws.error(
+            issues.error(
                 &endpoint,
                 format!("{:?} is no endpoint: want one such as 192.0.2.1:51820", endpoint.text()),
             );
         }
         for prefix in peer.get("allowedIPs").items().filter(|prefix| !netip::is_cidr(prefix.text())) {
-            flaws.error(&prefix, format!("{:?} is not a prefix: want one such as 10.0.0.0/8", prefix.text()));
+            issues
+                .error(&prefix, format!("{:?} is not a prefix: want one such as 10.0.0.0/8", prefix.text()));
         }
     }
 }
 
 /// Keys are not repeated: one of them is secret.
-fn key(field: &Field<'_>, flaws: &mut Flaws) {
+fn key(field: &Field<'_>, issues: &mut DocumentIssues) {
     let length = base64::decode(field.text()).map(|bytes| bytes.len()).ok();
     if length != Some(32) {
-        flaws.error(field, "not a WireGuard key: want 32 bytes as base64");
+        issues.error(field, "not a WireGuard key: want 32 bytes as base64");
     }
 }
 

@@ -4,7 +4,7 @@ use super::{machine, of_kind};
 use crate::config::Config;
 use crate::go::netip;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, Setting};
+use crate::validate::{DocumentIssues, Setting};
 
 /// When an old field counts.
 #[derive(Clone, Copy)]
@@ -84,46 +84,46 @@ const CONFLICTS: [(&str, &[(&str, When)]); 29] = [
 ];
 
 /// Judges documents beside the one with `machine` and `cluster`.
-pub fn validate(config: &Config, setting: Setting<'_>, flaws: &mut Flaws) {
+pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let Some((nth, old)) = machine(config) else { return };
-    flaws.document = nth;
+    issues.document = nth;
     for (kind, fields) in CONFLICTS {
         if of_kind(config, kind).next().is_some() {
             for (path, when) in fields {
-                say(&path.split('.').fold(old.clone(), |field, key| field.get(key)), *when, kind, flaws);
+                say(&path.split('.').fold(old.clone(), |field, key| field.get(key)), *when, kind, issues);
             }
         }
     }
-    resolver(config, &old, setting, flaws);
-    volume(config, &old, flaws);
+    resolver(config, &old, setting, issues);
+    volume(config, &old, issues);
 }
 
-fn say(field: &Field<'_>, when: When, kind: &str, flaws: &mut Flaws) {
+fn say(field: &Field<'_>, when: When, kind: &str, issues: &mut DocumentIssues) {
     let counts = match when {
         Set => field.is_set(),
         Filled => !field.is_empty(),
         True => field.flag(),
     };
     if counts {
-        flaws.error(field, format!("the document {kind} says it too: remove it here"));
+        issues.error(field, format!("the document {kind} says it too: remove it here"));
     }
 }
 
 /// Name servers that are no addresses do not count, and host DNS only where the document speaks of it.
-fn resolver(config: &Config, old: &Field<'_>, setting: Setting<'_>, flaws: &mut Flaws) {
+fn resolver(config: &Config, old: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     for (_, document) in of_kind(config, "ResolverConfig") {
         let servers = old.at(["machine", "network", "nameservers"]);
         if servers.items().any(|server| netip::is_address(server.text())) {
-            say(&servers, Set, "ResolverConfig", flaws);
+            say(&servers, Set, "ResolverConfig", issues);
         }
         if setting.at_least(14) && !document.get("hostDNS").is_empty() {
-            say(&old.at(["machine", "features", "hostDNS"]), Set, "ResolverConfig", flaws);
+            say(&old.at(["machine", "features", "hostDNS"]), Set, "ResolverConfig", issues);
         }
     }
 }
 
 /// Encryption of the volumes that the old form can encrypt.
-fn volume(config: &Config, old: &Field<'_>, flaws: &mut Flaws) {
+fn volume(config: &Config, old: &Field<'_>, issues: &mut DocumentIssues) {
     for (_, document) in of_kind(config, "VolumeConfig") {
         let key = match document.get("name").text() {
             "STATE" => "state",
@@ -131,7 +131,7 @@ fn volume(config: &Config, old: &Field<'_>, flaws: &mut Flaws) {
             _ => continue,
         };
         if !["", "none"].contains(&document.at(["encryption", "provider"]).text()) {
-            say(&old.at(["machine", "systemDiskEncryption", key]), Set, "VolumeConfig", flaws);
+            say(&old.at(["machine", "systemDiskEncryption", key]), Set, "VolumeConfig", issues);
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::of_kind;
 use crate::config::Config;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Containers by name: the number of the document, and what each waits for.
 type Containers<'c> = BTreeMap<&'c str, (usize, Vec<Field<'c>>)>;
 
 /// Judges `dependsOn.containers`: everything waited for is there, and nothing waits for itself in the end.
-pub fn validate(config: &Config, flaws: &mut Flaws) {
+pub fn validate(config: &Config, issues: &mut DocumentIssues) {
     let containers: Containers<'_> = of_kind(config, "ContainerConfig")
         .map(|(nth, document)| {
             let waits = document.at(["dependsOn", "containers"]).items().collect();
@@ -19,16 +19,16 @@ pub fn validate(config: &Config, flaws: &mut Flaws) {
         })
         .collect();
     for (nth, waits) in containers.values() {
-        flaws.document = *nth;
+        issues.document = *nth;
         for wait in waits.iter().filter(|wait| !containers.contains_key(wait.text())) {
-            flaws.error(wait, format!("no ContainerConfig document is called {:?}", wait.text()));
+            issues.error(wait, format!("no ContainerConfig document is called {:?}", wait.text()));
         }
     }
-    cycles(&containers, flaws);
+    cycles(&containers, issues);
 }
 
 /// Takes away, again and again, the containers that wait for none of the rest: what is left waits in circles.
-fn cycles(containers: &Containers<'_>, flaws: &mut Flaws) {
+fn cycles(containers: &Containers<'_>, issues: &mut DocumentIssues) {
     let mut rest = containers.clone();
     loop {
         let waits = |waits: &[Field<'_>]| waits.iter().any(|wait| rest.contains_key(wait.text()));
@@ -39,9 +39,9 @@ fn cycles(containers: &Containers<'_>, flaws: &mut Flaws) {
         rest.retain(|name, _| !free.contains(name));
     }
     for (nth, _) in rest.values() {
-        flaws.document = *nth;
+        issues.document = *nth;
         let names: Vec<_> = rest.keys().copied().collect();
-        flaws
+        issues
             .error("dependsOn.containers", format!("never starts: {} wait for each other", names.join(", ")));
     }
 }

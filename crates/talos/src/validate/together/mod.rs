@@ -7,7 +7,7 @@ mod trust;
 mod whole;
 
 use super::field::Field;
-use super::{Flaws, Setting, image};
+use super::{DocumentIssues, Setting, image};
 use crate::config::Config;
 
 /// Documents of components that are of a release of Kubernetes. A node judges the release, `talosctl` does not.
@@ -20,18 +20,18 @@ const COMPONENTS: [&str; 5] = [
 ];
 
 /// Judges the whole.
-pub fn validate(config: &Config, setting: Setting<'_>, flaws: &mut Flaws) {
-    conflict::validate(config, setting, flaws);
+pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    conflict::validate(config, setting, issues);
     if setting.at_least(14) {
-        whole::validate(config, setting, flaws);
-        containers::validate(config, flaws);
+        whole::validate(config, setting, issues);
+        containers::validate(config, issues);
     }
-    reference::advise(config, flaws);
-    trust::advise(config, flaws);
+    reference::advise(config, issues);
+    trust::advise(config, issues);
     for kind in COMPONENTS {
         for (nth, document) in of_kind(config, kind) {
-            flaws.document = nth;
-            image::advise(&document.get("image"), setting, flaws);
+            issues.document = nth;
+            image::advise(&document.get("image"), setting, issues);
         }
     }
 }

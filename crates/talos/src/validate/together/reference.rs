@@ -5,52 +5,52 @@
 use super::of_kind;
 use crate::config::Config;
 use crate::link;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Looks at every name that another document has to bear.
-pub fn advise(config: &Config, flaws: &mut Flaws) {
+pub fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "BGPInstanceConfig") {
-        flaws.document = nth;
-        named(config, &document.get("vrf"), "VRFConfig", flaws);
+        issues.document = nth;
+        named(config, &document.get("vrf"), "VRFConfig", issues);
         for route in document.get("importRoutes").items() {
-            named(config, &route.get("bgpInstance"), "BGPInstanceConfig", flaws);
+            named(config, &route.get("bgpInstance"), "BGPInstanceConfig", issues);
         }
     }
     for (nth, document) in of_kind(config, "ContainerConfig") {
-        flaws.document = nth;
+        issues.document = nth;
         for mount in document.get("mounts").items() {
-            named(config, &mount.at(["userVolume", "name"]), "UserVolumeConfig", flaws);
+            named(config, &mount.at(["userVolume", "name"]), "UserVolumeConfig", issues);
         }
     }
     for (nth, document) in of_kind(config, "LVMLogicalVolumeConfig") {
-        flaws.document = nth;
-        named(config, &document.get("volumeGroup"), "LVMVolumeGroupConfig", flaws);
+        issues.document = nth;
+        named(config, &document.get("volumeGroup"), "LVMVolumeGroupConfig", issues);
     }
-    links(config, flaws);
+    links(config, issues);
 }
 
-fn named(config: &Config, field: &Field<'_>, kind: &str, flaws: &mut Flaws) {
+fn named(config: &Config, field: &Field<'_>, kind: &str, issues: &mut DocumentIssues) {
     let is_there = || of_kind(config, kind).any(|(_, document)| document.get("name").text() == field.text());
     if !field.is_empty() && !is_there() {
-        flaws.advice(field, format!("no {kind} document is called {:?}", field.text()));
+        issues.advice(field, format!("no {kind} document is called {:?}", field.text()));
     }
 }
 
-fn links(config: &Config, flaws: &mut Flaws) {
+fn links(config: &Config, issues: &mut DocumentIssues) {
     let mut made: Vec<String> = Vec::new();
     for document in &config.documents {
         made.extend(link::made(&document.value).into_iter().map(str::to_owned));
         made.extend(vlans(&Field::root(&document.value)));
     }
     for (nth, document) in config.documents.iter().enumerate() {
-        flaws.document = nth;
+        issues.document = nth;
         for link in link::expected(&document.value) {
             if is_virtual(link.name) && !made.iter().any(|made| made == link.name) {
                 let key = document.kind.and_then(|kind| link.key.strip_prefix(kind.name)?.strip_prefix('.'));
                 let message =
                     format!("nothing makes a link {:?}: no document, and no port is called so", link.name);
-                flaws.advice(key.unwrap_or(&link.key), message);
+                issues.advice(key.unwrap_or(&link.key), message);
             }
         }
     }

@@ -3,18 +3,18 @@
 use super::of_kind;
 use crate::config::Config;
 use crate::go::pem;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 
 /// Looks into every `TrustedRootsConfig` document.
-pub fn advise(config: &Config, flaws: &mut Flaws) {
+pub fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "TrustedRootsConfig") {
-        flaws.document = nth;
+        issues.document = nth;
         let certificates = document.get("certificates");
         let blocks = pem::blocks(certificates.text());
         if blocks.is_empty()
             || !blocks.iter().all(|block| block.label == "CERTIFICATE" && block.holds_certificate())
         {
-            flaws
+            issues
                 .advice(&certificates, "not certificates: want PEM blocks that begin with BEGIN CERTIFICATE");
         }
     }

@@ -5,18 +5,18 @@ use crate::config::Config;
 use crate::go::url;
 use crate::validate::field::Field;
 use crate::validate::machine::Role;
-use crate::validate::{Flaws, Mode, Setting};
+use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges the whole.
-pub fn validate(config: &Config, setting: Setting<'_>, flaws: &mut Flaws) {
-    flaws.document = machine(config).map_or(0, |(nth, _)| nth);
-    host_dns(config, setting, flaws);
-    discovery(config, flaws);
+pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    issues.document = machine(config).map_or(0, |(nth, _)| nth);
+    host_dns(config, setting, issues);
+    discovery(config, issues);
     let role = config.machine().map_or(Role::Unknown, |document| Role::of(&document.value));
     if role.is_control_plane() {
-        etcd_encryption(config, flaws);
+        etcd_encryption(config, issues);
     } else {
-        control_plane_only(config, flaws);
+        control_plane_only(config, issues);
     }
 }
 
@@ -28,25 +28,25 @@ fn host_dns_of(config: &Config) -> Option<Field<'_>> {
     document.filter(|host_dns| host_dns.get("enabled").flag()).or_else(old)
 }
 
-fn host_dns(config: &Config, setting: Setting<'_>, flaws: &mut Flaws) {
+fn host_dns(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let is = |key: &str| host_dns_of(config).is_some_and(|host_dns| host_dns.get(key).flag());
     if setting.mode == Mode::Container && !(is("enabled") && is("forwardKubeDNSToHost")) {
         let path = "machine.features.hostDNS";
         let want = "a container resolves names through the host: set `enabled` and `forwardKubeDNSToHost` to true, here or \
                     in `hostDNS` of ResolverConfig";
-        flaws.error(path, want);
+        issues.error(path, want);
     }
     let Some((nth, resolver)) = of_kind(config, "ResolverConfig").next() else { return };
     for protocol in resolver.get("nameservers").items().map(|server| server.get("protocol")) {
         if !["", "Do53"].contains(&protocol.text()) && !is("enabled") {
-            let before = std::mem::replace(&mut flaws.document, nth);
-            flaws.error(&protocol, "only host DNS speaks it: set `hostDNS.enabled` to true");
-            flaws.document = before;
+            let before = std::mem::replace(&mut issues.document, nth);
+            issues.error(&protocol, "only host DNS speaks it: set `hostDNS.enabled` to true");
+            issues.document = before;
         }
     }
 }
 
-fn discovery(config: &Config, flaws: &mut Flaws) {
+fn discovery(config: &Config, issues: &mut DocumentIssues) {
     if is_discovered(config) {
         let missing = |key: &str, new: &str| identity(config, key, new).is_none();
         for (key, new) in [("id", "clusterID"), ("secret", "clusterSecret")] {
@@ -54,12 +54,12 @@ fn discovery(config: &Config, flaws: &mut Flaws) {
                 let want = format!(
                     "discovery tells clusters apart by this: set it, or `{new}` of DiscoveryIdentityConfig"
                 );
-                flaws.error(format!("cluster.{key}"), want);
+                issues.error(format!("cluster.{key}"), want);
             }
         }
     } else if has_kubespan(config) {
         let want = "KubeSpan finds its peers by discovery: set `enabled` to true, or add a DiscoveryServiceConfig document";
-        flaws.error("cluster.discovery", want);
+        issues.error("cluster.discovery", want);
     }
 }
 
@@ -91,7 +91,7 @@ fn has_kubespan(config: &Config) -> bool {
     document.or_else(old).is_some_and(|kubespan| kubespan.get("enabled").flag())
 }
 
-fn etcd_encryption(config: &Config, flaws: &mut Flaws) {
+fn etcd_encryption(config: &Config, issues: &mut DocumentIssues) {
     let Some((_, old)) = machine(config) else { return };
     let cluster = old.get("cluster");
     let has_ca = of_kind(config, "KubeAPIServerCAConfig").next().is_some()
@@ -102,15 +102,15 @@ fn etcd_encryption(config: &Config, flaws: &mut Flaws) {
             .any(|key| !cluster.get(key).is_empty());
     if has_ca && !encrypts {
         let want = "secrets in etcd have to be encrypted: set it, or add a KubeEtcdEncryptionConfig document";
-        flaws.error(&cluster.get("secretboxEncryptionSecret"), want);
+        issues.error(&cluster.get("secretboxEncryptionSecret"), want);
     }
 }
 
-fn control_plane_only(config: &Config, flaws: &mut Flaws) {
+fn control_plane_only(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in config.documents.iter().enumerate() {
         if let Some(kind) = document.kind.filter(|kind| kind.control_plane) {
-            flaws.document = nth;
-            flaws.error("kind", format!("{} is for control planes: this machine is none", kind.name));
+            issues.document = nth;
+            issues.error("kind", format!("{} is for control planes: this machine is none", kind.name));
         }
     }
 }

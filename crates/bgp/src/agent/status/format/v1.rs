@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{self, gate, session, status, trouble};
+use crate::agent::{self, gate, session, status};
 use crate::model::Family;
-use ichor_values::Moment;
 use ichor_values::format::Version;
+use ichor_values::{Issue, Moment};
 
 /// The version of the format that is written.
 pub const VERSION: Version = Version::new(1, 0);
@@ -281,7 +281,7 @@ impl From<&status::Told> for Session {
             problem: told
                 .trouble
                 .as_ref()
-                .map(|it| Problem { message: it.words.clone(), help: it.remedy.clone() }),
+                .map(|it| Problem { message: it.message.clone(), help: it.help.clone().unwrap_or_default() }),
         }
     }
 }
@@ -291,7 +291,7 @@ impl From<Session> for status::Told {
         let families = |families: Vec<AddressFamily>| families.into_iter().map(Into::into).collect();
         Self {
             with: session.peer_role.into(),
-            trouble: session.problem.map(|it| trouble::Trouble { words: it.message, remedy: it.help }),
+            trouble: session.problem.map(|it| Issue::error("", it.message).with_help(it.help)),
             session: agent::Session {
                 peer: session.peer,
                 domain: session.vrf_or_namespace,

@@ -8,12 +8,12 @@ use super::{built, label, literal, text};
 use crate::cluster::section::{Addressing, Platform, Role};
 use crate::plan::{NodePlan, Origin, Plan};
 use crate::render::base::Base;
-use crate::render::machine::RenderError;
+use crate::render::node_issue;
 use crate::render::schematic::NodeSchematicError;
 use crate::render::{image, schematic};
 use ichor_image::build::Product;
 use ichor_talos::asset::Asset;
-use ichor_values::Arch;
+use ichor_values::{Arch, Issue};
 
 /// Where Talos and Kubernetes answer.
 const API_PORTS: [&str; 2] = ["50000", "6443"];
@@ -22,7 +22,7 @@ const API_PORTS: [&str; 2] = ["50000", "6443"];
 const SUBNET: &str = "10.1.0.0/24";
 
 /// The module; none where no node is there.
-pub fn module(plan: &Plan) -> Result<Option<String>, Vec<RenderError>> {
+pub fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
     let nodes: Vec<_> = plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp).collect();
     if nodes.is_empty() {
         return Ok(None);
@@ -133,11 +133,11 @@ struct Images<'n> {
 }
 
 impl<'n> Images<'n> {
-    fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<RenderError>> {
+    fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<Issue>> {
         let (mut images, mut errors) = (Self::default(), Vec::new());
         for node in nodes {
             if let Err(error) = images.add(node) {
-                errors.push(RenderError::of(node, &error));
+                errors.push(node_issue(node, &error));
             }
         }
         if errors.is_empty() { Ok(images) } else { Err(errors) }

@@ -2,7 +2,7 @@
 
 use super::super::required;
 use crate::validate;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Arguments of the API server that other documents set, and which.
@@ -16,40 +16,41 @@ const OF_OTHERS: [(&str, &str); 6] = [
 ];
 
 /// Judges the API server.
-pub fn api_server(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("image"), flaws);
+pub fn api_server(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("image"), issues);
     for (name, field) in document.get("extraArgs").entries() {
         for (_, other) in OF_OTHERS.iter().filter(|(prefix, _)| name.starts_with(prefix)) {
-            flaws.error(&field, format!("the document {other} sets this"));
+            issues.error(&field, format!("the document {other} sets this"));
         }
     }
-    resources(document, flaws);
+    resources(document, issues);
 }
 
 /// Judges a component that can be switched off.
-pub fn optional(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn optional(document: &Field<'_>, issues: &mut DocumentIssues) {
     if !is_off(document) {
-        required(&document.get("image"), flaws);
-        resources(document, flaws);
+        required(&document.get("image"), issues);
+        resources(document, issues);
     }
 }
 
 /// Judges kube-proxy.
-pub fn proxy(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn proxy(document: &Field<'_>, issues: &mut DocumentIssues) {
     if is_off(document) {
         return;
     }
-    optional(document, flaws);
+    optional(document, issues);
     let (mode, arguments) = (document.get("mode"), document.get("extraArgs"));
     match mode.text() {
         "" | "nftables" => {}
         "iptables" | "ipvs" => {
-            flaws.warning(&mode, format!("{} is on its way out: use nftables", mode.text()));
+            issues.warning(&mode, format!("{} is on its way out: use nftables", mode.text()));
         }
-        other => flaws.error(&mode, format!("{other:?} is unknown: use nftables, iptables or ipvs")),
+        other => issues.error(&mode, format!("{other:?} is unknown: use nftables, iptables or ipvs")),
     }
     if !arguments.is_empty() {
-        flaws.warning(&arguments, "kube-proxy may not heed arguments beside its configuration: use `config`");
+        issues
+            .warning(&arguments, "kube-proxy may not heed arguments beside its configuration: use `config`");
     }
 }
 
@@ -59,21 +60,21 @@ fn is_off(document: &Field<'_>) -> bool {
 }
 
 /// Judges the kubelet.
-pub fn kubelet(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("image"), flaws);
-    validate::kubelet::judge(&document.get("config"), flaws);
+pub fn kubelet(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("image"), issues);
+    validate::kubelet::judge(&document.get("config"), issues);
 }
 
 /// Judges the network of pods.
-pub fn flannel(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("backendType"), flaws);
-    resources(document, flaws);
+pub fn flannel(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("backendType"), issues);
+    resources(document, issues);
 }
 
-fn resources(document: &Field<'_>, flaws: &mut Flaws) {
+fn resources(document: &Field<'_>, issues: &mut DocumentIssues) {
     for kind in ["requests", "limits"].map(|kind| document.at(["resources", kind])) {
         for (name, field) in kind.entries().filter(|(name, _)| !["cpu", "memory"].contains(name)) {
-            flaws.error(&field, format!("{name:?} cannot be asked for: use cpu and memory"));
+            issues.error(&field, format!("{name:?} cannot be asked for: use cpu and memory"));
         }
     }
 }

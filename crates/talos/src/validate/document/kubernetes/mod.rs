@@ -8,7 +8,7 @@ mod object;
 use super::{certificate, required};
 use crate::go::endpoint;
 use crate::validate;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// What authorizes requests to the API server.
@@ -26,98 +26,98 @@ const ROLES: [&str; 7] = [
 ];
 
 /// Judges a document of Kubernetes.
-pub fn validate(kind: &str, document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(kind: &str, document: &Field<'_>, issues: &mut DocumentIssues) {
     match kind {
-        "KubeAPIServerConfig" => component::api_server(document, flaws),
-        "KubeControllerManagerConfig" | "KubeSchedulerConfig" => component::optional(document, flaws),
-        "KubeProxyConfig" => component::proxy(document, flaws),
-        "KubeletConfig" => component::kubelet(document, flaws),
-        "KubeFlannelCNIConfig" => component::flannel(document, flaws),
-        "KubeAPIServerCAConfig" => authority(document, flaws),
-        "KubeAggregatorCAConfig" => aggregator(document, flaws),
-        "KubeServiceAccountConfig" => service_account(document, flaws),
+        "KubeAPIServerConfig" => component::api_server(document, issues),
+        "KubeControllerManagerConfig" | "KubeSchedulerConfig" => component::optional(document, issues),
+        "KubeProxyConfig" => component::proxy(document, issues),
+        "KubeletConfig" => component::kubelet(document, issues),
+        "KubeFlannelCNIConfig" => component::flannel(document, issues),
+        "KubeAPIServerCAConfig" => authority(document, issues),
+        "KubeAggregatorCAConfig" => aggregator(document, issues),
+        "KubeServiceAccountConfig" => service_account(document, issues),
         "KubeAdmissionControlConfig" => {
-            required(&document.get("name"), flaws);
+            required(&document.get("name"), issues);
         }
-        "KubeAuthorizerConfig" => authorizer(document, flaws),
+        "KubeAuthorizerConfig" => authorizer(document, issues),
         "KubeEtcdEncryptionConfig" => {
-            required(&document.get("config"), flaws);
+            required(&document.get("config"), issues);
         }
-        "KubeTalosAPIAccessConfig" => access(document, flaws),
-        "KubeClusterConfig" => cluster(document, flaws),
-        "KubeNetworkConfig" => network::validate(document, flaws),
-        "KubeNodeConfig" => node::validate(document, flaws),
-        "KubePrismConfig" => prism(document, flaws),
-        "KubeInlineManifestConfig" => object::name(document, flaws),
-        "KubeExternalManifestConfig" => object::manifest(document, flaws),
-        "KubeStaticPodConfig" => object::pod(document, flaws),
+        "KubeTalosAPIAccessConfig" => access(document, issues),
+        "KubeClusterConfig" => cluster(document, issues),
+        "KubeNetworkConfig" => network::validate(document, issues),
+        "KubeNodeConfig" => node::validate(document, issues),
+        "KubePrismConfig" => prism(document, issues),
+        "KubeInlineManifestConfig" => object::name(document, issues),
+        "KubeExternalManifestConfig" => object::manifest(document, issues),
+        "KubeStaticPodConfig" => object::pod(document, issues),
         _ => {}
     }
 }
 
-fn authority(document: &Field<'_>, flaws: &mut Flaws) {
+fn authority(document: &Field<'_>, issues: &mut DocumentIssues) {
     let issuing = document.get("issuingCA");
     if issuing.is_set() {
-        certificate::pair(&issuing, true, flaws);
+        certificate::pair(&issuing, true, issues);
     }
     for accepted in document.get("acceptedCAs").items() {
-        certificate::certificates(&accepted, flaws);
+        certificate::certificates(&accepted, issues);
     }
 }
 
-fn aggregator(document: &Field<'_>, flaws: &mut Flaws) {
+fn aggregator(document: &Field<'_>, issues: &mut DocumentIssues) {
     let issuing = document.get("issuingCA");
     if !issuing.is_set() {
-        flaws.error(&issuing, "this has to be set");
+        issues.error(&issuing, "this has to be set");
     }
-    authority(document, flaws);
+    authority(document, issues);
 }
 
-fn service_account(document: &Field<'_>, flaws: &mut Flaws) {
+fn service_account(document: &Field<'_>, issues: &mut DocumentIssues) {
     let key = document.at(["issuer", "privateKey"]);
-    if required(&key, flaws) {
-        certificate::private_key(&key, true, flaws);
+    if required(&key, issues) {
+        certificate::private_key(&key, true, issues);
     }
-    required(&document.at(["issuer", "issuerURL"]), flaws);
+    required(&document.at(["issuer", "issuerURL"]), issues);
 }
 
-fn authorizer(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("name"), flaws);
+fn authorizer(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("name"), issues);
     let (kind, webhook) = (document.get("type"), document.get("webhook"));
     if !AUTHORIZERS.contains(&kind.text()) {
-        flaws.error(
+        issues.error(
             &kind,
             format!("{:?} authorizes nothing: use one of {}", kind.text(), AUTHORIZERS.join(", ")),
         );
     }
     match (kind.text() == "Webhook", webhook.is_empty()) {
-        (true, true) => flaws.error(&webhook, "say which webhook is asked"),
-        (false, false) => flaws.warning(&webhook, "this counts only with the type Webhook"),
+        (true, true) => issues.error(&webhook, "say which webhook is asked"),
+        (false, false) => issues.warning(&webhook, "this counts only with the type Webhook"),
         _ => {}
     }
 }
 
-fn access(document: &Field<'_>, flaws: &mut Flaws) {
+fn access(document: &Field<'_>, issues: &mut DocumentIssues) {
     for role in document.get("allowedRoles").items().filter(|role| !ROLES.contains(&role.text())) {
-        flaws.error(&role, format!("{:?} is no role: use one of {}", role.text(), ROLES.join(", ")));
+        issues.error(&role, format!("{:?} is no role: use one of {}", role.text(), ROLES.join(", ")));
     }
 }
 
-fn cluster(document: &Field<'_>, flaws: &mut Flaws) {
-    required(&document.get("clusterName"), flaws);
+fn cluster(document: &Field<'_>, issues: &mut DocumentIssues) {
+    required(&document.get("clusterName"), issues);
     let field = document.get("endpoint");
-    if required(&field, flaws)
+    if required(&field, issues)
         && let Err(reason) = endpoint::check(field.text())
     {
-        flaws.error(&field, reason);
+        issues.error(&field, reason);
     }
-    validate::endpoint::advise(&field, flaws);
+    validate::endpoint::advise(&field, issues);
 }
 
-fn prism(document: &Field<'_>, flaws: &mut Flaws) {
+fn prism(document: &Field<'_>, issues: &mut DocumentIssues) {
     let port = document.get("port");
     if !(1..=65535).contains(&port.number()) {
-        flaws.error(&port, "want a port between 1 and 65535");
+        issues.error(&port, "want a port between 1 and 65535");
     }
 }
 

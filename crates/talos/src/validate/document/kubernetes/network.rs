@@ -4,7 +4,7 @@ use ipnet::IpNet;
 
 use super::super::required;
 use crate::validate::field::Field;
-use crate::validate::{Flaws, subnet};
+use crate::validate::{DocumentIssues, subnet};
 
 /// How many bits the addresses in a subnet have at least.
 const LEAST_BITS: u8 = 4;
@@ -16,7 +16,7 @@ const MOST_SERVICE_BITS: u8 = 20;
 const MOST_NODE_BITS: i64 = 16;
 
 /// Judges them.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let masks =
         [("nodeCIDRMaskSizeIPv4", 32, 24), ("nodeCIDRMaskSizeIPv6", 128, 64)].map(|(key, most, default)| {
             let field = document.get(key);
@@ -24,41 +24,41 @@ pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
                 0 => Some(default),
                 size if (1..=most).contains(&size) => Some(size),
                 size => {
-                    flaws.error(&field, format!("{size} is no length of a prefix: want 1 to {most}"));
+                    issues.error(&field, format!("{size} is no length of a prefix: want 1 to {most}"));
                     None
                 }
             }
         });
     let (pods, services) = (document.get("podSubnets"), document.get("serviceSubnets"));
-    subnets(&pods, flaws, |subnet| pod_size(subnet, masks[usize::from(is_ipv6(subnet))]));
-    subnets(&services, flaws, service_size);
+    subnets(&pods, issues, |subnet| pod_size(subnet, masks[usize::from(is_ipv6(subnet))]));
+    subnets(&services, issues, service_size);
     if pods.items().count() != services.items().count() {
-        flaws.error(&services, "there have to be as many subnets for services as for pods");
+        issues.error(&services, "there have to be as many subnets for services as for pods");
     }
-    subnet::advise(&pods, &services, flaws);
+    subnet::advise(&pods, &services, issues);
 }
 
 fn is_ipv6(subnet: &IpNet) -> bool {
     matches!(subnet, IpNet::V6(_))
 }
 
-fn subnets(subnets: &Field<'_>, flaws: &mut Flaws, size: impl Fn(&IpNet) -> Result<(), String>) {
-    required(subnets, flaws);
+fn subnets(subnets: &Field<'_>, issues: &mut DocumentIssues, size: impl Fn(&IpNet) -> Result<(), String>) {
+    required(subnets, issues);
     if subnets.items().count() > 2 {
-        flaws.error(subnets, "there are more than two subnets: want one of each protocol at most");
+        issues.error(subnets, "there are more than two subnets: want one of each protocol at most");
         return;
     }
     let mut protocols = Vec::new();
     for field in subnets.items() {
         let Ok(subnet) = field.text().parse::<IpNet>() else {
-            flaws.error(&field, "this is not a prefix");
+            issues.error(&field, "this is not a prefix");
             continue;
         };
         if let Err(reason) = well_formed(&subnet).and_then(|()| size(&subnet)) {
-            flaws.error(&field, reason);
+            issues.error(&field, reason);
         }
         if protocols.contains(&is_ipv6(&subnet)) {
-            flaws.error(&field, "there is a subnet of this protocol already");
+            issues.error(&field, "there is a subnet of this protocol already");
         }
         protocols.push(is_ipv6(&subnet));
     }

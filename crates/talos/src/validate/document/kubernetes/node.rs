@@ -2,35 +2,36 @@
 
 use crate::go::netip;
 use crate::label;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     for subnet in document.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
-            flaws.error(&subnet, format!("{:?} is no address or prefix, with or without `!`", subnet.text()));
+            issues
+                .error(&subnet, format!("{:?} is no address or prefix, with or without `!`", subnet.text()));
         }
     }
     for (name, field) in document.get("labels").entries() {
-        tell(&field, label::name(name).and(label::value(field.text())), flaws);
+        tell(&field, label::name(name).and(label::value(field.text())), issues);
     }
     let annotations = document.get("annotations");
     for (name, field) in annotations.entries() {
-        tell(&field, label::annotation(name), flaws);
+        tell(&field, label::annotation(name), issues);
     }
     let size: usize = annotations.entries().map(|(name, field)| name.len() + field.text().len()).sum();
     if size > label::MOST_ANNOTATIONS {
-        flaws.error(&annotations, format!("they have more than {} bytes together", label::MOST_ANNOTATIONS));
+        issues.error(&annotations, format!("they have more than {} bytes together", label::MOST_ANNOTATIONS));
     }
     for (name, field) in document.get("taints").entries() {
-        tell(&field, label::name(name).and(label::taint(field.text())), flaws);
+        tell(&field, label::name(name).and(label::taint(field.text())), issues);
     }
 }
 
-fn tell(field: &Field<'_>, judged: Result<(), String>, flaws: &mut Flaws) {
+fn tell(field: &Field<'_>, judged: Result<(), String>, issues: &mut DocumentIssues) {
     if let Err(reason) = judged {
-        flaws.error(field, reason);
+        issues.error(field, reason);
     }
 }
 

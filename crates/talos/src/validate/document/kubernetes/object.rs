@@ -3,14 +3,14 @@
 use super::super::required;
 use crate::go::url;
 use crate::label;
-use crate::validate::Flaws;
+use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges the name of an object.
-pub fn name(document: &Field<'_>, flaws: &mut Flaws) {
+pub fn name(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
-    if required(&name, flaws) && !label::is_subdomain(name.text()) {
-        flaws.error(
+    if required(&name, issues) && !label::is_subdomain(name.text()) {
+        issues.error(
             &name,
             format!("{:?} is no name of an object: want a DNS name in lower case", name.text()),
         );
@@ -18,21 +18,21 @@ pub fn name(document: &Field<'_>, flaws: &mut Flaws) {
 }
 
 /// Judges a manifest that is fetched.
-pub fn manifest(document: &Field<'_>, flaws: &mut Flaws) {
-    name(document, flaws);
+pub fn manifest(document: &Field<'_>, issues: &mut DocumentIssues) {
+    name(document, issues);
     let field = document.get("url");
-    if required(&field, flaws) {
+    if required(&field, issues) {
         let scheme = url::parse(field.text()).unwrap_or_default().scheme;
         if !["http", "https"].contains(&scheme.as_str()) {
-            flaws.error(&field, "want a URL that begins with http:// or https://");
+            issues.error(&field, "want a URL that begins with http:// or https://");
         }
     }
 }
 
 /// Judges a static pod.
-pub fn pod(document: &Field<'_>, flaws: &mut Flaws) {
-    name(document, flaws);
-    required(&document.get("pod"), flaws);
+pub fn pod(document: &Field<'_>, issues: &mut DocumentIssues) {
+    name(document, issues);
+    required(&document.get("pod"), issues);
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Why a simulated node does not do what it was asked.
 
-use std::fmt;
-
-/// The kind of a refusal, by the numbers gRPC gives them.
+/// The kind of an error, by the numbers gRPC gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Not a thing one can ask for.
@@ -25,17 +23,18 @@ pub enum Code {
     Unknown = 2,
 }
 
-/// A refusal, in Talos' words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+/// Why a call fails, in Talos' words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
     /// Its kind.
     pub code: Code,
     /// What is said.
     pub message: String,
 }
 
-impl Refusal {
-    /// A refusal of a kind.
+impl CallError {
+    /// An error of a kind.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -48,11 +47,5 @@ impl Refusal {
     /// A call that this caller may not make.
     pub fn not_authorized() -> Self {
         Self::new(Code::PermissionDenied, "not authorized")
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
     }
 }

@@ -1,18 +1,16 @@
 //! What keeps a file from being understood.
 
+use super::issue::Issue;
 use super::source::Place;
 
 /// One reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Key path, such as `nodes.solcp01.macs[1]`; empty for the file as a whole.
-    pub path: String,
+pub struct FileIssue {
+    /// What is wrong, in a few words that fit under the marked place. The subject is the key path, such as
+    /// `nodes.solcp01.macs[1]`, and empty for the file as a whole; the help is what would have been right.
+    pub issue: Issue,
     /// The place to mark.
     pub place: Place,
-    /// What is wrong, in a few words that fit under the marked place.
-    pub message: String,
-    /// What would have been right.
-    pub want: Option<String>,
     /// Another place the message speaks of, with a word on it.
     pub also: Option<(Place, String)>,
     /// Text that must not be repeated: a secret somebody wrote into the file.
@@ -21,24 +19,16 @@ pub struct Problem {
     pub unreadable: bool,
 }
 
-impl Problem {
-    /// A problem at `place`, without advice.
+impl FileIssue {
+    /// An issue at `place`, under the key path `path`, without advice.
     pub fn new(path: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            place,
-            message: message.into(),
-            want: None,
-            also: None,
-            hidden: None,
-            unreadable: false,
-        }
+        Self { issue: Issue::error(path, message), place, also: None, hidden: None, unreadable: false }
     }
 
     /// Adds what would have been right.
     #[must_use]
     pub fn want(mut self, want: impl Into<String>) -> Self {
-        self.want = Some(want.into());
+        self.issue = self.issue.with_help(want);
         self
     }
 
