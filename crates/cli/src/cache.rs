@@ -16,11 +16,9 @@ use ichor_values::digest;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use ureq::Body;
-use ureq::http::Response;
 
 use crate::disk::{self, WriteError};
-use crate::http::{self, Client, HttpError};
+use crate::http::{self, Client, HttpError, Response};
 
 /// A file of the cache.
 #[derive(Debug)]
@@ -164,11 +162,11 @@ impl Fetch<'_> {
     /// The sum the server publishes: the paid factory does, the public one answers 402.
     fn published(&self) -> Result<Option<String>, FetchError> {
         let url = format!("{}.sha256", self.url);
-        let mut response = self.client.get(&url, &[])?;
+        let response = self.client.get(&url, &[])?;
         if response.status() != 200 {
             return Ok(None);
         }
-        let text = http::text(&url, &mut response)?;
+        let text = response.text()?;
         let sum = text.split_whitespace().next().unwrap_or_default().to_lowercase();
         Ok((sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(sum))
     }
@@ -202,24 +200,23 @@ impl Fetch<'_> {
             206 if resumes_at(&response) == Some(have) => have,
             200 => 0,
             _ => {
-                let complaint = http::complaint(self.url, &mut response);
+                let complaint = response.complaint();
                 return Err(FetchError::Refused { url: self.shown(), complaint });
             }
         };
         file.set_len(from).map_err(failed)?;
         file.seek(SeekFrom::Start(from)).map_err(failed)?;
-        if let Some(etag) = header(&response, "etag").filter(|etag| !etag.starts_with("W/")) {
+        if let Some(etag) = response.header("etag").filter(|etag| !etag.starts_with("W/")) {
             disk::replace(&self.beside("part.etag"), etag.as_bytes())?;
         }
         self.pour(response, file, from)
     }
 
-    fn pour(&self, response: Response<Body>, file: &mut File, from: u64) -> Result<(), FetchError> {
-        let want = header(&response, "content-length")
-            .and_then(|text| text.parse().ok())
-            .map(|more: u64| from + more);
+    fn pour(&self, response: Response, file: &mut File, from: u64) -> Result<(), FetchError> {
+        let want =
+            response.header("content-length").and_then(|text| text.parse().ok()).map(|more: u64| from + more);
         let bar = progress(&self.path, want, from);
-        let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut body = response.into_reader();
         let mut buffer = vec![0; 256 << 10];
         let mut have = from;
         loop {
@@ -277,17 +274,13 @@ impl Fetch<'_> {
     }
 }
 
-fn header<'r>(response: &'r Response<Body>, name: &str) -> Option<&'r str> {
-    response.headers().get(name)?.to_str().ok()
-}
-
 fn unwritten(path: &Path, source: io::Error) -> FetchError {
     FetchError::File { path: path.to_owned(), source }
 }
 
 /// Where an answer to a range starts.
-fn resumes_at(response: &Response<Body>) -> Option<u64> {
-    header(response, "content-range")?.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
+fn resumes_at(response: &Response) -> Option<u64> {
+    response.header("content-range")?.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
 }
 
 fn sum(file: &mut File) -> io::Result<(String, u64)> {

@@ -1,8 +1,10 @@
-//! Talos' API over the network, and the few calls to Kubernetes' API.
+//! HTTP, Talos' API, and the few calls to Kubernetes' API.
 //!
-//! [`talos`] connects to a node, verifies who answers, and makes calls; [`kubernetes`] lists, cordons and drains nodes.
+//! [`talos`] connects to a node, verifies who answers, and makes calls; [`kubernetes`] lists, cordons and drains nodes; [`http`] is
+//! the client for all servers that speak HTTP.
 
 mod clock;
+pub mod http;
 pub mod kubernetes;
 pub mod talos;
 

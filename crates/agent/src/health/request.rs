@@ -9,10 +9,10 @@ use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, HOST, USER_AGENT};
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use ichor_tls::{Rule, Verifier, client_config};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -82,55 +82,10 @@ async fn get(uri: &Uri, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'st
 
 fn configuration() -> Arc<ClientConfig> {
     static MADE: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    // The node's own API is asked, and only whether it is well: its certificate does not matter.
     let make = || {
-        let provider = Arc::new(ring::default_provider());
-        let mut configuration = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-            .expect("ring has suites for both")
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
-            .with_no_client_auth();
-        configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Arc::new(configuration)
+        let verifier = Verifier::new(Rule::Unproven, None);
+        Arc::new(client_config(&verifier, &[&TLS13, &TLS12], &[b"http/1.1"]))
     };
     Arc::clone(MADE.get_or_init(make))
-}
-
-/// Takes any certificate: it is the node's own API that is asked, and only whether it is well.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

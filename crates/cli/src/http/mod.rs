@@ -1,22 +1,16 @@
-//! Asking servers over HTTP. Proxies come from the environment, trusted certificates from the system; a server of one's own
-//! may have a [`Trust`] of its own.
+//! HTTP for code that blocks. Proxies come from the environment, trusted certificates from the system; a server of one's own may
+//! have a [`Trust`] of its own.
+//!
+//! Requests run in one runtime of the whole process, so that threads and tasks alike may wait for them.
 
-mod pin;
+mod runtime;
 
-use std::io::Read;
-use std::sync::Arc;
+use std::io::{self, Read};
 use std::time::Duration;
 
-use ureq::config::ConfigBuilder;
-use ureq::http::{Method, Request, Response};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::typestate::AgentScope;
-use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
-use ureq::{Agent, AsSendBody, Body, SendBody};
+use ichor_client::http::{self as stack, ClientOptions, Payload, Proxy, Request};
 
-pub(crate) use pin::Pin;
-use pin::PinnedConnector;
+pub(crate) use ichor_client::http::{Method, Pin, RequestError, StatusCode, Trust};
 
 /// How long a server may take to be reached and to start its answer.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -24,25 +18,27 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How long an answer, or what is sent, may stand still.
 const STALL: Duration = Duration::from_mins(1);
 
+/// How many redirects are followed.
+const REDIRECTS: usize = 10;
+
 /// The longest text that is read from a server.
 const LONGEST_TEXT: u64 = 4 << 20;
+
+/// How much of a stream is sent at once.
+const PIECE: usize = 64 << 10;
 
 /// A server that could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot reach {url}")]
 pub(crate) struct HttpError {
     url: String,
-    source: Box<ureq::Error>,
+    source: RequestError,
 }
 
 impl HttpError {
     /// Whether it was reached, and is not whom it should be: asking again does not help.
     pub(crate) fn is_distrust(&self) -> bool {
-        match &*self.source {
-            ureq::Error::Rustls(_) => true,
-            ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
-            _ => false,
-        }
+        self.source.is_distrust()
     }
 }
 
@@ -56,157 +52,212 @@ pub(crate) enum Load<'l> {
     Stream(&'l mut dyn Read, u64),
 }
 
-/// Which certificate a server must have.
-#[derive(Clone, Debug)]
-pub(crate) enum Trust {
-    /// One that the system trusts.
-    System,
-    /// One of this authority, in the form of PEM; there may be more than one.
-    Authority(Vec<u8>),
-    /// This one.
-    Pinned(Pin),
-}
-
 /// Somebody who asks.
 #[derive(Debug)]
 pub(crate) struct Client {
-    agent: Agent,
+    stack: stack::Client,
 }
 
 impl Client {
     pub(crate) fn new() -> Client {
         // A factory that never made this image makes it while we wait.
-        let config = config(system_roots()).timeout_recv_response(Some(PATIENCE * 10)).build();
-        Client { agent: config.new_agent() }
+        Self::with(Trust::System, PATIENCE * 10, REDIRECTS)
     }
 
     /// Asks one server, which sends nobody elsewhere.
     pub(crate) fn of_one(trust: &Trust) -> Client {
-        let roots = match trust {
-            Trust::System => system_roots(),
-            Trust::Authority(pem) => authority(pem),
-            Trust::Pinned(_) => RootCerts::new_with_certs(&[]),
-        };
-        let config = config(roots).timeout_recv_response(Some(PATIENCE * 2)).max_redirects(0).build();
-        let Trust::Pinned(pin) = trust else { return Client { agent: config.new_agent() } };
-        let connector =
-            ().chain(TcpConnector::default())
-                .chain(ConnectProxyConnector::default())
-                .chain(PinnedConnector::new(*pin, provider()));
-        Client { agent: Agent::with_parts(config, connector, DefaultResolver::default()) }
+        Self::with(trust.clone(), PATIENCE * 2, 0)
     }
 
-    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, HttpError> {
-        let mut request = self.agent.get(url);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.call().map_err(|source| failed(url, source))
+    fn with(trust: Trust, answer_within: Duration, redirects: usize) -> Self {
+        let stack = stack::Client::new(ClientOptions {
+            trust,
+            identity: None,
+            proxy: Proxy::from_env(|name| std::env::var(name).ok()),
+            connect_within: PATIENCE,
+            answer_within,
+            stall: STALL,
+            redirects,
+            keeps_connections: true,
+        });
+        Self { stack }
     }
 
-    /// Any other request.
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response, HttpError> {
+        self.send(&Method::GET, url, headers, Load::None)
+    }
+
+    pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response, HttpError> {
+        self.send(&Method::POST, url, &[("content-type", kind)], Load::Bytes(text.as_bytes()))
+    }
+
+    /// Any request.
     pub(crate) fn send(
         &self,
         method: &Method,
         url: &str,
         headers: &[(&str, &str)],
         load: Load<'_>,
-    ) -> Result<Response<Body>, HttpError> {
-        let mut request = Request::builder().method(method).uri(url);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        match load {
-            Load::None => self.run(url, request.body(())),
-            Load::Bytes(bytes) => self.run(url, request.body(bytes)),
+    ) -> Result<Response, HttpError> {
+        let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let request = |payload| Request { method: method.clone(), url: url.to_owned(), headers, payload };
+        let answer = match load {
+            Load::None => self.run(request(Payload::none())),
+            Load::Bytes(bytes) => self.run(request(Payload::bytes(bytes.to_vec()))),
             Load::Stream(reader, length) => {
-                let request = request.header("content-length", length);
-                self.run(url, request.body(SendBody::from_reader(reader)))
+                let (pieces, payload) = Payload::chunks(length, STALL);
+                self.stream(request(payload), reader, pieces)
+            }
+        };
+        match answer {
+            Ok(stack) => Ok(Response { url: url.to_owned(), stack }),
+            Err(source) => Err(failed(url, source)),
+        }
+    }
+
+    fn run(&self, request: Request) -> Result<stack::Response, RequestError> {
+        let client = self.stack.clone();
+        runtime::wait(async move { client.send(request).await })?
+    }
+
+    /// Sends what a reader gives, while it is read in this thread.
+    fn stream(
+        &self,
+        request: Request,
+        reader: &mut dyn Read,
+        mut pieces: stack::ChunkSender,
+    ) -> Result<stack::Response, RequestError> {
+        let client = self.stack.clone();
+        let answer = runtime::start(async move { client.send(request).await })?;
+        loop {
+            let piece = next_piece(reader);
+            let is_end = matches!(&piece, Ok(bytes) if bytes.is_empty());
+            if is_end || answer.is_finished() {
+                break;
+            }
+            let is_failure = piece.is_err();
+            let (sender, sent) = runtime::wait(async move {
+                let sent = pieces.send(piece.map(Into::into)).await;
+                (pieces, sent)
+            })?;
+            pieces = sender;
+            match sent {
+                Ok(is_wanted) if is_wanted && !is_failure => {}
+                // The answer, which came early, or the error says why.
+                Ok(_) => break,
+                // A server that has answered need not read the rest.
+                Err(_) if answer.is_finished() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        drop(pieces);
+        answer.wait()?
+    }
+}
+
+/// The next bytes of a reader, as many as there are at once; none at its end.
+fn next_piece(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        match reader.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => {
+                piece.truncate(read?);
+                return Ok(piece);
             }
         }
     }
+}
 
-    fn run<B: AsSendBody>(
-        &self,
-        url: &str,
-        request: ureq::http::Result<Request<B>>,
-    ) -> Result<Response<Body>, HttpError> {
-        let ran = request.map_err(ureq::Error::from).and_then(|request| self.agent.run(request));
-        ran.map_err(|source| failed(url, source))
+fn failed(url: &str, source: RequestError) -> HttpError {
+    HttpError { url: shown(url), source }
+}
+
+/// An answer, whose body is still to be read.
+#[derive(Debug)]
+pub(crate) struct Response {
+    /// What was asked for.
+    url: String,
+    stack: stack::Response,
+}
+
+impl Response {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.stack.status()
     }
 
-    pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response<Body>, HttpError> {
-        self.agent.post(url).content_type(kind).send(text).map_err(|source| failed(url, source))
+    /// A header, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.stack.header(name)
+    }
+
+    /// The text of an answer.
+    pub(crate) fn text(self) -> Result<String, HttpError> {
+        let Self { url, mut stack } = self;
+        let bytes = runtime::wait(async move { stack.bytes(LONGEST_TEXT).await }).flatten();
+        let bytes = bytes.map_err(|source| failed(&url, source))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The bytes of an answer, and at most one more than `most`.
+    pub(crate) fn bytes(self, most: u64) -> Result<Vec<u8>, HttpError> {
+        let Self { url, mut stack } = self;
+        let read = async move {
+            let mut bytes = Vec::new();
+            while let Some(chunk) = stack.chunk().await? {
+                bytes.extend_from_slice(&chunk);
+                if bytes.len() as u64 > most {
+                    bytes.truncate(usize::try_from(most).map_or(usize::MAX, |most| most.saturating_add(1)));
+                    break;
+                }
+            }
+            Ok(bytes)
+        };
+        runtime::wait(read).flatten().map_err(|source| failed(&url, source))
+    }
+
+    /// An answer as it comes, however long it is.
+    pub(crate) fn into_reader(self) -> impl Read + 'static {
+        BodyReader { stack: Some(self.stack), chunk: io::Cursor::default() }
+    }
+
+    /// The status, and the first line of the text, if it is one for people to read in a terminal.
+    pub(crate) fn complaint(self) -> String {
+        let status = self.status();
+        let text = self.text().unwrap_or_default();
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        if line.is_empty() || line.starts_with('<') {
+            return status.to_string();
+        }
+        format!("{status}: {}", line.chars().filter(|c| !c.is_control()).take(300).collect::<String>())
     }
 }
 
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+/// The body of an answer.
+struct BodyReader {
+    /// None after the end, and after an error.
+    stack: Option<stack::Response>,
+    chunk: io::Cursor<Vec<u8>>,
 }
 
-/// What all have in common who ask.
-fn config(roots: RootCerts) -> ConfigBuilder<AgentScope> {
-    let tls = TlsConfig::builder().root_certs(roots).unversioned_rustls_crypto_provider(provider()).build();
-    Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .user_agent(concat!("ichor/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(PATIENCE))
-        .timeout_per_read(Some(STALL))
-        .timeout_per_write(Some(STALL))
-}
-
-/// The certificates of a file.
-fn authority(pem: &[u8]) -> RootCerts {
-    let certificates: Vec<_> = ureq::tls::parse_pem(pem)
-        .filter_map(|item| match item {
-            Ok(ureq::tls::PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    RootCerts::new_with_certs(&certificates)
-}
-
-/// The certificates the system trusts: a factory inside a company has one of the company's.
-fn system_roots() -> RootCerts {
-    let found = rustls_native_certs::load_native_certs().certs;
-    let certificates: Vec<_> = found.iter().map(|found| Certificate::from_der(found).to_owned()).collect();
-    RootCerts::new_with_certs(&certificates)
-}
-
-fn failed(url: &str, source: ureq::Error) -> HttpError {
-    HttpError { url: shown(url), source: Box::new(source) }
-}
-
-/// The text of an answer.
-pub(crate) fn text(url: &str, response: &mut Response<Body>) -> Result<String, HttpError> {
-    let body = response.body_mut().with_config().limit(LONGEST_TEXT).lossy_utf8(true);
-    body.read_to_string().map_err(|source| failed(url, source))
-}
-
-/// The bytes of an answer, and at most one more than `most`.
-pub(crate) fn bytes(url: &str, response: &mut Response<Body>, most: u64) -> Result<Vec<u8>, HttpError> {
-    let mut bytes = Vec::new();
-    let body = response.body_mut().with_config().limit(u64::MAX).reader();
-    let read = body.take(most.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| failed(url, ureq::Error::from(error)))?;
-    Ok(bytes)
-}
-
-/// An answer as it comes, however long it is.
-pub(crate) fn reader(response: Response<Body>) -> impl Read + 'static {
-    response.into_body().into_with_config().limit(u64::MAX).reader()
-}
-
-/// The first line of an error's text, if it is one for people to read in a terminal.
-pub(crate) fn complaint(url: &str, response: &mut Response<Body>) -> String {
-    let status = response.status();
-    let text = text(url, response).unwrap_or_default();
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    if line.is_empty() || line.starts_with('<') {
-        return status.to_string();
+impl Read for BodyReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.chunk.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let Some(mut stack) = self.stack.take() else { return Ok(0) };
+            let (stack, chunk) = runtime::wait(async move {
+                let chunk = stack.chunk().await;
+                (stack, chunk)
+            })
+            .map_err(io::Error::other)?;
+            let Some(chunk) = chunk.map_err(io::Error::other)? else { return Ok(0) };
+            self.chunk = io::Cursor::new(chunk.into());
+            self.stack = Some(stack);
+        }
     }
-    format!("{status}: {}", line.chars().filter(|c| !c.is_control()).take(300).collect::<String>())
 }
 
 /// A URL without the password it may hold.

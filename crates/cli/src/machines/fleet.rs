@@ -132,7 +132,7 @@ impl Keeper<'_> {
             let what = format!("cannot read {path}: {}", crate::disk::reason(&error));
             Issue::error(format!("{}.ca", self.at), what).with_help("put the certificate there")
         };
-        std::fs::read(&path).map(Trust::Authority).map_err(unread)
+        std::fs::read(&path).map(|pem| Trust::pem(&pem)).map_err(unread)
     }
 }
 

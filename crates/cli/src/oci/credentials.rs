@@ -5,16 +5,24 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ichor_image::oci::Reference;
 use serde_json::Value;
 
-use super::helper::Helper;
+use super::helper::{Helper, HelperError};
 
 /// What a helper gives as the name when it keeps a token.
 const TOKEN: &str = "<token>";
+
+/// A file of passwords that cannot be used. Nothing of its text is shown: it is full of passwords.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CredentialsError {
+    #[error("{} is not JSON; `skopeo login` or `docker login` writes it anew", file.display())]
+    NotJson { file: PathBuf },
+    #[error("cannot do what {} says", file.display())]
+    Helper { file: PathBuf, source: HelperError },
+}
 
 /// What a registry, or whom it names for tokens, wants to see.
 pub(super) enum Credentials {
@@ -59,24 +67,23 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Those for an image; nothing where there are none.
-pub(super) fn find(reference: &Reference) -> anyhow::Result<Option<Credentials>> {
+pub(super) fn find(reference: &Reference) -> Result<Option<Credentials>, CredentialsError> {
     for file in files() {
         let Ok(text) = fs::read(&file) else { continue };
-        // Nothing of its text is shown: it is full of passwords.
-        let value: Value = serde_json::from_slice(&text).ok().with_context(|| {
-            format!("{} is not JSON; `skopeo login` or `docker login` writes it anew", file.display())
-        })?;
-        let found =
-            kept(&value, reference).with_context(|| format!("cannot do what {} says", file.display()));
-        if let Some(found) = found? {
-            return Ok(Some(found));
+        let Ok(value) = serde_json::from_slice::<Value>(&text) else {
+            return Err(CredentialsError::NotJson { file });
+        };
+        match kept(&value, reference) {
+            Ok(None) => {}
+            Ok(found) => return Ok(found),
+            Err(source) => return Err(CredentialsError::Helper { file, source }),
         }
     }
     Ok(None)
 }
 
 /// What a file has, or a helper that it names: the registry's own comes first, and the one for all last.
-fn kept(value: &Value, reference: &Reference) -> anyhow::Result<Option<Credentials>> {
+fn kept(value: &Value, reference: &Reference) -> Result<Option<Credentials>, HelperError> {
     let helpers = value.get("credHelpers");
     let own = keys(reference).iter().find_map(|key| helpers?.get(key)?.as_str());
     if let Some(found) = own.map(|name| ask(name, reference)).transpose()?.flatten() {
@@ -90,7 +97,7 @@ fn kept(value: &Value, reference: &Reference) -> anyhow::Result<Option<Credentia
 }
 
 /// What a helper keeps for a registry. docker's own has another name there.
-fn ask(name: &str, reference: &Reference) -> anyhow::Result<Option<Credentials>> {
+fn ask(name: &str, reference: &Reference) -> Result<Option<Credentials>, HelperError> {
     let helper = Helper::named(name)?;
     let other = (reference.host == DOCKER.0).then_some(DOCKER.1);
     for server in other.into_iter().chain([reference.host.as_str()]) {

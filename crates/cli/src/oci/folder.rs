@@ -3,18 +3,17 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use ichor_image::oci::{Descriptor, Failure, LARGEST_DOCUMENT, LAYOUT, LIST, Source};
 
-use super::{open, read};
+use super::{ImageOpenError, open, read};
 
 /// A folder with an image layout.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ImageOpenError> {
         if !path.join(LAYOUT).is_file() {
-            bail!("{} is not an OCI layout: there is no file {LAYOUT} in it", path.display());
+            return Err(ImageOpenError::NotLayout { path: path.to_owned() });
         }
         Ok(Self(path.to_owned()))
     }

@@ -16,7 +16,7 @@ const NOTHING: &str = "credentials not found";
 
 /// A helper does not say what it keeps. What it said is never shown: it may be the password.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum HelperError {
+pub(crate) enum HelperError {
     #[error("`{0}` is no name of a credential helper; want one such as `pass`, for docker-credential-pass")]
     Name(String),
     #[error(

@@ -13,17 +13,35 @@ mod registry;
 mod spool;
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use ichor_image::oci::{Archive, Reference, Source};
+use ichor_image::oci::{Archive, ArchiveError, LAYOUT, Reference, ReferenceError, Source};
 
 pub(crate) use cached::Cached;
 pub(crate) use folder::Folder;
 pub(crate) use output::{check, check_folder, write};
 pub(crate) use registry::Registry;
-pub(crate) use spool::{Disk, full};
+pub(crate) use spool::{Disk, SpoolError, full};
+
+/// An image, or a part of one, that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImageOpenError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is not a regular file", path.display())]
+    NotRegular { path: PathBuf },
+    #[error("{} is larger than {} MiB", path.display(), most >> 20)]
+    TooLarge { path: PathBuf, most: u64 },
+    #[error("{} is not an OCI layout: there is no file {LAYOUT} in it", path.display())]
+    NotLayout { path: PathBuf },
+    #[error("cannot use {}", path.display())]
+    Archive { path: PathBuf, source: ArchiveError },
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
 
 /// Where an image is.
 #[derive(Clone, Debug)]
@@ -35,13 +53,13 @@ pub(crate) enum Place {
 
 impl Place {
     /// What a word on the command line means: what is on disk comes first.
-    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ImageOpenError> {
         let path = Path::new(text);
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => return Ok(Self::Folder(path.to_owned())),
             Ok(_) => return Ok(Self::File(path.to_owned())),
-            Err(error) if text.starts_with(['.', '/']) || path.extension().is_some_and(|it| it == "tar") => {
-                return Err(error).with_context(|| format!("cannot read {text}"));
+            Err(source) if text.starts_with(['.', '/']) || path.extension().is_some_and(|it| it == "tar") => {
+                return Err(ImageOpenError::Read { path: path.to_owned(), source });
             }
             Err(_) => {}
         }
@@ -49,12 +67,12 @@ impl Place {
     }
 
     /// Opens it.
-    pub(crate) fn open(&self, insecure: bool) -> anyhow::Result<Box<dyn Source>> {
+    pub(crate) fn open(&self, insecure: bool) -> Result<Box<dyn Source>, ImageOpenError> {
         Ok(match self {
             Self::Folder(path) => Box::new(Folder::open(path)?),
             Self::File(path) => {
                 let unpacked = archive(path)?.layout();
-                Box::new(unpacked.with_context(|| format!("cannot use {}", path.display()))?)
+                Box::new(unpacked.map_err(|source| ImageOpenError::Archive { path: path.clone(), source })?)
             }
             Self::Registry(reference) => Box::new(Registry::new(reference.clone(), insecure)),
         })
@@ -82,27 +100,28 @@ impl Place {
 }
 
 /// What a tar archive on disk holds: images, or an extension.
-pub(crate) fn archive(path: &Path) -> anyhow::Result<Archive> {
-    Archive::open(open(path)?, &mut Disk::new()?).with_context(|| format!("cannot use {}", path.display()))
+pub(crate) fn archive(path: &Path) -> Result<Archive, ImageOpenError> {
+    Archive::open(open(path)?, &mut Disk::new()?)
+        .map_err(|source| ImageOpenError::Archive { path: path.to_owned(), source })
 }
 
 /// Opens a regular file.
-fn open(path: &Path) -> anyhow::Result<File> {
-    let failed = || format!("cannot read {}", path.display());
+fn open(path: &Path) -> Result<File, ImageOpenError> {
+    let failed = |source| ImageOpenError::Read { path: path.to_owned(), source };
     // A pipe would be waited for.
-    if !fs::metadata(path).with_context(failed)?.is_file() {
-        bail!("{} is not a regular file", path.display());
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(ImageOpenError::NotRegular { path: path.to_owned() });
     }
-    File::open(path).with_context(failed)
+    File::open(path).map_err(failed)
 }
 
 /// Reads a regular file that is not too long.
-pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ImageOpenError> {
     let mut bytes = Vec::new();
     let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
-    read.with_context(|| format!("cannot read {}", path.display()))?;
+    read.map_err(|source| ImageOpenError::Read { path: path.to_owned(), source })?;
     if bytes.len() as u64 > most {
-        bail!("{} is larger than {} MiB", path.display(), most >> 20);
+        return Err(ImageOpenError::TooLarge { path: path.to_owned(), most });
     }
     Ok(bytes)
 }

@@ -1,15 +1,38 @@
 //! A layout on its way to disk: whole or not at all.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
 use ichor_image::oci::{LAYOUT, LIST, Layout};
 use ichor_system::file::StagingFolder;
 
-use crate::disk;
+use crate::disk::{self, WriteError};
+
+/// A layout that is not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    #[error("cannot write {}: there is no folder {}", path.display(), folder.display())]
+    NoFolder { path: PathBuf, folder: PathBuf },
+    #[error("cannot write {}: there is something else than a file", path.display())]
+    NotFile { path: PathBuf },
+    #[error("{} is not a folder; an archive ends in .tar", path.display())]
+    NotFolder { path: PathBuf },
+    #[error(
+        "{} has {} in it, and is not replaced: only a layout is; name another folder",
+        path.display(),
+        name.display()
+    )]
+    NotLayout { path: PathBuf, name: OsString },
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Replace(#[from] WriteError),
+}
 
 /// Whether a path is one of an archive; all others are of folders.
 fn is_archive(path: &Path) -> bool {
@@ -17,14 +40,14 @@ fn is_archive(path: &Path) -> bool {
 }
 
 /// Makes sure that a layout may be written there, before much work is done for it.
-pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn check(path: &Path) -> Result<(), OutputError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
+        return Err(OutputError::NoFolder { path: path.to_owned(), folder: folder.to_owned() });
     }
     match fs::symlink_metadata(path) {
         Ok(meta) if is_archive(path) && !meta.is_file() => {
-            bail!("cannot write {}: there is something else than a file", path.display());
+            Err(OutputError::NotFile { path: path.to_owned() })
         }
         _ if is_archive(path) => Ok(()),
         _ => check_folder(path),
@@ -32,39 +55,35 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Makes sure that a folder is a layout, or that there is none yet.
-pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_folder(path: &Path) -> Result<(), OutputError> {
     let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
     if !meta.is_dir() {
-        bail!("{} is not a folder; an archive ends in .tar", path.display());
+        return Err(OutputError::NotFolder { path: path.to_owned() });
     }
-    let names = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
-    for name in names {
-        let name = name.with_context(|| format!("cannot read {}", path.display()))?.file_name();
+    let failed = |source| OutputError::Read { path: path.to_owned(), source };
+    for name in fs::read_dir(path).map_err(failed)? {
+        let name = name.map_err(failed)?.file_name();
         if ![LAYOUT, LIST, "blobs"].iter().any(|known| name == OsStr::new(known)) {
-            bail!(
-                "{} has {} in it, and is not replaced: only a layout is; name another folder",
-                path.display(),
-                name.display()
-            );
+            return Err(OutputError::NotLayout { path: path.to_owned(), name });
         }
     }
     Ok(())
 }
 
 /// Writes a layout as an archive or a folder, in the place of an earlier one.
-pub(crate) fn write(layout: &Layout, path: &Path) -> anyhow::Result<()> {
+pub(crate) fn write(layout: &Layout, path: &Path) -> Result<(), OutputError> {
     if is_archive(path) {
         return Ok(disk::replace_by(path, |out| layout.archive(out))?);
     }
-    let failed = || format!("cannot write {}", path.display());
-    let staging = StagingFolder::beside(path)?;
-    let new = staging.make("new")?;
+    let failed = |source| OutputError::Write { path: path.to_owned(), source };
+    let staging = StagingFolder::beside(path).map_err(WriteError::from)?;
+    let new = staging.make("new").map_err(WriteError::from)?;
     for (name, content) in &layout.files {
         let file = new.join(name);
         let folder = file.parent().expect("inside of the draft");
-        fs::create_dir_all(folder).with_context(failed)?;
+        fs::create_dir_all(folder).map_err(failed)?;
         disk::replace_by(&file, |out| content.copy_to(out))?;
     }
-    fs::set_permissions(&new, Permissions::from_mode(0o755)).with_context(failed)?;
-    Ok(staging.swap("new", path)?)
+    fs::set_permissions(&new, Permissions::from_mode(0o755)).map_err(failed)?;
+    Ok(staging.swap("new", path).map_err(WriteError::from)?)
 }

@@ -3,17 +3,48 @@
 use std::cell::OnceCell;
 use std::io::Read;
 
-use anyhow::{Context as _, anyhow, bail};
 use ichor_image::oci::{
-    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, Reference, Shipment, Source, blob,
+    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, ReadError, Reference, Shipment, Source, blob,
 };
 use serde_json::Value;
-use ureq::Body;
-use ureq::http::{Method, Response};
 
 use super::challenge::Challenge;
-use super::credentials::{self, Credentials};
-use crate::http::{self, Client, Load};
+use super::credentials::{self, Credentials, CredentialsError};
+use crate::http::{self, Client, HttpError, Load, Method, Response};
+
+/// A registry that does not do what it is asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegistryError {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    #[error(transparent)]
+    Blob(#[from] ReadError),
+    #[error("{url}: {complaint}{hint}")]
+    Refused { url: String, complaint: String, hint: &'static str },
+    #[error("there is no image to push")]
+    NoImage,
+    #[error("the image is {image}, and should be pushed as {want}; leave the digest out")]
+    OtherDigest { image: Digest, want: Digest },
+    #[error("{host} does not say where a blob goes")]
+    NoLocation { host: String },
+    #[error("{host} keeps the image as {kept}, and it is {image}")]
+    KeptAsOther { host: String, kept: String, image: Digest },
+    #[error(
+        "{host} wants a password, and there is none for it; `skopeo login {host}` or \
+         `docker login {host}` keeps one where it is found, or $REGISTRY_AUTH_FILE names a file"
+    )]
+    NoPassword { host: String },
+    #[error(
+        "{host} wants a name and a password, and what is kept for it is a token; log in to it with a password"
+    )]
+    OnlyToken { host: String },
+    #[error("{host} wants a password to be sent to {realm}, where others can read it")]
+    InsecureRealm { host: String, realm: String },
+    #[error("{realm} gives no token")]
+    NoToken { realm: String },
+}
 
 /// An image in a registry.
 pub(crate) struct Registry {
@@ -44,7 +75,7 @@ impl Registry {
         Self { client: Client::new(), reference, base, credentials: OnceCell::new(), proof: None }
     }
 
-    fn credentials(&self) -> anyhow::Result<Option<&Credentials>> {
+    fn credentials(&self) -> Result<Option<&Credentials>, RegistryError> {
         if let Some(known) = self.credentials.get() {
             return Ok(known.as_ref());
         }
@@ -53,7 +84,11 @@ impl Registry {
     }
 
     /// Sends an image: first the blobs that are not there, then manifests, exactly as they are.
-    pub(crate) fn push(&mut self, shipment: &Shipment, source: &mut dyn Source) -> anyhow::Result<Pushed> {
+    pub(crate) fn push(
+        &mut self,
+        shipment: &Shipment,
+        source: &mut dyn Source,
+    ) -> Result<Pushed, RegistryError> {
         let (mut sent, mut present) = (0, 0);
         for descriptor in &shipment.blobs {
             if self.has(descriptor)? {
@@ -63,9 +98,9 @@ impl Registry {
                 sent += 1;
             }
         }
-        let Some((image, _)) = shipment.documents.last() else { bail!("there is no image to push") };
+        let Some((image, _)) = shipment.documents.last() else { return Err(RegistryError::NoImage) };
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != image.digest) {
-            bail!("the image is {}, and should be pushed as {want}; leave the digest out", image.digest);
+            return Err(RegistryError::OtherDigest { image: image.digest.clone(), want: want.clone() });
         }
         for (descriptor, bytes) in &shipment.documents {
             let tag = self.reference.tag.clone().filter(|_| descriptor.digest == image.digest);
@@ -74,26 +109,27 @@ impl Registry {
         Ok(Pushed { digest: image.digest.clone(), sent, present })
     }
 
-    fn has(&mut self, descriptor: &Descriptor) -> anyhow::Result<bool> {
+    fn has(&mut self, descriptor: &Descriptor) -> Result<bool, RegistryError> {
         let url = format!("{}/blobs/{}", self.base, descriptor.digest);
-        let mut response = self.send(&Method::HEAD, &url, &[], None)?;
+        let response = self.send(&Method::HEAD, &url, &[], None)?;
         match response.status().as_u16() {
             200 => Ok(true),
             404 => Ok(false),
-            _ => Err(refused(&url, &mut response)),
+            _ => Err(refused(&url, response)),
         }
     }
 
     /// One upload in one piece.
-    fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn Source) -> anyhow::Result<()> {
+    fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn Source) -> Result<(), RegistryError> {
         let url = format!("{}/blobs/uploads/", self.base);
-        let mut response = self.send(&Method::POST, &url, &[], Some(&[]))?;
+        let response = self.send(&Method::POST, &url, &[], Some(&[]))?;
         if response.status() != 202 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
-        let place = header(&response, "location")
-            .with_context(|| format!("{} does not say where a blob goes", self.reference.host))?;
-        let place = absolute(&url, &place);
+        let place = response
+            .header("location")
+            .ok_or_else(|| RegistryError::NoLocation { host: self.reference.host.clone() })?;
+        let place = absolute(&url, place);
         let joint = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{joint}digest={}", descriptor.digest);
         let mut response = self.stream(&url, descriptor, source)?;
@@ -102,7 +138,7 @@ impl Registry {
             response = self.stream(&url, descriptor, source)?;
         }
         if response.status() != 201 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
         Ok(())
     }
@@ -113,7 +149,7 @@ impl Registry {
         url: &str,
         descriptor: &Descriptor,
         source: &mut dyn Source,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> Result<Response, RegistryError> {
         let mut blob = blob(source, descriptor)?;
         let kind = [("content-type", "application/octet-stream")];
         match self.send_once(&Method::PUT, url, &kind, Load::Stream(&mut blob, descriptor.size)) {
@@ -123,25 +159,32 @@ impl Registry {
         }
     }
 
-    fn put_manifest(&mut self, descriptor: &Descriptor, bytes: &[u8], version: &str) -> anyhow::Result<()> {
+    fn put_manifest(
+        &mut self,
+        descriptor: &Descriptor,
+        bytes: &[u8],
+        version: &str,
+    ) -> Result<(), RegistryError> {
         let url = format!("{}/manifests/{version}", self.base);
         let kind = [("content-type", descriptor.media_type.as_str())];
-        let mut response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
+        let response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
         if response.status() != 201 {
-            return Err(refused(&url, &mut response));
+            return Err(refused(&url, response));
         }
-        match header(&response, "docker-content-digest") {
-            Some(got) if got != descriptor.digest.to_string() => {
-                bail!("{} keeps the image as {got}, and it is {}", self.reference.host, descriptor.digest)
-            }
+        match response.header("docker-content-digest") {
+            Some(kept) if kept != descriptor.digest.to_string() => Err(RegistryError::KeptAsOther {
+                host: self.reference.host.clone(),
+                kept: kept.to_owned(),
+                image: descriptor.digest.clone(),
+            }),
             _ => Ok(()),
         }
     }
 
-    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> anyhow::Result<Response<Body>> {
-        let mut response = self.send(&Method::GET, url, headers, None)?;
+    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> Result<Response, RegistryError> {
+        let response = self.send(&Method::GET, url, headers, None)?;
         if response.status() != 200 {
-            return Err(refused(url, &mut response));
+            return Err(refused(url, response));
         }
         Ok(response)
     }
@@ -153,7 +196,7 @@ impl Registry {
         url: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> Result<Response, RegistryError> {
         let load = || body.map_or(Load::None, Load::Bytes);
         let response = self.send_once(method, url, headers, load())?;
         if response.status() == 401 && self.is_proven(&response, method)? {
@@ -168,7 +211,7 @@ impl Registry {
         url: &str,
         headers: &[(&str, &str)],
         load: Load<'_>,
-    ) -> anyhow::Result<Response<Body>> {
+    ) -> Result<Response, RegistryError> {
         let mut all = headers.to_vec();
         // Storage behind a registry has its own signatures, and is told nothing.
         if let Some(proof) = self.proof.as_deref().filter(|_| origin(url) == origin(&self.base)) {
@@ -178,34 +221,25 @@ impl Registry {
     }
 
     /// Gets what a registry wants to see before it answers; none where it does not say what that is.
-    fn is_proven(&mut self, response: &Response<Body>, method: &Method) -> anyhow::Result<bool> {
-        let challenge = header(response, "www-authenticate").as_deref().and_then(Challenge::parse);
+    fn is_proven(&mut self, response: &Response, method: &Method) -> Result<bool, RegistryError> {
+        let challenge = response.header("www-authenticate").and_then(Challenge::parse);
         let Some(challenge) = challenge else { return Ok(false) };
         self.proof = Some(self.prove(&challenge, method)?);
         Ok(true)
     }
 
-    fn prove(&self, challenge: &Challenge, method: &Method) -> anyhow::Result<String> {
+    fn prove(&self, challenge: &Challenge, method: &Method) -> Result<String, RegistryError> {
         let host = &self.reference.host;
         let (realm, service, scope) = match challenge {
             Challenge::Basic => {
-                let missing = || {
-                    anyhow!(
-                        "{host} wants a password, and there is none for it; `skopeo login {host}` or \
-                         `docker login {host}` keeps one where it is found, or $REGISTRY_AUTH_FILE names a file"
-                    )
-                };
-                let token = || {
-                    anyhow!(
-                        "{host} wants a name and a password, and what is kept for it is a token; log in to it with a password"
-                    )
-                };
+                let missing = || RegistryError::NoPassword { host: host.clone() };
+                let token = || RegistryError::OnlyToken { host: host.clone() };
                 return self.credentials()?.ok_or_else(missing)?.header().ok_or_else(token);
             }
             Challenge::Bearer { realm, service, scope } => (realm, service, scope),
         };
         if self.base.starts_with("https://") && !realm.starts_with("https://") {
-            bail!("{host} wants a password to be sent to {}, where others can read it", http::shown(realm));
+            return Err(RegistryError::InsecureRealm { host: host.clone(), realm: http::shown(realm) });
         }
         let rights = if method == Method::GET { "pull" } else { "pull,push" };
         let scope =
@@ -214,19 +248,19 @@ impl Registry {
         if let Some(service) = service {
             wish.push_str(&format!("&service={}", escaped(service)));
         }
-        let mut response = self.ask_for_token(realm, &wish)?;
+        let response = self.ask_for_token(realm, &wish)?;
         if response.status() != 200 {
-            return Err(refused(realm, &mut response));
+            return Err(refused(realm, response));
         }
-        let text = http::text(realm, &mut response)?;
+        let text = response.text()?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let token = ["token", "access_token"].iter().find_map(|key| value.get(key)?.as_str());
-        let token = token.with_context(|| format!("{} gives no token", http::shown(realm)))?;
+        let token = token.ok_or_else(|| RegistryError::NoToken { realm: http::shown(realm) })?;
         Ok(format!("Bearer {token}"))
     }
 
     /// Asks for a token with a password or without, or with the token of a person (OAuth 2, RFC 6749, section 6).
-    fn ask_for_token(&self, realm: &str, wish: &str) -> anyhow::Result<Response<Body>> {
+    fn ask_for_token(&self, realm: &str, wish: &str) -> Result<Response, RegistryError> {
         let known = self.credentials()?;
         if let Some(Credentials::Identity(token)) = known {
             let wish =
@@ -243,8 +277,8 @@ impl Registry {
 impl Source for Registry {
     fn top(&mut self) -> Result<Vec<u8>, Failure> {
         let url = format!("{}/manifests/{}", self.base, self.reference.version());
-        let mut response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
-        let bytes = http::bytes(&url, &mut response, LARGEST_DOCUMENT)?;
+        let response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
+        let bytes = response.bytes(LARGEST_DOCUMENT)?;
         let got = Digest::of(&bytes);
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
             return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
@@ -258,21 +292,17 @@ impl Source for Registry {
         let url = format!("{}/{kind}/{}", self.base, descriptor.digest);
         let accept = [("accept", descriptor.media_type.as_str())];
         let response = self.get(&url, if is_document { &accept } else { &[] })?;
-        Ok(Box::new(http::reader(response)))
+        Ok(Box::new(response.into_reader()))
     }
 }
 
-fn header(response: &Response<Body>, name: &str) -> Option<String> {
-    response.headers().get(name)?.to_str().ok().map(str::to_owned)
-}
-
-fn refused(url: &str, response: &mut Response<Body>) -> anyhow::Error {
+fn refused(url: &str, response: Response) -> RegistryError {
     let hint = match response.status().as_u16() {
         401 | 403 => "; is the password for it still good, and may it write there?",
         404 => "; is it called so?",
         _ => "",
     };
-    anyhow!("{}: {}{hint}", without_query(url), http::complaint(url, response))
+    RegistryError::Refused { url: without_query(url), complaint: response.complaint(), hint }
 }
 
 /// A URL without what may hold a signature.

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use ichor_image::media::{Content, Image};
 use ichor_image::oci::{Fill, Spool};
 
@@ -21,6 +21,14 @@ pub(crate) fn full(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{} is full; $TMPDIR names another folder", folder.display()))
 }
 
+/// There is no place for long contents.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make a file in {}; $TMPDIR names another folder", folder.display())]
+pub(crate) struct SpoolError {
+    folder: PathBuf,
+    source: io::Error,
+}
+
 /// A file that contents are kept in, one behind the other.
 pub(crate) struct Disk {
     file: Arc<File>,
@@ -29,11 +37,9 @@ pub(crate) struct Disk {
 
 impl Disk {
     /// Makes one where this machine keeps such files: `$TMPDIR`, or `/tmp`.
-    pub(crate) fn new() -> anyhow::Result<Self> {
-        let file = tempfile::tempfile().with_context(|| {
-            let folder = std::env::temp_dir();
-            format!("cannot make a file in {}; $TMPDIR names another folder", folder.display())
-        })?;
+    pub(crate) fn new() -> Result<Self, SpoolError> {
+        let file = tempfile::tempfile();
+        let file = file.map_err(|source| SpoolError { folder: std::env::temp_dir(), source })?;
         Ok(Self { file: Arc::new(file), end: 0 })
     }
 }

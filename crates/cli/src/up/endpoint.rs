@@ -1,18 +1,14 @@
 //! Whether the Kubernetes API answers where the file says, by its own certificate.
 
-use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
+use ichor_client::http::{Client, ClientOptions, Method, Payload, Request, RequestError, Trust};
 use ichor_core::bringup::Blocker;
 use ichor_core::plan::Plan;
 use ichor_talos::secrets::Pem;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
 use tokio::time::{self, Instant};
-use tokio_rustls::TlsConnector;
 
 use super::act::Ended;
 
@@ -21,6 +17,17 @@ pub(crate) const PORT: u16 = 6443;
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// The Kubernetes API is not ready.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndpointError {
+    #[error("no answer in time")]
+    NoAnswer,
+    #[error("it answers with status {0}")]
+    Status(u16),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
 
 /// Where the Kubernetes API is, and by whose certificate.
 #[derive(Clone)]
@@ -31,7 +38,7 @@ pub(crate) struct Endpoint {
     pub host: String,
     /// The port there.
     pub port: u16,
-    config: Arc<ClientConfig>,
+    client: Client,
 }
 
 impl Endpoint {
@@ -55,41 +62,36 @@ impl Endpoint {
         let mut roots = RootCertStore::empty();
         let der = authority.block().map(|(_, der)| der).unwrap_or_default();
         roots.add(CertificateDer::from(der))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self { url: url.to_owned(), host: host.to_owned(), port, config: Arc::new(config) })
+        let client = Client::new(ClientOptions {
+            trust: Trust::Authority(roots),
+            identity: None,
+            proxy: None,
+            connect_within: ATTEMPT,
+            answer_within: ATTEMPT,
+            stall: ATTEMPT,
+            redirects: 0,
+            keeps_connections: false,
+        });
+        Ok(Self { url: url.to_owned(), host: host.to_owned(), port, client })
     }
 
-    /// Asks once; what is wrong otherwise.
-    pub(crate) async fn answers(&self) -> Result<(), String> {
-        match time::timeout(ATTEMPT, self.ask()).await {
-            Ok(Ok(200 | 401 | 403)) => Ok(()),
-            Ok(Ok(status)) => Err(format!("it answers with status {status}")),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("no answer in time".to_owned()),
-        }
-    }
-
-    /// The status of `/readyz`. Talos lets nobody in who has no certificate: being told so is an answer, too.
-    async fn ask(&self) -> io::Result<u16> {
-        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        let mut stream = TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await?;
+    /// Asks once; what is wrong otherwise. Talos lets nobody in who has no certificate: a refusal is an answer.
+    pub(crate) async fn answers(&self) -> Result<(), EndpointError> {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        let request =
-            format!("GET /readyz HTTP/1.1\r\nHost: {host}:{}\r\nConnection: close\r\n\r\n", self.port);
-        stream.write_all(request.as_bytes()).await?;
-        stream.flush().await?;
-        let mut head = Vec::new();
-        while !head.contains(&b'\n') && head.len() < 1024 {
-            if stream.read_buf(&mut head).await? == 0 {
-                break;
-            }
+        let request = Request {
+            method: Method::GET,
+            url: format!("https://{host}:{}/readyz", self.port),
+            headers: Vec::new(),
+            payload: Payload::none(),
+        };
+        match time::timeout(ATTEMPT, self.client.send(request)).await {
+            Err(_) | Ok(Err(RequestError::NoAnswer(_))) => Err(EndpointError::NoAnswer),
+            Ok(Err(error)) => Err(error.into()),
+            Ok(Ok(response)) => match response.status().as_u16() {
+                200 | 401 | 403 => Ok(()),
+                status => Err(EndpointError::Status(status)),
+            },
         }
-        status(&head).ok_or_else(|| io::Error::other("it does not speak HTTP"))
     }
 }
 
@@ -105,7 +107,8 @@ pub(super) async fn reach(
     let start = Instant::now();
     let mut last = String::new();
     loop {
-        let Err(reason) = endpoint.answers().await else { return Ok(endpoint.url) };
+        let Err(error) = endpoint.answers().await else { return Ok(endpoint.url) };
+        let reason = error.to_string();
         if reason != last {
             say(format!("{} does not answer yet: {reason}", endpoint.url));
             last.clone_from(&reason);
@@ -117,25 +120,5 @@ pub(super) async fn reach(
             return Err(Ended::Refused(Blocker::new(None, told, remedy)));
         }
         time::sleep((start.elapsed() / 10).clamp(Duration::from_millis(20), Duration::from_secs(2))).await;
-    }
-}
-
-/// The status of an answer.
-fn status(head: &[u8]) -> Option<u16> {
-    let line = head.split(|byte| *byte == b'\n').next()?;
-    let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
-    words.next().filter(|version| version.starts_with("HTTP/1."))?;
-    words.next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_status_is_in_the_first_line() {
-        assert_eq!(status(b"HTTP/1.1 401 Unauthorized\r\nContent-Type: x\r\n"), Some(401));
-        assert_eq!(status(b"SSH-2.0-OpenSSH_9\r\n"), None);
-        assert_eq!(status(b""), None);
     }
 }

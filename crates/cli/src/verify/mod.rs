@@ -138,7 +138,7 @@ impl Look<'_> {
                 return (Some(Err(error)), None);
             }
         };
-        let answers = endpoint.answers().await.map_err(ProbeError::new);
+        let answers = endpoint.answers().await.map_err(|error| ProbeError::new(error.to_string()));
         let nodes = if answers.is_ok() { Some(kube_nodes(bundle, endpoint).await) } else { None };
         (Some(answers), nodes)
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use hyper_util::rt::TokioIo;
 use ichor_talos::api::PORT;
 use ichor_talos::secrets::{Pair, Pem};
+use ichor_tls::{Rule, Verifier};
 use prost::Message;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::client::Grpc;
@@ -116,9 +116,9 @@ fn config(key: &Key) -> ClientConfig {
         .unwrap()
         .dangerous();
     let mut config = match key {
-        Key::None => {
-            builder.with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
-        }
+        Key::None => builder
+            .with_custom_certificate_verifier(Verifier::new(Rule::Unproven, None))
+            .with_no_client_auth(),
         Key::Certificate(known) => {
             let (authority, pair) = known.as_ref();
             let mut roots = RootCertStore::empty();
@@ -139,43 +139,4 @@ fn config(key: &Key) -> ClientConfig {
 
 fn der(pem: &Pem) -> CertificateDer<'static> {
     CertificateDer::from(pem.block().unwrap().1)
-}
-
-/// Believes everybody.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -1,27 +1,14 @@
 //! A call over HTTPS: from one control plane to the next until there is an answer.
 
-use std::io;
-use std::time::Duration;
-
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use ichor_talos::kubernetes::failure;
-use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::net::TcpStream;
 use tokio::time;
 
-use super::{Kubernetes, Place};
-
-/// How long one control plane may take to greet, and to answer.
-const GREET: Duration = Duration::from_secs(5);
-const ANSWER: Duration = Duration::from_secs(30);
+use super::{ANSWER, Kubernetes, Place};
+use crate::http::{Method, Payload, Request, RequestError, StatusCode};
 
 /// The longest answer: the pods of a full node are a few megabytes.
-const LONGEST: usize = 64 << 20;
+const LONGEST: u64 = 64 << 20;
 
 /// A call that failed everywhere.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -43,23 +30,6 @@ impl KubernetesError {
     pub(super) fn answer(&self) -> &str {
         &self.answer
     }
-}
-
-/// Why a control plane gave no answer.
-#[derive(Debug, thiserror::Error)]
-enum CallError {
-    #[error("not a name of a host")]
-    Host,
-    #[error("no answer within {} s", .0.as_secs())]
-    Silent(Duration),
-    #[error(transparent)]
-    Connect(io::Error),
-    #[error("the connection broke: {0}")]
-    Broken(hyper::Error),
-    #[error(transparent)]
-    Request(hyper::http::Error),
-    #[error("the answer broke off: {0}")]
-    Answer(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Place {
@@ -99,8 +69,8 @@ impl Kubernetes {
                     }
                     error
                 }
-                Ok(Err(error)) => failed(None, error.to_string()),
-                Err(_) => failed(None, CallError::Silent(ANSWER).to_string()),
+                Ok(Err(error)) => failed(None, reason(&error)),
+                Err(_) => failed(None, format!("no answer within {} s", ANSWER.as_secs())),
             };
         }
         Err(last)
@@ -112,35 +82,32 @@ impl Kubernetes {
         method: &Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<(StatusCode, Value), CallError> {
-        let name = ServerName::try_from(place.host.clone()).map_err(|_| CallError::Host)?;
-        let greeted = time::timeout(GREET, async {
-            let stream = TcpStream::connect((place.host.as_str(), place.port)).await?;
-            self.connector.connect(name, stream).await
-        });
-        let stream = greeted.await.map_err(|_| CallError::Silent(GREET))?;
-        let stream = stream.map_err(CallError::Connect)?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(CallError::Broken)?;
-        // It ends when the sender is dropped.
-        tokio::spawn(connection);
+    ) -> Result<(StatusCode, Value), RequestError> {
         let kind = match *method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, place.authority())
-            .header(ACCEPT, "application/json")
-            .header(CONTENT_TYPE, kind)
-            .body(Full::new(Bytes::from(body.map(Value::to_string).unwrap_or_default())))
-            .map_err(CallError::Request)?;
-        let response = sender.send_request(request).await.map_err(CallError::Broken)?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), LONGEST).collect().await;
-        let body = body.map_err(CallError::Answer)?.to_bytes();
-        // What is no JSON is told by its status.
-        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+        let headers = [("accept", "application/json"), ("content-type", kind)];
+        let request = Request {
+            method: method.clone(),
+            url: format!("https://{}{path}", place.authority()),
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            payload: body.map_or_else(Payload::none, |body| Payload::bytes(body.to_string())),
+        };
+        let mut response = self.client.send(request).await?;
+        let body = response.bytes(LONGEST).await?;
+        // Answers that are not JSON are described by their status.
+        Ok((response.status(), serde_json::from_slice(&body).unwrap_or_default()))
+    }
+}
+
+/// Why there is no answer, in one line.
+fn reason(error: &RequestError) -> String {
+    match error {
+        RequestError::Url(_) => "not a name of a host".to_owned(),
+        RequestError::Broken(cause) | RequestError::BrokenBody(cause) | RequestError::NotHttp(cause) => {
+            format!("{error}: {cause}")
+        }
+        _ => error.to_string(),
     }
 }

@@ -12,19 +12,24 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::{Method, StatusCode};
 use ichor_talos::kubernetes::{KubeNode, Pod, cordon, uncordon};
 use ichor_talos::secrets::{Bundle, IssueError, Pem, kubernetes_admin_certificate};
+use ichor_tls::provider;
 use ichor_values::Moment;
 use rand_core::OsRng;
+use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::sign::CertifiedKey;
 use serde_json::Value;
-use tokio_rustls::TlsConnector;
 
-use crate::talos::{key, provider};
+use crate::http::{Client, ClientOptions, Identity, Method, StatusCode, Trust};
+use crate::talos::key;
 
 pub use call::KubernetesError;
+
+/// How long one control plane may take to greet, and to answer.
+const GREET: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// How long the certificate lasts.
 const LIFE: Duration = Duration::from_hours(1);
@@ -44,7 +49,7 @@ pub struct Place {
 /// The API of a cluster.
 pub struct Kubernetes {
     places: Vec<Place>,
-    connector: TlsConnector,
+    client: Client,
 }
 
 /// Why secrets do not open Kubernetes.
@@ -81,12 +86,18 @@ impl Kubernetes {
         roots.add(CertificateDer::from(der(&bundle.k8s.crt)?.1))?;
         let chain = vec![CertificateDer::from(der(&admin.crt)?.1)];
         let key = key(&admin.key).ok_or(OpenError::NotPem)?;
-        // From Talos 1.14 on kube-apiserver speaks nothing older, and all before it speak this.
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain, key)?;
-        Ok(Self { places, connector: TlsConnector::from(Arc::new(config)) })
+        let identity = Identity(Arc::new(CertifiedKey::from_der(chain, key, &provider())?));
+        let client = Client::new(ClientOptions {
+            trust: Trust::Authority(roots),
+            identity: Some(identity),
+            proxy: None,
+            connect_within: GREET,
+            answer_within: ANSWER,
+            stall: ANSWER,
+            redirects: 0,
+            keeps_connections: false,
+        });
+        Ok(Self { places, client })
     }
 
     /// All nodes.

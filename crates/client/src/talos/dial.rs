@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ichor_talos::peer::Peer;
+use ichor_talos::peer::{Peer, Pin};
+use ichor_tls::{Rule, Verifier, client_config};
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, CertificateError, ClientConfig};
+use rustls::version::{TLS12, TLS13};
+use rustls::{AlertDescription, CertificateError};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::time;
@@ -15,8 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{About, Kind, NodeError, root};
-use super::trust::{Credentials, Trust, provider};
-use super::witness::{Rule, Witness};
+use super::trust::{Credentials, Trust};
 
 /// How long the kernel may try to connect, and how long the handshake may take.
 const REACH: Duration = Duration::from_secs(5);
@@ -38,24 +39,23 @@ pub(super) struct Dialled {
 /// Connects to whom `trust` believes.
 pub(super) async fn dial(node: &str, address: SocketAddr, trust: &Trust) -> Result<Dialled, NodeError> {
     let about = About { node, address, call: CALL };
-    let provider = provider();
-    let witness = match trust {
-        Trust::Maintenance { pin } => Witness::new(pin.map_or(Rule::Anyone, Rule::Pinned), None, provider),
+    let verifier = match trust {
+        Trust::Maintenance { pin } => Verifier::new(pin.map_or(Rule::Any, pinned), None),
         Trust::Mutual(credentials) => {
             let rule = Rule::Signed(Arc::clone(&credentials.authority));
-            Witness::new(rule, Some(Arc::clone(&credentials.client)), provider)
+            Verifier::new(rule, Some(Arc::clone(&credentials.client)))
         }
     };
-    let made = shake(about, &witness).await;
+    let made = shake(about, &verifier).await;
     let is_maintenance = matches!(trust, Trust::Maintenance { .. });
-    if is_maintenance && witness.asked() {
+    if is_maintenance && verifier.asked() {
         return Err(NodeError::new(about, Kind::NotMaintenance, "it asks for a certificate"));
     }
-    match (made, witness.shown()) {
-        (Ok(stream), Some(peer)) => Ok(Dialled { stream, peer: peer.clone() }),
-        (Ok(_), None) => Err(NodeError::new(about, Kind::WrongCertificate, "it shows no certificate")),
+    match (made, peer(&verifier)) {
+        (Ok(stream), Some(peer)) => Ok(Dialled { stream, peer }),
+        (Ok(_), None) => Err(NodeError::new(about, Kind::WrongCertificate, UNREADABLE)),
         (Err(Failed::Told(error)), _) => Err(error),
-        (Err(Failed::Greeting(error)), shown) => Err(not_greeted(about, &error, shown, trust)),
+        (Err(Failed::Greeting(error)), shown) => Err(not_greeted(about, &error, shown.as_ref(), trust)),
     }
 }
 
@@ -77,26 +77,26 @@ pub(super) async fn find(
     credentials: Option<&Credentials>,
 ) -> Result<Found, NodeError> {
     let about = About { node, address, call: CALL };
-    let witness = match credentials {
+    let verifier = match credentials {
         Some(credentials) => {
-            let rule = Rule::Met(Arc::clone(&credentials.authority));
-            Witness::new(rule, Some(Arc::clone(&credentials.client)), provider())
+            let rule = Rule::SignedOrAnonymous(Arc::clone(&credentials.authority));
+            Verifier::new(rule, Some(Arc::clone(&credentials.client)))
         }
-        None => Witness::new(Rule::Anyone, None, provider()),
+        None => Verifier::new(Rule::Any, None),
     };
-    let made = shake(about, &witness).await;
-    let Some(peer) = witness.shown().cloned() else {
+    let made = shake(about, &verifier).await;
+    let Some(peer) = peer(&verifier) else {
         return Err(match made {
-            Ok(_) => NodeError::new(about, Kind::WrongCertificate, "it shows no certificate"),
+            Ok(_) => NodeError::new(about, Kind::WrongCertificate, UNREADABLE),
             Err(Failed::Told(error)) => error,
             Err(Failed::Greeting(error)) => no_tls(about, &error),
         });
     };
-    match (made, witness.wrong()) {
-        (_, Some(wrong)) if witness.asked() => {
+    match (made, verifier.wrong()) {
+        (_, Some(wrong)) if verifier.asked() => {
             Ok(Found::Other { reason: complaint(wrong, &peer), may_pass: is_of_cluster(wrong), peer })
         }
-        (_, None) if witness.asked() && credentials.is_none() => {
+        (_, None) if verifier.asked() && credentials.is_none() => {
             Ok(Found::Other { reason: "it asks for a certificate".to_owned(), may_pass: false, peer })
         }
         (Ok(stream), None) if credentials.is_some() => Ok(Found::Configured(Dialled { stream, peer })),
@@ -109,12 +109,25 @@ pub(super) async fn find(
     }
 }
 
+/// Why a certificate is not accepted that TLS reads and X.509 does not.
+const UNREADABLE: &str = "it shows no certificate that can be read";
+
+/// Accepts the certificate with this key.
+fn pinned(pin: Pin) -> Rule {
+    Rule::Pinned(Arc::new(move |certificate| Peer::read(certificate).is_some_and(|peer| peer.pin == pin)))
+}
+
+/// Whose certificate was shown, if the handshake came that far.
+fn peer(verifier: &Verifier) -> Option<Peer> {
+    Peer::read(verifier.shown()?)
+}
+
 enum Failed {
     Told(NodeError),
     Greeting(io::Error),
 }
 
-async fn shake(about: About<'_>, witness: &Arc<Witness>) -> Result<TlsStream<TcpStream>, Failed> {
+async fn shake(about: About<'_>, verifier: &Arc<Verifier>) -> Result<TlsStream<TcpStream>, Failed> {
     let address = about.address;
     let stream = match time::timeout(REACH, TcpStream::connect(address)).await {
         Ok(Ok(stream)) => stream,
@@ -133,14 +146,8 @@ async fn shake(about: About<'_>, witness: &Arc<Witness>) -> Result<TlsStream<Tcp
             format!("the connection is of no use: {error}"),
         ))
     })?;
-    let mut configuration = ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .expect("ring has suites for both")
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::clone(witness) as _)
-        .with_client_cert_resolver(Arc::clone(witness) as _);
-    // gRPC's server refuses whoever does not offer it.
-    configuration.alpn_protocols = vec![b"h2".to_vec()];
+    // gRPC's server refuses clients that do not offer HTTP/2.
+    let configuration = client_config(verifier, &[&TLS13, &TLS12], &[b"h2"]);
     let connector = TlsConnector::from(Arc::new(configuration));
     match time::timeout(GREET, connector.connect(ServerName::from(address.ip()), stream)).await {
         Ok(Ok(stream)) => Ok(stream),

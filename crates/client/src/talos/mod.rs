@@ -19,7 +19,6 @@ mod tap;
 mod trust;
 mod upgrade;
 mod watch;
-mod witness;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +31,7 @@ use ichor_talos::peer::Peer;
 
 pub use call::Stream;
 pub use error::{Kind, NodeError};
-pub use trust::{Credentials, Trust, key, provider};
+pub use trust::{Credentials, Trust, key};
 pub use watch::{Change, Watch};
 
 use dial::{Dialled, Found};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ichor_talos::peer::Pin;
 use ichor_talos::secrets::{Pair, Pem};
+use ichor_tls::provider;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
@@ -62,11 +62,6 @@ impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
-}
-
-/// Who does the sums of TLS.
-pub fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
 }
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.

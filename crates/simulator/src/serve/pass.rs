@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use crate::fleet::{Fleet, Lock};
 use ichor_talos::secrets::{IssueError, Pair, Pem, Server, server_certificate};
+use ichor_tls::provider;
 use ichor_values::Moment;
 use rand_core::OsRng;
 use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-use ichor_client::talos::{key, provider};
+use ichor_client::talos::key;
 
 /// The name in the certificate of a machine that waits for its configuration.
 const MAINTENANCE: &str = "maintenance-service.talos.dev";

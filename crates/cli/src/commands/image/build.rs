@@ -270,7 +270,7 @@ fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
 /// Refuses what would have to take the place of something else.
 fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
     if product == Product::Layout {
-        return oci::check_folder(path);
+        return Ok(oci::check_folder(path)?);
     }
     if path.is_dir() {
         bail!("cannot write {}: there is a folder of that name", path.display());

@@ -102,12 +102,12 @@ fn register(
     schematic: &Schematic,
 ) -> anyhow::Result<Result<String, String>> {
     let url = factory.schematics();
-    let mut response = client.post(&url, "application/yaml", &schematic.canonical())?;
+    let response = client.post(&url, "application/yaml", &schematic.canonical())?;
     if !response.status().is_success() {
-        let complaint = http::complaint(&url, &mut response);
+        let complaint = response.complaint();
         return Ok(Err(format!("{} refused it: {complaint}", http::shown(factory.url()))));
     }
-    let text = http::text(&url, &mut response)?;
+    let text = response.text()?;
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(theirs) = answer["id"].as_str() else {
         return Ok(Err(format!(

@@ -82,8 +82,7 @@ fn fill(staging: &StagingFolder) -> anyhow::Result<()> {
         apt.fetch(&[&kernel, BUSYBOX])?
     };
     let _progress = Progress::start("making what the lab's virtual machine boots");
-    let packages: Vec<_> =
-        packages.iter().map(|path| oci::read(path, LARGEST)).collect::<anyhow::Result<_>>()?;
+    let packages: Vec<_> = packages.iter().map(|path| oci::read(path, LARGEST)).collect::<Result<_, _>>()?;
     let root = debian::unpack(packages.iter().map(Vec::as_slice), Arch::Amd64)
         .map_err(|(_, error)| anyhow!(error).context("cannot unpack Debian's packages"))?;
     let made = kit::make(&root)?;

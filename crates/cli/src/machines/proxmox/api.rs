@@ -9,11 +9,9 @@ use ichor_core::machines::proxmox::answer::{number, text};
 use ichor_core::machines::proxmox::request::{self, Method, Request};
 use ichor_talos::secrets::Hidden;
 use serde_json::Value;
-use ureq::Body;
-use ureq::http::{self, Response};
 
 use super::upload::{Upload, content_type};
-use crate::http::{Client, HttpError, Load, Trust, shown, text as body};
+use crate::http::{self, Client, HttpError, Load, Response, StatusCode, Trust, shown};
 use crate::machines::Kind;
 
 /// Who asks.
@@ -101,7 +99,7 @@ impl Api {
         let url = format!("{}/api2/extjs{}", self.root, request.path);
         let response =
             self.client.send(&http::Method::POST, &url, &headers, Load::Stream(&mut upload, length))?;
-        self.answer(request, &url, response)
+        self.answer(request, response)
     }
 
     /// Makes a call with a ticket, and once more with a new one where the old one is no longer good.
@@ -168,28 +166,25 @@ impl Api {
                 self.client.send(&method, &url, &headers, Load::Bytes(form.as_bytes()))?
             }
         };
-        self.answer(request, &url, response)
+        self.answer(request, response)
     }
 
-    fn answer(&self, request: &Request, url: &str, mut response: Response<Body>) -> Result<Value, ApiError> {
-        let status = u64::from(response.status().as_u16());
-        let text = body(url, &mut response)?;
+    fn answer(&self, request: &Request, response: Response) -> Result<Value, ApiError> {
+        let line = response.status();
+        let status = u64::from(line.as_u16());
+        let text = response.text()?;
         let refused = |status, said: String| ApiError::Refused { request: request.to_string(), status, said };
         if status == 401 {
             return Err(refused(status, self.unknown().to_owned()));
         }
         let Ok(mut answer) = serde_json::from_str::<Value>(&text) else {
             // Some refusals come before anything is put into a form, and with a status line alone.
-            return Err(if status == 200 {
-                self.odd(request)
-            } else {
-                refused(status, response.status().to_string())
-            });
+            return Err(if status == 200 { self.odd(request) } else { refused(status, line.to_string()) });
         };
         if status == 200 && answer.get("success").is_none_or(|success| *success == 1 || *success == true) {
             return Ok(answer["data"].take());
         }
-        Err(refused(number(&answer, "status").unwrap_or(status), reason(&answer, &response)))
+        Err(refused(number(&answer, "status").unwrap_or(status), reason(&answer, line)))
     }
 
     /// What a login is told that nobody knows.
@@ -208,9 +203,9 @@ impl Api {
 }
 
 /// Why a call was refused, and what was wrong with which parameter.
-fn reason(answer: &Value, response: &Response<Body>) -> String {
+fn reason(answer: &Value, status: StatusCode) -> String {
     let said = text(answer, "message").map(str::trim).filter(|said| !said.is_empty());
-    let said = said.map_or_else(|| response.status().to_string(), ToOwned::to_owned);
+    let said = said.map_or_else(|| status.to_string(), ToOwned::to_owned);
     let errors = answer.get("errors").and_then(Value::as_object);
     let parts = errors.into_iter().flatten().map(|(key, why)| {
         format!("{key}: {}", why.as_str().map_or_else(|| why.to_string(), |why| why.trim().to_owned()))

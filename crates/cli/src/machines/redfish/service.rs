@@ -7,9 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use ichor_core::machines::redfish::{ROOT, complaint, link};
 use ichor_talos::secrets::Hidden;
 use serde_json::{Value, json};
-use ureq::http::Method;
 
-use crate::http::{Client, HttpError, Load, Trust, shown, text};
+use crate::http::{Client, HttpError, Load, Method, Trust, shown};
 use crate::machines::Kind;
 
 /// A call that did not do what it was to do.
@@ -163,7 +162,7 @@ impl Service {
         let url = format!("{}{path}", self.base);
         let mut all: Vec<(&str, &str)> = vec![("odata-version", "4.0"), ("accept", "application/json")];
         all.extend(headers.iter().map(|(name, value)| (*name, value.as_str())));
-        let mut response = match body {
+        let response = match body {
             None if *method == Method::GET => self.client.get(&url, &all)?,
             None => self.client.send(method, &url, &all, Load::None)?,
             Some(body) => {
@@ -172,14 +171,12 @@ impl Service {
             }
         };
         let status = response.status();
-        let header = |name: &str| {
-            response.headers().get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
-        };
+        let header = |name: &str| response.header(name).map(ToOwned::to_owned);
         let session = match header("x-auth-token") {
             Some(token) => Session::Open { token: Hidden::new(token), path: header("location") },
             None => Session::None,
         };
-        let said = text(&url, &mut response)?;
+        let said = response.text()?;
         let answer = serde_json::from_str::<Value>(&said);
         if !status.is_success() {
             let said = match status.as_u16() {

@@ -16,6 +16,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ichor_talos::secrets::{Bundle, Pair, admin_certificate, agent_certificate, self_signed};
+use ichor_tls::provider;
 use ichor_values::TalosVersion;
 use prost::Message;
 use rand_core::OsRng;
@@ -26,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use super::super::trust::{Credentials, Trust, provider};
+use super::super::trust::{Credentials, Trust};
 
 /// What a call is answered with.
 #[derive(Clone)]

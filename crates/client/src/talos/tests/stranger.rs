@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use ichor_talos::secrets::{Pair, agent_certificate, self_signed};
+use ichor_tls::provider;
 use rand_core::OsRng;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
@@ -17,7 +18,7 @@ use rustls::{
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::super::trust::{key, provider};
+use super::super::trust::key;
 use super::server::{bundle, trust};
 use super::*;
 

@@ -1,0 +1,93 @@
+//! Connections that wait for the next request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::Uri;
+use hyper::client::conn::http1::SendRequest;
+
+use super::Payload;
+
+/// How long a connection may wait: most servers close it after some more seconds.
+const IDLE: Duration = Duration::from_secs(15);
+/// How many connections to one server may wait.
+const MOST: usize = 3;
+
+pub(super) type Connection = SendRequest<Payload>;
+
+/// Scheme, host and port: what connections are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub is_https: bool,
+    pub host: String,
+    pub port: u16,
+}
+
+impl Origin {
+    /// Of a URL with `http` or `https`.
+    pub(super) fn of(uri: &Uri) -> Option<Self> {
+        let is_https = match uri.scheme_str()? {
+            "https" => true,
+            "http" => false,
+            _ => return None,
+        };
+        let host = uri.host().filter(|host| !host.is_empty())?;
+        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Some(Self { is_https, host, port })
+    }
+
+    /// `HOST:PORT`, as `CONNECT` has it.
+    pub(super) fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A connection, and since when it waits.
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Idle {
+    fn is_usable(&self) -> bool {
+        self.connection.is_ready() && self.since.elapsed() < IDLE
+    }
+}
+
+/// The connections of one client; a copy is the same pool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    waiting: Arc<Mutex<HashMap<Origin, Vec<Idle>>>>,
+}
+
+impl Pool {
+    /// A connection that can be used now.
+    pub(super) fn take(&self, origin: &Origin) -> Option<Connection> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = waiting.get_mut(origin)?;
+        connections.retain(Idle::is_usable);
+        connections.pop().map(|idle| idle.connection)
+    }
+
+    /// Keeps a connection once its answer has been read.
+    pub(super) fn keep(&self, origin: Origin, mut connection: Connection) {
+        let waiting = Arc::clone(&self.waiting);
+        tokio::spawn(async move {
+            if connection.ready().await.is_ok() {
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                let connections = waiting.entry(origin).or_default();
+                connections.retain(Idle::is_usable);
+                if connections.len() < MOST {
+                    connections.push(Idle { connection, since: Instant::now() });
+                }
+            }
+        });
+    }
+}

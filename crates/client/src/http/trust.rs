@@ -1,0 +1,100 @@
+//! Which certificate a server must have.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ichor_tls::Rule;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::sign::CertifiedKey;
+use sha2::{Digest as _, Sha256};
+
+/// The fingerprint of a certificate: its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    /// Reads octets with colons between them, as the cluster file has them.
+    pub fn parse(text: &str) -> Option<Self> {
+        let octets: Option<Vec<u8>> =
+            text.split(':').map(|octet| u8::from_str_radix(octet, 16).ok()).collect();
+        octets?.try_into().ok().map(Self)
+    }
+
+    /// The fingerprint of a certificate in DER.
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, octet) in self.0.iter().enumerate() {
+            let colon = if nth == 0 { "" } else { ":" };
+            write!(f, "{colon}{octet:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which certificate a server must have.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// A certificate that the system trusts: a factory inside a company has one of the company's.
+    System,
+    /// A certificate of one of these authorities.
+    Authority(RootCertStore),
+    /// The certificate with this fingerprint, whoever signed it.
+    Pinned(Pin),
+}
+
+impl Trust {
+    /// The authorities of a file in PEM; other contents are skipped.
+    pub fn pem(text: &[u8]) -> Self {
+        Self::Authority(roots(CertificateDer::pem_slice_iter(text).filter_map(Result::ok)))
+    }
+
+    /// How certificates are judged.
+    pub(super) fn rule(&self) -> Rule {
+        match self {
+            Self::System => Rule::signed_by(roots(rustls_native_certs::load_native_certs().certs)),
+            Self::Authority(roots) => Rule::signed_by(roots.clone()),
+            Self::Pinned(pin) => {
+                let pin = *pin;
+                Rule::Pinned(Arc::new(move |certificate| Pin::of(certificate) == pin))
+            }
+        }
+    }
+}
+
+/// The authorities of these certificates.
+fn roots(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates);
+    roots
+}
+
+/// A client's certificate and key.
+#[derive(Clone)]
+pub struct Identity(pub Arc<CertifiedKey>);
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_read_as_it_is_written() {
+        let pin = Pin::of(b"certificate");
+
+        assert_eq!(Pin::parse(&pin.to_string()), Some(pin));
+        assert_eq!(Pin::parse(&pin.to_string().to_lowercase()), Some(pin));
+        assert_eq!(Pin::parse("AB:CD"), None);
+    }
+}

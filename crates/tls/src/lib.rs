@@ -1,0 +1,38 @@
+//! Verification of TLS servers.
+//!
+//! A [`Rule`] says which certificates are accepted. A [`Verifier`] applies it during one handshake, and afterwards reports what the
+//! server showed and whether it asked for a certificate. [`client_config`] is the configuration of a client that uses it.
+//!
+//! Not here: sockets, and what a certificate says (`ichor_talos::peer`).
+
+mod rule;
+mod verifier;
+
+pub use rule::{Fingerprint, Rule};
+pub use verifier::Verifier;
+
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::{ClientConfig, SupportedProtocolVersion};
+
+/// The cryptography of all TLS connections.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// The configuration of a client whose server `verifier` judges, and which offers these application protocols.
+pub fn client_config(
+    verifier: &Arc<Verifier>,
+    versions: &[&'static SupportedProtocolVersion],
+    protocols: &[&[u8]],
+) -> ClientConfig {
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(versions)
+        .expect("ring has suites for TLS 1.2 and 1.3")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::clone(verifier) as _)
+        .with_client_cert_resolver(Arc::clone(verifier) as _);
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    config
+}
