@@ -11,7 +11,8 @@ use ichor_values::Secret;
 use ichor_values::{Place, Sources};
 use serde_json::json;
 
-use crate::project::{self, Project, Refused};
+use crate::project::{self, Project};
+use crate::refused::Refused;
 use crate::{disk, report, secret, style};
 
 /// Say everything that is wrong with a cluster file, before any machine is touched
@@ -85,10 +86,11 @@ fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<
 
 fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
     let name = path.display().to_string();
-    Ok(match project::open(path)? {
-        Err(Refused { sources, problems }) => {
+    Ok(match project::open(path) {
+        Err(Refused::ClusterFile { sources, problems, .. }) => {
             Checked { name, sources, problems, findings: Vec::new(), project: None, unresolved: Vec::new() }
         }
+        Err(refused) => return Err(refused.into()),
         Ok(project) => {
             let unresolved = if resolve { unresolved(&project) } else { Vec::new() };
             let findings = project.findings();

@@ -15,7 +15,8 @@ use serde_json::Value;
 use crate::configuration::configurations;
 use crate::project;
 use crate::reach::{self, Reach, Reached, Way};
-use crate::{report, style};
+use crate::refused::Refused;
+use crate::style;
 
 /// So many nodes are asked at once.
 const AT_ONCE: usize = 64;
@@ -54,10 +55,7 @@ struct Compared {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let nodes = project.chosen(&args.only)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let Some(bundle) = bundle else {
@@ -65,13 +63,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             "without the secrets of the cluster nobody knows what its configurations should be: `ichor secrets new`"
         );
     };
-    let wanted = match configurations(&project, &nodes, &bundle, args.way.identity.as_deref())? {
-        Ok(wanted) => wanted,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let wanted = configurations(&project, &nodes, &bundle, args.way.identity.as_deref())
+        .map_err(|errors| Refused::Unrendered { errors, consequence: None })?;
     let compared: Vec<Compared> = reach::runtime()?.block_on(async {
         let asked = nodes.iter().zip(&wanted).map(|(node, wanted)| compare(&reach, node, wanted));
         stream::iter(asked).buffered(AT_ONCE).collect().await

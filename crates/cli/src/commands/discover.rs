@@ -63,14 +63,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = if args.file.exists() {
-        match project::open(&args.file)? {
-            Ok(project) => Some(project),
-            Err(refused) => return refused.report(&args.file, out),
-        }
-    } else {
-        None
-    };
+    let project = if args.file.exists() { Some(project::open(&args.file)?) } else { None };
     let prefixes = prefixes(args, project.as_ref())?;
     let credentials = credentials(args, project.as_ref())?;
     let found = reach::runtime()?.block_on(search(&prefixes, credentials.as_ref(), project.as_ref()))?;

@@ -1,6 +1,6 @@
 //! `logs`: what a node's services and its kernel write.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,10 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let plan = project.node(&args.node)?;
     let (reach, _) = Reach::open(&project, &args.way)?;
     reach::runtime()?.block_on(async {
@@ -65,17 +62,26 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let node = reached.node(&args.node)?;
         let copied = match (&args.service, args.follow) {
             (None, _) if !args.dmesg => return list(&node, early, args, out).await,
-            (Some(service), true) => follow(&reach, plan, node, Log::Service(service, args.tail), out).await,
+            (Some(service), true) => {
+                followed(follow(&reach, plan, node, Log::Service(service, args.tail), out).await)
+            }
             (Some(service), false) => {
                 let tail = LogTail { lines: args.tail, follow: false };
                 copy(node.logs(service, tail), None, out).await
             }
             // Of what is past the kernel gives all or nothing.
-            (None, true) => follow(&reach, plan, node, Log::Kernel { past: args.tail != Some(0) }, out).await,
+            (None, true) => {
+                followed(follow(&reach, plan, node, Log::Kernel { past: args.tail != Some(0) }, out).await)
+            }
             (None, false) => copy(node.dmesg(false, false), args.tail, out).await,
         };
         explained(copied, early, &args.node).map(|()| ExitCode::SUCCESS)
     })
+}
+
+/// A log is followed until that fails in one way or another.
+fn followed(ended: Result<io::Error, NodeError>) -> anyhow::Result<()> {
+    Err(ended?.into())
 }
 
 /// Copies a stream, or the last lines of it.

@@ -19,8 +19,10 @@ use ichor_values::Backend;
 use ichor_values::Secret;
 use serde_json::{Value, json};
 
+use crate::argument::ArgumentError;
 use crate::progress::Progress;
 use crate::project::{self, Project};
+use crate::refused::Refused;
 use crate::tree::{Scope, Tree};
 use crate::vault::{self, Vault};
 use crate::{report, style, table};
@@ -58,16 +60,13 @@ pub(crate) struct Args {
     identity: Option<PathBuf>,
 }
 
-fn backend(word: &str) -> Result<Backend, String> {
+fn backend(word: &str) -> Result<Backend, ArgumentError> {
     let known = Backend::ALL.iter().copied().find(|backend| backend.word() == word);
-    known.ok_or_else(|| "want native, frr, bird or gobgp".to_owned())
+    known.ok_or(ArgumentError::want("native, frr, bird or gobgp"))
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);
     };
@@ -80,12 +79,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let Some(steps) = work.steps(&sides, out)? else {
         style::say(&format!("the cluster cannot move from {} to {}", args.from, args.to));
-        return Ok(ExitCode::FAILURE);
+        return Err(Refused::Printed.into());
     };
     if let Some(folder) = &args.output {
         write_patches(&folder.join(project.plan.cluster.name.as_str()), &steps)?;
     }
-    let Some(losses) = proved(&sides) else { return Ok(ExitCode::FAILURE) };
+    let losses = proved(&sides)?;
     if args.json {
         print_json(&steps, &losses, out)?;
     } else {
@@ -99,19 +98,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// What is lost at every step; none when it cannot be known, which is told.
-fn proved(sides: &Sides) -> Option<Vec<Loss>> {
+/// What is lost at every step.
+fn proved(sides: &Sides) -> Result<Vec<Loss>, Refused> {
     let _progress = Progress::start("proving");
     let (before, after) = (plan::plan(&sides.from), plan::plan(&sides.to));
-    match migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes) {
-        Ok(losses) => Some(losses),
-        Err(errors) => {
-            for error in errors {
-                style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
-            }
-            None
-        }
-    }
+    migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes).map_err(Refused::reasons)
 }
 
 /// Whether a step costs nothing but the node's own addresses.
@@ -185,7 +176,7 @@ impl Work<'_> {
         nodes: &[usize],
     ) -> Result<Vec<Vec<Value>>, Vec<RenderError>> {
         let vault = Vault::new(self.project.name());
-        let fetch = |reference: &Secret| vault.open(reference);
+        let fetch = |reference: &Secret| vault.open(reference).map_err(|error| error.to_string());
         let renderer = Renderer::new(Inputs {
             cluster,
             plan,

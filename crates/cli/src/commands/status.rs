@@ -42,10 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
     let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.as_deref())?;

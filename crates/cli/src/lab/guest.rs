@@ -166,8 +166,17 @@ fn words(order: &Order<'_>) -> Vec<String> {
     words
 }
 
+/// Why a machine does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HaltedError {
+    #[error("its virtual machine is {0}")]
+    Status(String),
+    #[error("its qemu does not answer: {0}")]
+    Silent(io::Error),
+}
+
 /// Whether a machine runs; why not.
-pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), String> {
+pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), HaltedError> {
     let status = || {
         let mut monitor = Monitor::open(&lab.place.guest(nth).join(MONITOR))?;
         let status = monitor.ask("query-status", &json!({}))?;
@@ -175,8 +184,8 @@ pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), String> {
     };
     match status() {
         Ok(status) if status == "running" => Ok(()),
-        Ok(status) => Err(format!("its virtual machine is {status}")),
-        Err(error) => Err(format!("its qemu does not answer: {error}")),
+        Ok(status) => Err(HaltedError::Status(status)),
+        Err(error) => Err(HaltedError::Silent(error)),
     }
 }
 

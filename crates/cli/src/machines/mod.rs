@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use ichor_core::machines::{Drives, Obstacle};
 use ichor_core::render::hypervisor::medium::Medium;
 
-pub(crate) use error::{Kind, MachineError, chain};
+pub(crate) use error::{Kind, MachineError};
 pub(crate) use fleet::Fleet;
 pub(crate) use folders::Folders;
 pub(crate) use supply::{Onlooker, Shelf, Supply, SupplyError};

@@ -13,10 +13,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
 use ichor_core::render::artifact::Artifact;
 
-use self::manifest::{Entry, Looked, Stamp};
+use self::manifest::{Entry, Looked, Stamp, TooNew};
 use crate::disk::reason;
 use crate::progress::Progress;
 use crate::work::shared_out;
@@ -25,6 +24,39 @@ pub(crate) use self::manifest::{Inputs, Manifest};
 
 /// Where files are made before they are moved to their places.
 const DRAFTS: &str = ".ichor-new";
+
+/// Why a folder is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TreeError {
+    #[error("cannot make the folder {}", folder.display())]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error("cannot write to {}", folder.display())]
+    Manifest { folder: PathBuf, source: TooNew },
+    #[error("{} may be half new: mend this, and try again", folder.display())]
+    Interrupted { folder: PathBuf, source: Box<TreeError> },
+    #[error("cannot open {}", folder.display())]
+    Open { folder: PathBuf, source: io::Error },
+    #[error("another run is writing to {}: wait for it to end", .0.display())]
+    Busy(PathBuf),
+    #[error("cannot lock {}: {}", folder.display(), reason(error))]
+    Lock { folder: PathBuf, error: io::Error },
+    #[error(
+        "{first}{} would be overwritten, and {} in {} does not list it as ichor's: move it away",
+        others(*more), manifest::NAME, folder.display()
+    )]
+    Stranger {
+        first: String,
+        /// How many others there are.
+        more: usize,
+        folder: PathBuf,
+    },
+    #[error("cannot write {}: {}", path.display(), reason(error))]
+    File { path: PathBuf, error: io::Error },
+}
+
+fn others(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
+}
 
 /// A folder of files that ichor makes.
 pub(crate) struct Tree {
@@ -111,7 +143,7 @@ impl Tree {
         let path = self.root.join(manifest::NAME);
         let listed = Stamp::of(&fs::metadata(&path).ok()?);
         let files = self.manifest.files();
-        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed)).ok()?;
+        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed));
         let looks = looks.into_iter().collect::<Option<Vec<_>>>()?;
         if looks.contains(&Looked::Inside) {
             restamp(&path);
@@ -125,7 +157,7 @@ impl Tree {
         artifacts: &[Artifact],
         scope: &Scope,
         inputs: Inputs,
-    ) -> anyhow::Result<Vec<Difference>> {
+    ) -> Result<Vec<Difference>, TreeError> {
         let compared = self.compared(artifacts, None)?;
         let word = |found: Found| match found {
             Found::Same => None,
@@ -159,20 +191,20 @@ impl Tree {
         artifacts: &[Artifact],
         scope: &Scope,
         inputs: Option<Inputs>,
-    ) -> anyhow::Result<Done> {
-        fs::create_dir_all(&self.root)
-            .with_context(|| format!("cannot make the folder {}", self.root.display()))?;
+    ) -> Result<Done, TreeError> {
+        let folder = || self.root.clone();
+        fs::create_dir_all(&self.root).map_err(|source| TreeError::Folder { folder: folder(), source })?;
         let _lock = self.lock()?;
         // Somebody may have written since.
-        self.manifest =
-            Manifest::read(&self.root).with_context(|| format!("cannot write to {}", self.root.display()))?;
+        let manifest = Manifest::read(&self.root);
+        self.manifest = manifest.map_err(|source| TreeError::Manifest { folder: folder(), source })?;
         let drafts = Drafts::of(&self.root);
         let compared = self.compared(artifacts, Some(&drafts))?;
         self.refuse_strangers(&compared)?;
-        let (total, root) = (artifacts.len(), self.root.display());
+        let total = artifacts.len();
         self.replace(&compared, &drafts, scope, inputs)
             .map(|(written, removed)| Done { total, written, removed })
-            .with_context(|| format!("{root} may be half new: mend this, and try again"))
+            .map_err(|error| TreeError::Interrupted { folder: self.root.clone(), source: Box::new(error) })
     }
 
     /// Brings the tree from what it is to what it should be; says how many files were written, and how many went.
@@ -182,7 +214,7 @@ impl Tree {
         drafts: &Drafts,
         scope: &Scope,
         inputs: Option<Inputs>,
-    ) -> anyhow::Result<(usize, usize)> {
+    ) -> Result<(usize, usize), TreeError> {
         let surplus = self.surplus(compared, scope);
         let pending: Vec<(usize, &Compared)> =
             compared.iter().enumerate().filter(|(_, one)| one.found != Found::Same).collect();
@@ -205,21 +237,21 @@ impl Tree {
     }
 
     /// Keeps others from writing here at the same time.
-    fn lock(&self) -> anyhow::Result<File> {
-        let root = self.root.display();
-        let folder = File::open(&self.root).with_context(|| format!("cannot open {root}"))?;
-        match folder.try_lock() {
+    fn lock(&self) -> Result<File, TreeError> {
+        let folder = || self.root.clone();
+        let opened = File::open(&self.root).map_err(|source| TreeError::Open { folder: folder(), source })?;
+        match opened.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another run is writing to {root}: wait for it to end"),
-            Err(TryLockError::Error(error)) => bail!("cannot lock {root}: {}", reason(&error)),
+            Err(TryLockError::WouldBlock) => return Err(TreeError::Busy(folder())),
+            Err(TryLockError::Error(error)) => return Err(TreeError::Lock { folder: folder(), error }),
         }
         let _ = fs::remove_dir_all(self.root.join(DRAFTS));
-        Ok(folder)
+        Ok(opened)
     }
 
     /// Compares artifacts with what is in their places. The bytes of an artifact are made here alone, and are not kept: what has
     /// to be written goes to `drafts`, under its number.
-    fn compared(&self, artifacts: &[Artifact], drafts: Option<&Drafts>) -> anyhow::Result<Vec<Compared>> {
+    fn compared(&self, artifacts: &[Artifact], drafts: Option<&Drafts>) -> Result<Vec<Compared>, TreeError> {
         let progress = Progress::count("comparing", artifacts.len());
         let numbered: Vec<_> = artifacts.iter().enumerate().collect();
         let compare = |&(nth, artifact): &(usize, &Artifact)| {
@@ -231,7 +263,7 @@ impl Tree {
             }
             Ok(Compared { entry, found })
         };
-        shared_out(&numbered, &progress, compare)?.into_iter().collect()
+        shared_out(&numbered, &progress, compare).into_iter().collect()
     }
 
     fn found(&self, entry: &Entry, bytes: &[u8]) -> Found {
@@ -250,7 +282,7 @@ impl Tree {
     }
 
     /// Refuses to overwrite what ichor did not write.
-    fn refuse_strangers(&self, compared: &[Compared]) -> anyhow::Result<()> {
+    fn refuse_strangers(&self, compared: &[Compared]) -> Result<(), TreeError> {
         let known = self.manifest.by_path();
         let is_strange = |one: &&Compared| {
             matches!(one.found, Found::OtherContents | Found::OtherMode)
@@ -264,12 +296,8 @@ impl Tree {
         match strangers.as_slice() {
             [] => Ok(()),
             [first, rest @ ..] => {
-                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-                bail!(
-                    "{first}{more} would be overwritten, and {} in {} does not list it as ichor's: move it away",
-                    manifest::NAME,
-                    self.root.display()
-                )
+                let (first, more) = (first.clone(), rest.len());
+                Err(TreeError::Stranger { first, more, folder: self.root.clone() })
             }
         }
     }
@@ -282,10 +310,10 @@ impl Tree {
     }
 
     /// Moves drafts to their places, each in one step.
-    fn place(&self, pending: &[(usize, &Compared)], drafts: &Drafts) -> anyhow::Result<()> {
+    fn place(&self, pending: &[(usize, &Compared)], drafts: &Drafts) -> Result<(), TreeError> {
         let progress = Progress::count("writing", pending.len());
         let place = |(nth, one): &(usize, &Compared)| drafts.place(*nth, &self.root.join(&one.entry.path));
-        shared_out(pending, &progress, place)?.into_iter().collect()
+        shared_out(pending, &progress, place).into_iter().collect()
     }
 
     /// Removes a file and the folders that are empty without it, and says whether it was there.
@@ -303,7 +331,7 @@ impl Tree {
     }
 
     /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
-    fn list(&self, manifest: &Manifest, drafts: &Drafts) -> anyhow::Result<()> {
+    fn list(&self, manifest: &Manifest, drafts: &Drafts) -> Result<(), TreeError> {
         let path = self.root.join(manifest::NAME);
         let text = manifest.text();
         if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
@@ -332,7 +360,7 @@ impl Drafts {
 
     /// Makes the draft of the file `path`. It does not wait for the disk: what a power cut takes has another length than the
     /// list says, and is written again.
-    fn make(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+    fn make(&self, nth: usize, path: &Path, bytes: &[u8], mode: u32) -> Result<(), TreeError> {
         let draft = self.path(nth);
         let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
         let attempt = || {
@@ -349,11 +377,11 @@ impl Drafts {
             }
             Ok(())
         };
-        attempt().map_err(|error| unwritten(path, &error))
+        attempt().map_err(|error| TreeError::File { path: path.to_owned(), error })
     }
 
     /// Moves a draft to its place in one step.
-    fn place(&self, nth: usize, path: &Path) -> anyhow::Result<()> {
+    fn place(&self, nth: usize, path: &Path) -> Result<(), TreeError> {
         let draft = self.path(nth);
         let attempt = || match fs::rename(&draft, path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -362,12 +390,8 @@ impl Drafts {
             }
             done => done,
         };
-        attempt().map_err(|error| unwritten(path, &error))
+        attempt().map_err(|error| TreeError::File { path: path.to_owned(), error })
     }
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write {}: {}", path.display(), reason(error))
 }
 
 impl Drop for Drafts {

@@ -19,6 +19,17 @@ use super::act::Ended;
 /// Where control planes have it.
 pub(crate) const PORT: u16 = 6443;
 
+/// Why the API does not answer as it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndpointError {
+    #[error("it answers with status {0}")]
+    Status(u16),
+    #[error(transparent)]
+    Unreached(io::Error),
+    #[error("no answer in time")]
+    Late,
+}
+
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
@@ -64,12 +75,12 @@ impl Endpoint {
     }
 
     /// Asks once; what is wrong otherwise.
-    pub(crate) async fn answers(&self) -> Result<(), String> {
+    pub(crate) async fn answers(&self) -> Result<(), EndpointError> {
         match time::timeout(ATTEMPT, self.ask()).await {
             Ok(Ok(200 | 401 | 403)) => Ok(()),
-            Ok(Ok(status)) => Err(format!("it answers with status {status}")),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("no answer in time".to_owned()),
+            Ok(Ok(status)) => Err(EndpointError::Status(status)),
+            Ok(Err(error)) => Err(EndpointError::Unreached(error)),
+            Err(_) => Err(EndpointError::Late),
         }
     }
 
@@ -105,7 +116,8 @@ pub(super) async fn reach(
     let start = Instant::now();
     let mut last = String::new();
     loop {
-        let Err(reason) = endpoint.answers().await else { return Ok(endpoint.url) };
+        let Err(error) = endpoint.answers().await else { return Ok(endpoint.url) };
+        let reason = error.to_string();
         if reason != last {
             say(format!("{} does not answer yet: {reason}", endpoint.url));
             last.clone_from(&reason);

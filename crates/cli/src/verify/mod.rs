@@ -134,7 +134,7 @@ impl Look<'_> {
             Ok(None) => return (None, None),
             Err(error) => return (Some(Err(format!("the authority in the bundle: {error}"))), None),
         };
-        let answers = endpoint.answers().await;
+        let answers = endpoint.answers().await.map_err(|error| error.to_string());
         let nodes = if answers.is_ok() { Some(kube_nodes(bundle, endpoint).await) } else { None };
         (Some(answers), nodes)
     }

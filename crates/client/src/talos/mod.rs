@@ -32,7 +32,7 @@ use ichor_talos::peer::Peer;
 
 pub use call::Stream;
 pub use error::{Kind, NodeError};
-pub use trust::{Credentials, Trust, key, provider};
+pub use trust::{Credentials, CredentialsError, Trust, key, provider};
 pub use watch::{Change, Watch};
 
 use dial::{Dialled, Found};

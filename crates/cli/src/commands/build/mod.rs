@@ -9,11 +9,12 @@ use std::process::ExitCode;
 
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
-use ichor_core::rules::{self, Finding, Severity};
+use ichor_core::rules::{Finding, Severity};
 
 use self::inputs::{fetched, inputs};
 use self::render::render;
 use crate::project::{self, Project};
+use crate::refused::Refused;
 use crate::tree::{Difference, Done, Scope, Tree};
 use crate::vault::{Vault, secrets};
 use crate::{report, style};
@@ -51,16 +52,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
-        let hidden = rules::secret_places(&project.cluster);
-        report::findings(out, &project.sources, &findings, &hidden)?;
-        style::say("nothing was written: first mend what is wrong");
-        return Ok(ExitCode::FAILURE);
+        let consequence = "nothing was written: first mend what is wrong";
+        return Err(Refused::findings(project, findings, consequence).into());
     }
     let nodes = project.chosen(&args.only)?;
     let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
@@ -76,14 +72,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let cilium = project.cilium();
-    let rendered = match render(&project, &nodes, (&bundle, &admin), args, &vault)? {
-        Ok(rendered) => rendered,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            style::say("nothing was written");
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let rendered = render(&project, &nodes, (&bundle, &admin), args, &vault)
+        .map_err(|errors| Refused::Unrendered { errors, consequence: Some("nothing was written") })?;
     report::warnings(&rendered.warnings);
     let mut notes = rendered.notes;
     let artifacts: Vec<Artifact> = rendered.files.into_iter().map(|file| file.artifact).collect();

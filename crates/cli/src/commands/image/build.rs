@@ -18,12 +18,14 @@ use super::answer::{self, Answer};
 use super::make::{Bench, Made};
 use super::recipe::{self, Recipe};
 use super::shelf::Shelf;
+use crate::argument::ArgumentError;
 use crate::commands::extension::{arch, created};
 use crate::commands::schematic::{known_platform, web_url};
 use crate::commands::talos::known_release;
 use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
 use crate::oci::{self, Registry};
 use crate::progress::Progress;
+use crate::refused::Refused;
 use crate::{cache, project, style, table};
 
 /// Make media and installers with extensions inside, out of what Talos publishes
@@ -125,15 +127,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn product(word: &str) -> Result<Product, String> {
+fn product(word: &str) -> Result<Product, ArgumentError> {
     let known = Product::ALL.into_iter().find(|product| product.word() == word);
-    let words = || Product::ALL.map(Product::word).join(", ");
-    known.ok_or_else(|| format!("want one of {}", words()))
+    known.ok_or_else(|| ArgumentError::want_one_of(&Product::ALL.map(Product::word)))
 }
 
-fn file_name(word: &str) -> Result<String, String> {
+fn file_name(word: &str) -> Result<String, ArgumentError> {
     if word.is_empty() || word.starts_with('.') || word.contains('/') {
-        return Err("want the name of a file, such as metal-amd64; -o names the folder".to_owned());
+        return Err(ArgumentError::want("the name of a file, such as metal-amd64; -o names the folder"));
     }
     Ok(word.to_owned())
 }
@@ -185,10 +186,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         (recipes, BTreeMap::from([(key(&talos, args.arch()), ground)]))
     } else {
         let file = args.cluster_file()?;
-        let project = match project::open(&file)? {
-            Ok(project) => project,
-            Err(refused) => return refused.report(&file, out),
-        };
+        let project = project::open(&file)?;
         let recipes = recipe::of_cluster(args, &project)?;
         if recipes.is_empty() {
             style::say("no node boots an image that ichor makes: `image.source` is something else");
@@ -199,7 +197,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         (recipes, grounds)
     };
     let shelf = Shelf::new(&larder, args.catalogue.as_deref());
-    let Some(sets) = extensions(args, shelf, &recipes, &grounds)? else { return Ok(ExitCode::FAILURE) };
+    let sets = extensions(args, shelf, &recipes, &grounds)?;
     let bench = Bench {
         larder: &larder,
         installer_base: args.installer_base.as_deref(),
@@ -314,7 +312,7 @@ impl Args {
         factory: &str,
     ) -> anyhow::Result<Heap> {
         if !self.base.is_empty() {
-            return larder.gather(&self.base, arch);
+            return Ok(larder.gather(&self.base, arch)?);
         }
         let talos = talos.context(
             "which Talos? want --talos VERSION, such as --talos v1.13.9, or --base with its parts",
@@ -376,16 +374,16 @@ fn ground<'r>(
         bail!("{}", missing.iter().map(line).collect::<Vec<_>>().join("\n       "));
     }
     let parts = heap.parts().context("there is neither a kernel nor an initramfs")?;
-    Ground::open(parts, talos, arch)
+    Ok(Ground::open(parts, talos, arch)?)
 }
 
-/// The extensions of every recipe; none where some are in each other's way, which was said then.
+/// The extensions of every recipe, if none is in another's way.
 fn extensions(
     args: &Args,
     mut shelf: Shelf<'_>,
     recipes: &[Recipe],
     grounds: &BTreeMap<Key, Ground>,
-) -> anyhow::Result<Option<Vec<Vec<Extension>>>> {
+) -> anyhow::Result<Vec<Vec<Extension>>> {
     let (mut used, mut sets, mut is_good) = (BTreeSet::new(), Vec::new(), true);
     for recipe in recipes {
         let profile = &recipe.profile;
@@ -414,8 +412,9 @@ fn extensions(
     }
     if !is_good {
         style::say("nothing was written");
+        return Err(Refused::Printed.into());
     }
-    Ok(is_good.then_some(sets))
+    Ok(sets)
 }
 
 /// Says what would be made.

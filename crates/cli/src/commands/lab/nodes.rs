@@ -23,6 +23,7 @@ use ichor_values::TalosVersion;
 use rand_core::OsRng;
 use serde_json::Value;
 
+use crate::argument::ArgumentError;
 use crate::project::{self, Project};
 use crate::{disk, reach, style, table};
 use ichor_simulator::serve as nodes;
@@ -164,8 +165,8 @@ impl Place {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| "want a time such as 500ms, 3s or 2m".to_owned())
+fn time(text: &str) -> Result<Duration, ArgumentError> {
+    duration::parse(text).ok_or(ArgumentError::want("a time such as 500ms, 3s or 2m"))
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -233,10 +234,7 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             (args.out.clone(), args.out.join(FILE), Some(claim))
         }
     };
-    let project = match project::open(&file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&file, out),
-    };
+    let project = project::open(&file)?;
     let site = Site::of(&folder);
     site.make()?;
     if args.detach {

@@ -10,7 +10,8 @@ use ichor_core::prove::crowd;
 use ichor_core::render::fabric::{self, containerlab};
 use ichor_core::routing::Network;
 
-use crate::{project, report, style};
+use crate::refused::Refused;
+use crate::{project, style};
 
 /// Write the same lab for containerlab
 ///
@@ -26,14 +27,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let network = match Network::of(&project.cluster, &project.plan) {
-        Ok(network) => network,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = project::open(&args.file)?;
+    let network = Network::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if fabric::is_empty(&network) {
         bail!("no node of {} routes: there is no fabric", args.file.display());
     }

@@ -30,6 +30,7 @@ use crate::lab::here::Need;
 use crate::lab::vm::{self, Content, Wanted};
 use crate::lab::{Lab, LabError, Place, Record, Taken, here};
 use crate::project::{self, Project};
+use crate::refused::Refused;
 use crate::vault::Vault;
 use crate::{report, style};
 
@@ -100,14 +101,8 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => subject,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = project::open(&args.file)?;
+    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if subject.network.nodes.is_empty() {
         bail!("no node of {} routes: there is no fabric to bring up", args.file.display());
     }
@@ -117,10 +112,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let image = image(args, &project, &subject)?;
     here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
     let here = here::look(root.as_deref());
-    let scene = match scene(&project, &subject, &here, image.is_some()) {
-        Ok(scene) => scene,
-        Err(errors) => return Ok(unrenderable(&errors)),
-    };
+    let scene = scene(&project, &subject, &here, image.is_some()).map_err(unrenderable)?;
     let name = args.name.clone().unwrap_or_else(|| scene.cluster.clone());
     let place = Place::of(&name)?;
     if args.replace && place.is_alive() {
@@ -137,7 +129,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             accelerator: args.accel,
             keep: args.keep,
         };
-        return vm::hand_over_all(&place, Some(wanted), &[]);
+        return Ok(vm::hand_over_all(&place, Some(wanted), &[])?);
     }
     let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
     let record = record(args, &project, scene, here, root, guests)?;
@@ -210,10 +202,10 @@ fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<G
     Ok(Guests { image, talos: talos.to_string(), accelerator })
 }
 
-fn unrenderable(errors: &[RenderError]) -> ExitCode {
+fn unrenderable(errors: Vec<RenderError>) -> Refused {
     // Nobody listening is no error.
-    let _ = report::unrendered(&mut anstream::stderr(), errors);
-    ExitCode::from(1)
+    let _ = report::unrendered(&mut anstream::stderr(), &errors);
+    Refused::Printed
 }
 
 fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<RenderError>> {

@@ -65,10 +65,7 @@ pub(super) struct DeleteArgs {
 }
 
 pub(super) fn make(args: &MakeArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     let nodes: Vec<_> = chosen.nodes.iter().map(String::as_str).collect();
     let obstacles = chosen.fleet.check(&nodes);
     if !obstacles.is_empty() {
@@ -103,10 +100,7 @@ pub(super) fn eject(args: &EjectArgs, out: &mut dyn Write) -> anyhow::Result<Exi
 }
 
 pub(super) fn delete(args: &DeleteArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     if !args.yes {
         for (node, provider) in chosen.each().filter(|(_, provider)| provider.powers().makes) {
             writeln!(out, "{node} at {}", provider.place())?;
@@ -126,10 +120,7 @@ fn with(
     out: &mut dyn Write,
     act: impl Fn(&dyn Machines, &str) -> Result<&'static str, MachineError>,
 ) -> anyhow::Result<ExitCode> {
-    match which.open()? {
-        Ok(chosen) => each(&chosen, out, act),
-        Err(refused) => refused.report(&which.file, out),
-    }
+    each(&which.open()?, out, act)
 }
 
 fn each(

@@ -28,10 +28,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     let mut rows = Vec::new();
     for (node, provider) in chosen.each() {
         let state = provider.state(node)?;

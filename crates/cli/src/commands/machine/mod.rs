@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use crate::machines::{Fleet, Machines};
-use crate::project::{self, Project, Refused};
+use crate::project::{self, Project};
 
 /// Look at the machines of nodes and make, start, stop or take away single ones
 ///
@@ -67,11 +67,8 @@ struct Chosen {
 
 impl Which {
     /// Reads the file and finds who provides its machines.
-    fn open(&self) -> anyhow::Result<Result<Chosen, Refused>> {
-        let project = match project::open(&self.file)? {
-            Ok(project) => project,
-            Err(refused) => return Ok(Err(refused)),
-        };
+    fn open(&self) -> anyhow::Result<Chosen> {
+        let project = project::open(&self.file)?;
         let fleet = match Fleet::of(project.name(), &project.plan) {
             Ok(fleet) => fleet,
             Err(obstacles) => bail!("{}", check::lines(&obstacles)),
@@ -86,7 +83,7 @@ impl Which {
         if nodes.is_empty() {
             bail!("nobody is named who provides a machine: want `vm` with a hypervisor, or `power`");
         }
-        Ok(Ok(Chosen { project, fleet, nodes }))
+        Ok(Chosen { project, fleet, nodes })
     }
 }
 

@@ -14,7 +14,8 @@ use ichor_core::prove::{Proof, Scope, Study, Subject};
 use ichor_values::nearest;
 
 use crate::progress::Progress;
-use crate::{project, report};
+use crate::project;
+use crate::refused::Refused;
 
 /// Compute BGP over the whole fabric: who reaches what, by how many paths, and after which failures still
 ///
@@ -52,14 +53,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => subject,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = project::open(&args.file)?;
+    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if subject.network.nodes.is_empty() {
         bail!("no node of {} routes: there is nothing to prove", args.file.display());
     }

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if let Some(item) = args.asset.iter().find(|item| matches!(item, Item::Pxe | Item::Installer)) {
         anyhow::bail!("`{}` is not a file to keep; `ichor schematic url` says where it is", item.name());
     }
-    let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
+    let targets = args.target.targets()?;
     let root = args.cache.clone().map_or_else(cache::user, Ok)?;
     let client = Client::new();
     let mut seen = HashSet::new();

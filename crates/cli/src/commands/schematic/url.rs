@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
+    let targets = args.target.targets()?;
     if args.json {
         let all: Vec<_> = targets.iter().map(|target| object(target, &items(args, target))).collect();
         writeln!(out, "{:#}", Value::Array(all))?;

@@ -97,9 +97,10 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         backends::print(args.json, out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let project = match project::open(&path)? {
+    let project = match project::open(&path) {
         Ok(project) => project,
-        Err(refused) => return refused.report(&path, &mut anstream::stderr().lock()),
+        // What reads the views gets them or nothing.
+        Err(refused) => return Ok(refused.print(&mut anstream::stderr().lock())?),
     };
     if let Some(path) = &args.why {
         return why::run(&project, path, args.json, out);

@@ -5,17 +5,18 @@ use std::process::Stdio;
 use ichor_bgp::agent::Session;
 use ichor_core::lab::view::speaker;
 
+use super::AskError;
 use crate::lab::{Lab, services};
 
 /// What the speaker of a machine says of its sessions.
-pub(super) fn ask(lab: &Lab, machine: usize, now: u64) -> Result<Vec<Session>, String> {
+pub(super) fn ask(lab: &Lab, machine: usize, now: u64) -> Result<Vec<Session>, AskError> {
     let target = format!("unix://{}", services::SPEAKER);
     let mut command = lab.enter(machine);
     command.args(["gobgp", "--target", &target, "--json", "neighbor"]);
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("gobgp: {error}"))?;
+    let output = command.stdin(Stdio::null()).output().map_err(AskError::Gobgp)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&[&output.stderr[..], &output.stdout].concat()).trim().to_owned();
-        return Err(format!("the speaker does not answer: {}", said.lines().next().unwrap_or_default()));
+        return Err(AskError::Speaker(said.lines().next().unwrap_or_default().to_owned()));
     }
-    speaker::sessions(&String::from_utf8_lossy(&output.stdout), now).map_err(|error| error.to_string())
+    Ok(speaker::sessions(&String::from_utf8_lossy(&output.stdout), now)?)
 }

@@ -1,14 +1,26 @@
 //! `down`: take a cluster down, and keep its secrets.
 
+mod told;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::project;
+use anyhow::bail;
+use ichor_core::cluster::section::Role;
+use ichor_core::plan::NodePlan;
+use ichor_core::teardown::{Fate, Machine, ends};
+
+use crate::argument::time;
+use crate::consent::consents;
+use crate::machines::Fleet;
+use crate::project::{self, Project};
 use crate::reach::Way;
-use crate::teardown::{Order, down};
-use crate::up::kubeconfig;
+use crate::refused::Refused;
+use crate::teardown::{Order, Traces, look, take_down, traces};
+use crate::up::{Teller, kubeconfig};
+use crate::vault;
 
 /// Take a cluster down: its virtual machines with their disks, and every way to it
 ///
@@ -41,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     yes: bool,
     /// Give up when a machine that is reset is not in maintenance mode after so long
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
     /// File to take the cluster out of; otherwise the first of $KUBECONFIG, or ~/.kube/config
     #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
@@ -54,10 +66,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let kubeconfig = match &args.kubeconfig {
         _ if args.no_kubeconfig => None,
         Some(path) => Some(path.clone()),
@@ -75,4 +84,44 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         kubeconfig,
     };
     down(&project, &order, out)
+}
+
+/// Takes a cluster down, or says what that would destroy.
+fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let fleet = match Fleet::of(project.name(), &project.plan) {
+        Ok(fleet) => fleet,
+        Err(obstacles) => {
+            bail!("{}", obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        }
+    };
+    let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
+    let all: Vec<Machine> = nodes.iter().map(|node| look(&fleet, node.name.as_str())).collect();
+    let is_control_plane = |(node, _): &(&&NodePlan, &Machine)| node.role == Role::Controlplane;
+    let control_planes = nodes.iter().zip(&all).filter(is_control_plane).map(|(_, machine)| machine);
+    let traces = if ends(control_planes, order.reset) {
+        traces(project, order)
+    } else {
+        // Whoever is left still needs them.
+        Traces::default()
+    };
+    let secrets = vault::place::bundle_of(project);
+    told::plan(&nodes, &all, &traces, &secrets, order, out)?;
+    let idle = all.iter().all(|machine| machine.fate(order.reset) == Fate::Left);
+    if idle && traces.record.is_none() && traces.kubeconfig.is_none() {
+        return Ok(told::idle(order.json));
+    }
+    if order.dry_run {
+        return Ok(ExitCode::FAILURE);
+    }
+    let cluster = project.plan.cluster.name.as_str();
+    if !consents(
+        &format!("All of this is gone for good, with everything on it: cluster {cluster}."),
+        cluster,
+        order.yes,
+    )? {
+        return Err(Refused::Declined.into());
+    }
+    let teller = Teller::new(order.json);
+    let remains = take_down(project, &fleet, &nodes, &all, &traces, order, &teller)?;
+    Ok(told::end(teller, cluster, &remains, &secrets, order.json))
 }

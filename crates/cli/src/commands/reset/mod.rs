@@ -1,15 +1,22 @@
 //! `reset`: have nodes forget what they are, and the cluster forget them.
 
+mod told;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ichor_core::reset::{Allowed, Wipe};
+use ichor_core::reset::{Allowed, Wipe, plan};
 
-use crate::project;
-use crate::reach::Way;
-use crate::reset::{Order, reset};
+use crate::argument::time;
+use crate::consent::consents;
+use crate::crew::Crew;
+use crate::project::{self, Project};
+use crate::reach::{self, Way};
+use crate::refused::Refused;
+use crate::reset::{Order, look, walk};
+use crate::up::Teller;
 
 /// Have nodes forget what they are, and the cluster forget them
 ///
@@ -52,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long)]
     yes: bool,
     /// Give up when a machine has not forgotten after so long
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
     #[command(flatten)]
     way: Way,
@@ -66,10 +73,7 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = project::open(&args.file)?;
     let order = Order {
         way: &args.way,
         nodes: &args.nodes,
@@ -85,4 +89,30 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         timeout: args.timeout,
     };
     reset(&project, &order, out)
+}
+
+/// Resets nodes, or says what that would do.
+fn reset(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let nodes = order.nodes.iter().map(|name| project.node(name)).collect::<Result<Vec<_>, _>>()?;
+    let (crew, _) = Crew::open(project, order.way)?;
+    let runtime = reach::runtime()?;
+    let (subjects, etcd) = runtime.block_on(look(&crew, &nodes));
+    let steps = match plan(&subjects, etcd.as_ref().ok(), order.wipe, order.allowed) {
+        Ok(steps) => steps,
+        Err(obstacles) => {
+            told::refused(&obstacles, order.json, out)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    told::plan(&steps, order, out)?;
+    if order.dry_run {
+        return Ok(ExitCode::FAILURE);
+    }
+    let names = steps.iter().map(|step| step.node.as_str()).collect::<Vec<_>>().join(" ");
+    if !consents("This cannot be undone.", &names, order.yes)? {
+        return Err(Refused::Declined.into());
+    }
+    let teller = Teller::new(order.json);
+    let ended = runtime.block_on(walk(&crew, &subjects, &steps, order, &teller));
+    Ok(told::end(&teller, ended))
 }
