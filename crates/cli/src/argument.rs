@@ -1,9 +1,94 @@
 //! What several commands are told on the command line.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ichor_values as value;
+
+use crate::project::{self, Project};
+use crate::refused::Refused;
+
+// A comment on one of these groups would take the place of what `--help` says of a command: the comments of their fields suffice.
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterFile {
+    /// Cluster file
+    #[arg(default_value = "ichor.yaml")]
+    pub file: PathBuf,
+}
+
+impl ClusterFile {
+    /// Reads it and decides everything about it.
+    pub(crate) fn open(&self) -> Result<Project, Refused> {
+        project::open(&self.file)
+    }
+}
+
+// For commands whose first words are something else.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterOption {
+    /// Cluster file
+    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
+    pub file: PathBuf,
+}
+
+impl ClusterOption {
+    /// Reads it and decides everything about it.
+    pub(crate) fn open(&self) -> Result<Project, Refused> {
+        project::open(&self.file)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct IdentityFile {
+    /// File with age identities that open the secrets, in place of those SOPS would use
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+impl IdentityFile {
+    /// Where it is, if one is named.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.identity.as_deref()
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Format {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+// For commands that change something.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Events {
+    /// Tell what happens as JSON, one event a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rehearsal {
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Consent {
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImagesFolder {
+    /// Folder that `ichor image build` wrote to
+    #[arg(long, value_name = "DIR", default_value = "images")]
+    pub images: PathBuf,
+}
 
 /// Why a word on the command line is not taken.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use ichor_talos::secrets::Bundle;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::time::{self, Instant};
 
-use crate::argument::ArgumentError;
+use crate::argument::{ArgumentError, IdentityFile};
 use crate::facts::facts;
 use crate::project::Project;
 use crate::vault::SecretsError;
@@ -30,9 +29,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(200);
 /// How the nodes of a cluster are reached
 #[derive(Debug, clap::Args)]
 pub(crate) struct Way {
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    pub(crate) identity: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) identity: IdentityFile,
     /// Where a node is besides where the file says; may be given more than once
     #[arg(long, value_name = "NODE=ADDRESS", value_parser = given)]
     node_address: Vec<(String, IpAddr)>,
@@ -90,7 +88,7 @@ impl Reach {
             ));
             return Ok((Self { credentials: None, given }, None));
         }
-        let (bundle, admin) = vault::secrets(project, way.identity.as_deref())?;
+        let (bundle, admin) = vault::secrets(project, way.identity.path())?;
         let credentials = Credentials::new(&bundle.os.crt, &admin)?;
         Ok((Self { credentials: Some(Arc::new(credentials)), given }, Some(bundle)))
     }

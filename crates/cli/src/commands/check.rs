@@ -11,6 +11,7 @@ use ichor_values::Secret;
 use ichor_values::{Place, Sources};
 use serde_json::json;
 
+use crate::argument::Format;
 use crate::project::{self, Project};
 use crate::refused::Refused;
 use crate::{disk, report, secret, style};
@@ -39,9 +40,8 @@ pub(crate) struct Args {
     /// Write a JUnit report for a CI server
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
-    if args.json {
+    if args.format.json {
         return print_json(files, args, out);
     }
     files.iter().try_for_each(|file| print_text(file, out))

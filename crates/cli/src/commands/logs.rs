@@ -1,7 +1,6 @@
 //! `logs`: what a node's services and its kernel write.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -9,8 +8,8 @@ use ichor_talos::api::common::Data;
 use ichor_talos::api::machine::ServiceInfo;
 use serde_json::json;
 
+use crate::argument::ClusterOption;
 use crate::follow::{Log, follow};
-use crate::project;
 use crate::reach::{self, Reach, Reached, Way};
 use crate::{style, table};
 use ichor_client::talos::machine::LogTail;
@@ -33,9 +32,8 @@ pub(crate) struct Args {
     node: String,
     /// Service, such as ext-frr or kubelet
     service: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterOption,
     /// Wait for more, until Ctrl-C; a node that reboots or is lost is looked for again
     #[arg(short, long)]
     follow: bool,
@@ -53,7 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let plan = project.node(&args.node)?;
     let (reach, _) = Reach::open(&project, &args.way)?;
     reach::runtime()?.block_on(async {

@@ -8,6 +8,7 @@ use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use serde_json::json;
 
+use crate::argument::Format;
 use crate::refused::Refused;
 use crate::style;
 
@@ -59,9 +60,8 @@ struct Encode {
 struct Decode {
     /// What to decode; standard input when left out or -
     text: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -109,7 +109,7 @@ fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     if values.is_empty() {
         warn("there is nothing to decode");
     }
-    if args.json {
+    if args.format.json {
         let all: Vec<_> =
             values.iter().map(|value| json!({"key": value.key, "value": value.value})).collect();
         writeln!(out, "{:#}", serde_json::Value::Array(all))?;

@@ -19,9 +19,9 @@ use ichor_values::Backend;
 use ichor_values::Secret;
 use serde_json::{Value, json};
 
-use crate::argument::ArgumentError;
+use crate::argument::{ArgumentError, ClusterFile, IdentityFile};
 use crate::progress::Progress;
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::refused::Refused;
 use crate::tree::{Scope, Tree};
 use crate::vault::{self, Vault};
@@ -46,18 +46,16 @@ pub(crate) struct Args {
     /// The backend they get
     #[arg(value_parser = backend)]
     to: Backend,
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Folder to write the patches to; the cluster gets a folder of its own in it
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print JSON; documents by kind and name, what they hold is in the patches
     #[arg(long)]
     json: bool,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityFile,
 }
 
 fn backend(word: &str) -> Result<Backend, ArgumentError> {
@@ -66,15 +64,15 @@ fn backend(word: &str) -> Result<Backend, ArgumentError> {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);
     };
-    let (bundle, _) = vault::secrets(&project, args.identity.as_deref())?;
+    let (bundle, _) = vault::secrets(&project, args.identity.path())?;
     let work = Work {
         project: &project,
         attachments: project.attachments(),
-        patches: vault::patch_texts(&project, args.identity.as_deref()),
+        patches: vault::patch_texts(&project, args.identity.path()),
         bundle,
     };
     let Some(steps) = work.steps(&sides, out)? else {

@@ -97,7 +97,7 @@ pub(crate) fn traces(project: &Project, order: &Order<'_>) -> Traces {
     let mut kubeconfig = None;
     if let Some(path) = order.kubeconfig.as_ref().filter(|_| secrets.exists()) {
         let found = || -> Result<Option<Pem>, TraceError> {
-            let (bundle, _) = vault::place::open(&secrets, order.way.identity.as_deref())?;
+            let (bundle, _) = vault::place::open(&secrets, order.way.identity.path())?;
             Ok(kubeconfig::has(path, &bundle.k8s.crt)?.then_some(bundle.k8s.crt))
         };
         match found() {

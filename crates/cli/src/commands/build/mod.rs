@@ -13,7 +13,8 @@ use ichor_core::rules::{Finding, Severity};
 
 use self::inputs::{fetched, inputs};
 use self::render::render;
-use crate::project::{self, Project};
+use crate::argument::{ClusterFile, IdentityFile};
+use crate::project::Project;
 use crate::refused::Refused;
 use crate::tree::{Difference, Done, Scope, Tree};
 use crate::vault::{Vault, secrets};
@@ -34,9 +35,8 @@ use crate::{report, style};
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
                         ichor build --check")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Folder to write to; the cluster gets a folder of its own in it
     #[arg(short, long, value_name = "DIR", default_value = "build")]
     output: PathBuf,
@@ -46,20 +46,19 @@ pub(crate) struct Args {
     /// Write nothing; exit 1 if the files are not what a build would give
     #[arg(long)]
     check: bool,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityFile,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
         let consequence = "nothing was written: first mend what is wrong";
         return Err(Refused::findings(project, findings, consequence).into());
     }
     let nodes = project.chosen(&args.only)?;
-    let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
+    let (bundle, admin) = secrets(&project, args.identity.path())?;
     let root = args.output.join(project.plan.cluster.name.as_str());
     let tree = Tree::open(root.clone());
     let vault = Vault::new(project.name());

@@ -20,7 +20,7 @@ pub(super) fn render(
     args: &Args,
     vault: &Vault<'_>,
 ) -> Result<Tree, Vec<RenderError>> {
-    let patches = patch_texts(project, args.identity.as_deref());
+    let patches = patch_texts(project, args.identity.path());
     let secret = |reference: &Secret| vault.open(reference).map_err(|error| error.to_string());
     let inputs = inputs(project, bundle, &patches, &secret);
     let judge = Judge::new(|text| vault.hide(text));

@@ -12,10 +12,10 @@ use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_core::teardown::{Fate, Machine, ends};
 
-use crate::argument::time;
+use crate::argument::{ClusterFile, Consent, Events, time};
 use crate::consent::consents;
 use crate::machines::Fleet;
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::reach::Way;
 use crate::refused::Refused;
 use crate::teardown::{Order, Traces, look, take_down, traces};
@@ -37,21 +37,18 @@ use crate::vault;
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Reset machines that nobody made: their configuration and data are wiped
     #[arg(long)]
     reset: bool,
     /// Say what would be destroyed, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    events: Events,
+    #[command(flatten)]
+    consent: Consent,
     /// Give up when a machine that is reset is not in maintenance mode after so long
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
@@ -66,7 +63,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let kubeconfig = match &args.kubeconfig {
         _ if args.no_kubeconfig => None,
         Some(path) => Some(path.clone()),
@@ -74,12 +71,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         None => kubeconfig::usual().ok(),
     };
     let order = Order {
-        file: &args.file,
+        file: &args.cluster.file,
         way: &args.way,
         reset: args.reset,
         dry_run: args.dry_run,
-        json: args.json,
-        yes: args.yes,
+        json: args.events.json,
+        yes: args.consent.yes,
         timeout: args.timeout,
         kubeconfig,
     };

@@ -14,7 +14,7 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use super::input;
-use crate::argument::ArgumentError;
+use crate::argument::{ArgumentError, Format};
 use crate::progress::Progress;
 use crate::{disk, oci, style, table};
 
@@ -62,9 +62,8 @@ pub(crate) struct Args {
     /// Start the service without an ExtensionServiceConfig, for nodes that give its environment in another way, such as machine.env
     #[arg(long)]
     start_unconfigured: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 fn backend(word: &str) -> Result<Backend, ArgumentError> {
@@ -137,7 +136,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         packed: &packed,
         sboms: &sboms,
     };
-    if args.json {
+    if args.format.json {
         writeln!(out, "{:#}", done.json())?;
     } else {
         done.tell(out)?;

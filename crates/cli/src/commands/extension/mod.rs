@@ -20,6 +20,13 @@ pub(crate) struct Args {
     verb: Verb,
 }
 
+#[derive(Debug, clap::Args)]
+struct RegistryAccess {
+    /// Talk to the registry over HTTP; one on this machine is talked to so anyway
+    #[arg(long)]
+    insecure: bool,
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     Build(build::Args),

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use ichor_image::build::extension::Extension;
 use ichor_image::build::{Heap, Part, Parts, Product};
 use ichor_image::oci::{Reference, Shipment};
-use ichor_talos::asset::{FACTORY, Factory};
+use ichor_talos::asset::FACTORY;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 use serde_json::json;
@@ -18,9 +18,9 @@ use super::answer::{self, Answer};
 use super::make::{Bench, Made};
 use super::recipe::{self, Recipe};
 use super::shelf::Shelf;
-use crate::argument::ArgumentError;
+use crate::argument::{ArgumentError, Format};
 use crate::commands::extension::{arch, created};
-use crate::commands::schematic::{known_platform, web_url};
+use crate::commands::schematic::{FactoryUrl, known_platform};
 use crate::commands::talos::known_release;
 use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
 use crate::oci::{self, Registry};
@@ -104,9 +104,8 @@ pub(crate) struct Args {
     /// Catalogue of official extensions; ghcr.io/siderolabs/extensions of the release when left out
     #[arg(long, value_name = "IMAGE")]
     catalogue: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
     /// Private key to sign with for secure boot, in PEM; needs sbsign
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
@@ -122,9 +121,8 @@ pub(crate) struct Args {
     /// Read and judge everything, say what would be made, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 fn product(word: &str) -> Result<Product, ArgumentError> {
@@ -193,7 +191,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             return Ok(ExitCode::SUCCESS);
         }
         check(&recipes, args)?;
-        let grounds = grounds(args, &larder, &recipes, &factory_of(args, &project))?;
+        let grounds = grounds(args, &larder, &recipes, factory_of(&project))?;
         (recipes, grounds)
     };
     let shelf = Shelf::new(&larder, args.catalogue.as_deref());
@@ -277,13 +275,9 @@ fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
 }
 
 /// The Image Factory that official parts come from.
-fn factory_of(args: &Args, project: &project::Project) -> String {
+fn factory_of(project: &project::Project) -> &str {
     let mut factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
-    let written = factories.find(|factory| factory.is_written());
-    args.factory
-        .clone()
-        .or_else(|| written.map(|factory| factory.value.clone()))
-        .unwrap_or_else(|| FACTORY.to_owned())
+    factories.find(|factory| factory.is_written()).map_or(FACTORY, |factory| factory.value.as_str())
 }
 
 impl Args {
@@ -317,7 +311,7 @@ impl Args {
         let talos = talos.context(
             "which Talos? want --talos VERSION, such as --talos v1.13.9, or --base with its parts",
         )?;
-        let factory = Factory::new(self.factory.as_deref().unwrap_or(factory));
+        let factory = self.factory.or(factory);
         larder
             .official(&factory, talos, arch)
             .context("nothing is given with --base, and the official ISO cannot be had")
@@ -430,7 +424,7 @@ fn tell_plan(
     let files = |recipe: &Recipe| -> Vec<String> {
         recipe.products.iter().flat_map(|product| product.files(&recipe.stem)).collect()
     };
-    if args.json {
+    if args.format.json {
         let image = |(recipe, set): (&Recipe, &Vec<Extension>)| json!({"name": recipe.stem, "files": files(recipe), "extensions": names(set), "installer": recipe.installer, "nodes": recipe.nodes});
         writeln!(out, "{:#}", json!({"images": recipes.iter().zip(sets).map(image).collect::<Vec<_>>()}))?;
         return Ok(ExitCode::SUCCESS);
@@ -477,7 +471,7 @@ fn make(
         answers.push(Answer { recipe, initramfs, made, pushed });
     }
     answers.iter().for_each(Answer::warn);
-    if args.json {
+    if args.format.json {
         let images: Vec<_> = answers.iter().map(|answer| answer.json(&args.out)).collect();
         writeln!(out, "{:#}", json!({"images": images}))?;
     } else {

@@ -23,7 +23,7 @@ use ichor_values::TalosVersion;
 use rand_core::OsRng;
 use serde_json::Value;
 
-use crate::argument::ArgumentError;
+use crate::argument::{ArgumentError, Format};
 use crate::project::{self, Project};
 use crate::{disk, reach, style, table};
 use ichor_simulator::serve as nodes;
@@ -109,9 +109,8 @@ enum Verb {
     Status {
         #[command(flatten)]
         place: Place,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: Format,
     },
     /// Make a node do something wrong
     Fault {
@@ -172,7 +171,7 @@ fn time(text: &str) -> Result<Duration, ArgumentError> {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.verb {
         None => start(&args.start, out),
-        Some(Verb::Status { place, json }) => status(&place.site(), *json, out),
+        Some(Verb::Status { place, format }) => status(&place.site(), format.json, out),
         Some(Verb::Fault { fault, place }) => told(&place.site(), &Wish::Fault { fault: fault.clone() }),
         Some(Verb::Heal { node, kind, place }) => {
             told(&place.site(), &Wish::Heal { node: node.clone(), kind: kind.clone() })

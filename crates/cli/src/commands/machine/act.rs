@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::bail;
 
 use super::{Chosen, Which, check};
+use crate::argument::ImagesFolder;
 use crate::machines::{Folders, MachineError, Machines, Made, Onlooker, Stop};
 use crate::progress::Progress;
 use crate::style;
@@ -23,9 +24,8 @@ pub(super) struct MakeArgs {
     /// Folder that `ichor build` wrote to
     #[arg(long, value_name = "DIR", default_value = "build")]
     build: PathBuf,
-    /// Folder that `ichor image build` wrote to
-    #[arg(long, value_name = "DIR", default_value = "images")]
-    images: PathBuf,
+    #[command(flatten)]
+    images: ImagesFolder,
 }
 
 /// Switch machines on
@@ -74,7 +74,7 @@ pub(super) fn make(args: &MakeArgs, out: &mut dyn Write) -> anyhow::Result<ExitC
         return Ok(ExitCode::FAILURE);
     }
     let build = args.build.join(chosen.project.plan.cluster.name.as_str());
-    let shelf = Folders { build, images: args.images.clone(), file: chosen.project.name().to_owned() };
+    let shelf = Folders { build, images: args.images.images.clone(), file: chosen.project.name().to_owned() };
     let watcher = Watcher::default();
     each(&chosen, out, |provider, node| {
         let powers = provider.powers();

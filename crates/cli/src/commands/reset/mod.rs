@@ -3,16 +3,15 @@
 mod told;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ichor_core::reset::{Allowed, Wipe, plan};
 
-use crate::argument::time;
+use crate::argument::{ClusterOption, Consent, Events, Rehearsal, time};
 use crate::consent::consents;
 use crate::crew::Crew;
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::reach::{self, Way};
 use crate::refused::Refused;
 use crate::reset::{Order, look, walk};
@@ -34,9 +33,8 @@ pub(crate) struct Args {
     /// Nodes, by their names in the cluster file
     #[arg(required = true, value_name = "NODE")]
     nodes: Vec<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterOption,
     /// What is wiped: what Talos keeps, so that the machine starts again in maintenance mode, or its whole system disk
     #[arg(long, value_enum, default_value_t)]
     wipe: What,
@@ -49,15 +47,12 @@ pub(crate) struct Args {
     /// Reset the last control plane, too: the cluster ends, and everything in it is lost
     #[arg(long)]
     destroy_cluster: bool,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+    #[command(flatten)]
+    events: Events,
+    #[command(flatten)]
+    consent: Consent,
     /// Give up when a machine has not forgotten after so long
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
@@ -73,7 +68,7 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let order = Order {
         way: &args.way,
         nodes: &args.nodes,
@@ -83,9 +78,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         },
         allowed: Allowed { last: args.destroy_cluster, gone: args.gone },
         power_off: args.power_off,
-        dry_run: args.dry_run,
-        json: args.json,
-        yes: args.yes,
+        dry_run: args.rehearsal.dry_run,
+        json: args.events.json,
+        yes: args.consent.yes,
         timeout: args.timeout,
     };
     reset(&project, &order, out)

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use ichor_core::cluster::Files;
+use ichor_talos::asset::Factory;
 use ichor_talos::schematic::{Schematic, SchematicError};
 
 pub(super) use self::target::known_platform;
@@ -64,8 +65,22 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
     Ok(Schematic::read(&text))
 }
 
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct FactoryUrl {
+    /// URL of the Image Factory; the cluster file's, or the public one, when left out
+    #[arg(long, value_name = "URL", value_parser = web_url)]
+    factory: Option<String>,
+}
+
+impl FactoryUrl {
+    /// The factory that is named, else the `usual` one.
+    pub(super) fn or(&self, usual: &str) -> Factory {
+        Factory::new(self.factory.as_deref().unwrap_or(usual))
+    }
+}
+
 /// The URL of a factory, which is asked over HTTP.
-pub(super) fn web_url(text: &str) -> Result<String, ArgumentError> {
+fn web_url(text: &str) -> Result<String, ArgumentError> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let is_web = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     if is_web && !rest.is_empty() && !rest.starts_with('/') {

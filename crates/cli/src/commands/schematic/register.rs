@@ -10,6 +10,7 @@ use ichor_talos::schematic::{Schematic, SchematicError};
 use ichor_talos::secret_value;
 use serde_json::Value;
 
+use super::FactoryUrl;
 use super::target::Which;
 use crate::http::{self, Client};
 use crate::refused::Refused;
@@ -35,9 +36,8 @@ pub(crate) struct Args {
     /// Only this node of the cluster file
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     node: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = super::web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
 }
 
 /// A schematic to register: who wants it, what it is, and where.
@@ -65,7 +65,7 @@ fn wanted(args: &Args) -> anyhow::Result<Vec<Wanted>> {
     if args.files.is_empty() {
         return of_nodes(args);
     }
-    let factory = Factory::new(args.factory.as_deref().unwrap_or(FACTORY));
+    let factory = args.factory.or(FACTORY);
     let mut wanted = Vec::new();
     for file in &args.files {
         let name = file.display().to_string();

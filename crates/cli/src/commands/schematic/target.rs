@@ -11,6 +11,7 @@ use ichor_talos::asset::{Asset, FACTORY, Factory, Order};
 use ichor_talos::schematic::{Schematic, SchematicError};
 use ichor_values::TalosVersion;
 
+use super::FactoryUrl;
 use crate::argument::ArgumentError;
 use crate::refused::Refused;
 use crate::{project, style};
@@ -42,9 +43,8 @@ pub(super) struct Which {
     /// Format of disk images, such as raw.zst or qcow2; the platform's own when left out
     #[arg(long)]
     format: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = super::web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
 }
 
 /// What can be asked for.
@@ -137,7 +137,7 @@ pub(in crate::commands) fn known_platform(word: &str) -> Result<String, Argument
 
 impl Which {
     /// The nodes of a cluster file.
-    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: Option<String>) -> Which {
+    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: FactoryUrl) -> Which {
         Which {
             schematic: None,
             cluster,
@@ -180,7 +180,7 @@ impl Which {
             arch: self.arch.clone().unwrap_or_else(|| "amd64".to_owned()),
             secure_boot: self.secureboot,
             format,
-            factory: Factory::new(self.factory.as_deref().unwrap_or(FACTORY)),
+            factory: self.factory.or(FACTORY),
         }])
     }
 
@@ -222,7 +222,6 @@ impl Which {
         platform: Option<&str>,
         format: Option<&Asset>,
     ) -> Target {
-        let factory = self.factory.as_deref().unwrap_or(&node.boot.factory.value);
         Target {
             name: node.name.to_string(),
             id: schematic.id(),
@@ -232,7 +231,7 @@ impl Which {
             arch: self.arch.clone().unwrap_or_else(|| node.arch.value.word().to_owned()),
             secure_boot: self.secureboot || node.boot.secure_boot.value,
             format: format.cloned(),
-            factory: Factory::new(factory),
+            factory: self.factory.or(&node.boot.factory.value),
         }
     }
 }

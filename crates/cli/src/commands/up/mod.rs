@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ichor_core::rules::Severity;
 use ichor_talos::secrets::{Bundle, Pair};
 
-use crate::argument::time;
-use crate::project::{self, Project};
+use crate::argument::{ClusterFile, Events, IdentityFile, ImagesFolder, Rehearsal, time};
+use crate::project::Project;
 use crate::refused::Refused;
 use crate::up::{Order, SourceArgs, Target, Teller, UpError, prepare};
 use crate::{style, vault};
@@ -30,15 +30,12 @@ use crate::{style, vault};
                         ichor up --node-address solcp01=10.0.232.14 --json\n\n\
                         Exit status: 0 the cluster is up, 1 it is not, or with --dry-run there is something to do.")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    cluster: ClusterFile,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+    #[command(flatten)]
+    events: Events,
     /// Bring up these nodes only
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
@@ -57,37 +54,35 @@ pub(crate) struct Args {
     /// Leave kubeconfigs alone
     #[arg(long)]
     no_kubeconfig: bool,
-    /// Folder that `ichor image build` wrote to
-    #[arg(long, value_name = "DIR", default_value = "images")]
-    images: PathBuf,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    images: ImagesFolder,
+    #[command(flatten)]
+    identity: IdentityFile,
     #[command(flatten)]
     sources: SourceArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.rule.severity == Severity::Error) {
         let consequence = "nothing was done: first mend what is wrong";
         return Err(Refused::findings(project, findings, consequence).into());
     }
-    let (bundle, admin) = vault::secrets(&project, args.identity.as_deref())?;
+    let (bundle, admin) = vault::secrets(&project, args.identity.path())?;
     let kubeconfig = match &args.kubeconfig {
         _ if args.no_kubeconfig => Target::None,
         Some(file) => Target::File(file.clone()),
         None => Target::Usual,
     };
     let order = Order {
-        file: &args.file,
-        identity: args.identity.as_deref(),
+        file: &args.cluster.file,
+        identity: args.identity.path(),
         only: &args.only,
         sources: &args.sources,
-        images: &args.images,
-        dry_run: args.dry_run,
-        json: args.json,
+        images: &args.images.images,
+        dry_run: args.rehearsal.dry_run,
+        json: args.events.json,
         at_once: args.max_parallel,
         kubeconfig,
         node_timeout: args.node_timeout,

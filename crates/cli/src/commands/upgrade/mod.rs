@@ -3,17 +3,16 @@
 mod told;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ichor_core::upgrade::{Plan, plan};
 
-use crate::argument::time;
+use crate::argument::{ClusterFile, Consent, Events, Rehearsal, time};
 use crate::configuration::configurations;
 use crate::consent::consents;
 use crate::crew::Crew;
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::reach::{self, Way};
 use crate::refused::Refused;
 use crate::style;
@@ -36,21 +35,17 @@ use crate::upgrade::{Order, look, walk};
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Upgrade these nodes only
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+    #[command(flatten)]
+    events: Events,
+    #[command(flatten)]
+    consent: Consent,
     /// Let a cluster of two control planes stand still while one of them reboots
     #[arg(long)]
     outage: bool,
@@ -65,13 +60,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = project::open(&args.file)?;
+    let project = args.cluster.open()?;
     let order = Order {
         way: &args.way,
         only: &args.only,
-        dry_run: args.dry_run,
-        json: args.json,
-        yes: args.yes,
+        dry_run: args.rehearsal.dry_run,
+        json: args.events.json,
+        yes: args.consent.yes,
         outage: args.outage,
         timeout: args.timeout,
         drain_timeout: args.drain_timeout,
@@ -86,7 +81,7 @@ fn upgrade(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow:
     }
     let (crew, bundle) = Crew::open(project, order.way)?;
     let nodes: Vec<_> = project.plan.nodes.iter().collect();
-    let configs = configurations(project, &nodes, &bundle, order.way.identity.as_deref())
+    let configs = configurations(project, &nodes, &bundle, order.way.identity.path())
         .map_err(|errors| Refused::Unrendered { errors, consequence: Some("nothing was done") })?;
     let runtime = reach::runtime()?;
     let (candidates, etcd) = runtime.block_on(look(&crew, &nodes, &configs, order.only));

@@ -16,6 +16,7 @@ use ichor_core::prove::Subject;
 use ichor_core::render::topology;
 
 use super::up::digests;
+use crate::argument::Format;
 use crate::commands::prove::failures;
 use crate::lab::signals::Signals;
 use crate::lab::trial::Trial;
@@ -47,9 +48,8 @@ pub(crate) struct Args {
     /// Cut cables so that both ends lose their carrier, and let speakers close their sessions
     #[arg(long)]
     carrier: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
     /// Write a report for CI servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let picture = topology::render(&project.cluster, &project.plan);
         write(path, report::html(&verdict, &picture).as_bytes())?;
     }
-    if args.json {
+    if args.format.json {
         serde_json::to_writer_pretty(&mut *out, &text::object(&verdict))?;
         writeln!(out)?;
     } else {
