@@ -9,8 +9,7 @@ use ichor_values as value;
 use crate::project::{self, Project};
 use crate::refused::Refused;
 
-// A comment on one of these groups would take the place of what `--help` says of a command: the comments of their fields suffice.
-
+/// The cluster file, as the last word of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterFile {
     /// Cluster file
@@ -25,7 +24,7 @@ impl ClusterFile {
     }
 }
 
-// For commands whose first words are something else.
+/// The cluster file of a command whose words are something else.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterOption {
     /// Cluster file
@@ -40,6 +39,7 @@ impl ClusterOption {
     }
 }
 
+/// What opens secrets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IdentityFile {
     /// File with age identities that open the secrets, in place of those SOPS would use
@@ -54,6 +54,7 @@ impl IdentityFile {
     }
 }
 
+/// In which form an answer is printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Format {
     /// Print JSON
@@ -61,7 +62,7 @@ pub(crate) struct Format {
     pub json: bool,
 }
 
-// For commands that change something.
+/// In which form it is told what a command changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Events {
     /// Tell what happens as JSON, one event a line
@@ -69,6 +70,7 @@ pub(crate) struct Events {
     pub json: bool,
 }
 
+/// Whether something is changed at all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rehearsal {
     /// Say what would be done, and do nothing
@@ -76,6 +78,7 @@ pub(crate) struct Rehearsal {
     pub dry_run: bool,
 }
 
+/// Whether somebody is asked before something cannot be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Consent {
     /// Do not ask
@@ -83,6 +86,7 @@ pub(crate) struct Consent {
     pub yes: bool,
 }
 
+/// Where images are that ichor made.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesFolder {
     /// Folder that `ichor image build` wrote to

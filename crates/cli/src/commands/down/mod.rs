@@ -35,7 +35,6 @@ use crate::vault;
     after_help = "Examples:\n  ichor down --dry-run\n  ichor down\n  ichor down --reset --yes --json\n\n\
                         Exit status: 0 nothing is left, 1 something is, or with --dry-run there is something to do."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,

@@ -28,7 +28,6 @@ use crate::up::Teller;
                         ichor reset solcp02 --gone\n\n\
                         Exit status: 0 done, 1 not, or with --dry-run there is something to do."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Nodes, by their names in the cluster file
     #[arg(required = true, value_name = "NODE")]

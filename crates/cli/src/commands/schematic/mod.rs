@@ -65,7 +65,8 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
     Ok(Schematic::read(&text))
 }
 
-#[derive(Clone, Debug, Default, clap::Args)]
+/// The Image Factory that is asked.
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct FactoryUrl {
     /// URL of the Image Factory; the cluster file's, or the public one, when left out
     #[arg(long, value_name = "URL", value_parser = web_url)]

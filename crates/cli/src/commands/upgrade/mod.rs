@@ -33,7 +33,6 @@ use crate::upgrade::{Order, look, walk};
                         ichor upgrade --yes --json\n\n\
                         Exit status: 0 done, 1 not, or with --dry-run there is something to do."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
