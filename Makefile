@@ -8,15 +8,27 @@ FUZZ_SECONDS ?= 10
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo agent simulator test check bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo demo-lab quick agent simulator test check bench install fuzz fuzz-build fuzz-lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: agent ## Build ichor and show what it does, on an example cluster with real daemons
-	@scripts/tools frr gobgp iproute ping unshare
-	cargo build --release --locked --package ichor
+# Without optimization, so that the first output is there soon. What real daemons need is built when the demo comes to them.
+demo demo-lab: export ICHOR := $(abspath $(TARGET)/debug/ichor)
+demo demo-lab: export ICHOR_AGENT := $(abspath $(TARGET)/debug/ichor-agent)
+
+demo: ## Build ichor and show what it does, on an example cluster with real daemons
+	@scripts/tools cc
+	cargo build --locked --package ichor
 	@scripts/demo
+
+demo-lab:
+	@scripts/tools frr gobgp iproute ping unshare
+	cargo build --locked --package ichor-agent
+
+quick: ## Run the tests that need neither root nor daemons: the loop while working
+	@scripts/tools cc nextest
+	cargo nextest run --workspace --locked
 
 # Only the last crate is built as a static one, so the others are those of every release build.
 agent: ## Build the agent of a node, one static program
@@ -38,8 +50,7 @@ test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemo
 	@scripts/lab-efi
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
-	cargo nextest run --workspace --locked
-	@$(MAKE) --no-print-directory agent simulator
+	@$(MAKE) --no-print-directory quick agent simulator
 	cargo nextest run --workspace --locked --profile lab
 
 check: ## Look quickly: format, lints, docs, licences, house rules

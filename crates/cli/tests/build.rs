@@ -1,7 +1,5 @@
 //! `ichor build`: what it writes, and when it writes nothing.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -9,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use common::{Run, folder, ichor, ichor_with};
+use crate::common::{Run, folder, ichor, ichor_with};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -464,8 +462,10 @@ fn a_build_that_is_killed_is_completed_by_the_next() {
             )
             .unwrap();
         }
-        let mut child =
-            common::command(folder.path(), "build").stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut child = crate::common::command(folder.path(), "build")
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
         let start = std::time::Instant::now();
         while child.try_wait().unwrap().is_none() && !root.join(".ichor-new").exists() {
             assert!(start.elapsed() < Duration::from_mins(1));

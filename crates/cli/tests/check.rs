@@ -1,8 +1,6 @@
 //! `ichor check`, as a user runs it.
 
-mod common;
-
-use common::{GOOD, folder, ichor, ichor_with};
+use crate::common::{GOOD, folder, ichor, ichor_with};
 
 #[test]
 fn a_good_file_is_said_to_be_good() {

@@ -1,11 +1,9 @@
 //! Cilium in configurations: rendered by helm, for which a script stands here, and kept in a lock.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use common::{Run, folder, ichor, ichor_with};
+use crate::common::{Run, folder, ichor, ichor_with};
 use tempfile::TempDir;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
@@ -259,7 +257,7 @@ fn what_helm_would_be_asked_is_shown() {
 #[test]
 fn where_helm_is_not_asked_is_shown_too() {
     let folder = cluster(", cilium: {manifest: a.yaml}", &[("a.yaml", "apiVersion: v1\nkind: A\n")]);
-    let other = common::folder(&[("ichor.yaml", common::GOOD)]);
+    let other = crate::common::folder(&[("ichor.yaml", crate::common::GOOD)]);
 
     let manifest = without_helm(&folder, "show cilium");
     let flannel = ichor(other.path(), "show cilium");

@@ -1,13 +1,11 @@
 //! `ichor extension check`, as a user runs it.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, folder, ichor, root};
+use crate::common::{Run, folder, ichor, root};
 use serde_json::Value;
 
 const MANIFEST: &str = "\

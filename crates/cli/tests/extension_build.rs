@@ -1,9 +1,7 @@
 //! `ichor extension build` and `push`, as a user runs them.
 
-mod common;
 use ichor_testbed::elf;
-#[path = "extension_build/registry.rs"]
-mod registry;
+pub mod registry;
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, ichor, ichor_with, root};
+use crate::common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
 use ichor_image::oci::{Archive, Entry, Image, Kind, Layer, Layout, Memory, Packed, Root, layer};
 use ichor_values::Arch;
@@ -467,5 +465,4 @@ fn the_document_shows_the_definition_that_is_made() {
 }
 
 /// Real tools and real daemons.
-#[path = "extension_build/lab.rs"]
 mod lab;

@@ -1,12 +1,10 @@
 //! `ichor talos gen` against what Talos itself writes, and where it writes to.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use common::{folder, ichor, ichor_with, root};
+use crate::common::{folder, ichor, ichor_with, root};
 use ichor_talos::document;
 use serde_json::Value;
 

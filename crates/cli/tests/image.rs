@@ -1,17 +1,9 @@
 //! `ichor image build`, as a user runs it, on a release of Talos in small. That what is made boots is shown elsewhere, on a real kernel.
 
-mod common;
-#[path = "image/lab.rs"]
 mod lab;
-#[path = "image/layout.rs"]
 mod layout;
-#[path = "image/official.rs"]
 mod official;
-#[path = "extension_build/registry.rs"]
-mod registry;
-#[path = "image/release.rs"]
-mod release;
-#[path = "image/stranger.rs"]
+pub mod release;
 mod stranger;
 
 use std::collections::BTreeMap;
@@ -25,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Run, command, folder, ichor};
+use crate::common::{Run, command, folder, ichor};
+use crate::extension_build::registry::Registry;
 use ichor_values::Arch;
-use registry::Registry;
 use tempfile::TempDir;
 
 const TALOS: &str = "v1.13.9";

@@ -1,15 +1,11 @@
 //! `ichor image build` with what is cut off, broken, or made to hurt: a clear word, an exit code, and nothing written.
 
-mod common;
-#[path = "image/release.rs"]
-#[expect(dead_code, reason = "other tests need more of a release")]
-mod release;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Run, ichor};
+use crate::common::{Run, ichor};
+use crate::image::release;
 use ichor_image::oci::Digest;
 use ichor_values::Arch;
 use serde_json::{Value, json};

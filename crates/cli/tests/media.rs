@@ -1,11 +1,9 @@
 //! `ichor media inspect`.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{folder, ichor, root};
+use crate::common::{folder, ichor, root};
 use ichor_image::media::{Volume, iso9660};
 use ichor_talos::document;
 use serde_json::Value;

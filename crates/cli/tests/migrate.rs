@@ -1,11 +1,9 @@
 //! `ichor migrate`: what it prints and writes.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use common::{folder, ichor};
+use crate::common::{folder, ichor};
 use tempfile::TempDir;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");

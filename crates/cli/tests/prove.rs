@@ -1,8 +1,6 @@
 //! `ichor prove`, as a user runs it.
 
-mod common;
-
-use common::{EXAMPLES, folder, ichor, root};
+use crate::common::{EXAMPLES, folder, ichor, root};
 
 /// The block behind a mark in docs/prove.md.
 fn block(mark: &str) -> String {

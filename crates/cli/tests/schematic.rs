@@ -1,14 +1,12 @@
 //! `ichor schematic` and `ichor meta`, as a user runs them; the factory is a small server of the test's own.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{folder, ichor};
+use crate::common::{folder, ichor};
 
 const TAILSCALE: &str = "customization: {systemExtensions: {officialExtensions: [siderolabs/tailscale]}}\n";
 const TAILSCALE_ID: &str = "4a0d65c669d46663f377e7161e50cfd570c401f26fd9e7bda34a0216b6f1922b";
@@ -95,7 +93,7 @@ fn path() -> String {
     format!("/image/{TAILSCALE_ID}/v1.13.9/metal-amd64.iso")
 }
 
-fn fetch(server: &Server, folder: &std::path::Path) -> common::Run {
+fn fetch(server: &Server, folder: &std::path::Path) -> crate::common::Run {
     ichor(
         folder,
         &format!(
@@ -138,7 +136,7 @@ fn ids_are_printed_in_order_and_a_bad_file_is_named() {
 
 #[test]
 fn urls_follow_platform_architecture_and_secure_boot() {
-    let folder = folder(&[("s.yaml", TAILSCALE), ("ichor.yaml", common::GOOD)]);
+    let folder = folder(&[("s.yaml", TAILSCALE), ("ichor.yaml", crate::common::GOOD)]);
     let one = ichor(
         folder.path(),
         "schematic url s.yaml --talos v1.13.9 --platform nocloud --arch arm64 --asset iso",

@@ -1,13 +1,11 @@
 //! `ichor secrets`, as a user runs it.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{GOOD, Run, folder, ichor_with};
+use crate::common::{GOOD, Run, folder, ichor_with};
 use ichor_talos::secrets::{Bundle, read_admin};
 
 const IDENTITY: &str = "AGE-SECRET-KEY-12Z3AY3W4TVEEY6PM3AMVS97NLN7PPML7U24VRKDN3AVQ4YUD877SY6TYF8";
@@ -290,7 +288,7 @@ fn the_administrator_of_another_cluster_is_told() {
 
 #[test]
 fn the_verdict_of_talos_is_the_exit_status() {
-    let cases = common::root().join("crates/talos/tests/data/secrets-check");
+    let cases = crate::common::root().join("crates/talos/tests/data/secrets-check");
     let verdicts = fs::read_to_string(cases.join("verdicts.json")).unwrap();
     let verdicts: Vec<serde_json::Value> = serde_json::from_str(&verdicts).unwrap();
     let folder = folder(&[]);

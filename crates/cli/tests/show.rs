@@ -1,11 +1,9 @@
 //! `ichor show`, as a user runs it.
 
-mod common;
-
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use common::{EXAMPLES, GOOD, folder, ichor, root};
+use crate::common::{EXAMPLES, GOOD, folder, ichor, root};
 
 #[test]
 fn every_view_of_every_example_fits_a_hundred_columns_and_has_json() {

@@ -1,11 +1,9 @@
 //! `ichor talos patch` and `validate`.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{folder, ichor};
+use crate::common::{folder, ichor};
 
 const BASE: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/controlplane.yaml");
 

@@ -1,11 +1,9 @@
 //! Templates of one's own: what comes of them, and what is said of bad ones.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use common::{Run, folder, ichor_with};
+use crate::common::{Run, folder, ichor_with};
 use tempfile::TempDir;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
@@ -230,7 +228,7 @@ mod lab {
     /// The newer one that `target/lab/` has, with its own libraries.
     #[test]
     fn bird_2_17_reads_what_a_template_gives() {
-        let root = common::root().join("target/lab/trixie/usr");
+        let root = crate::common::root().join("target/lab/trixie/usr");
         assert!(root.join("sbin/bird").exists(), "there is no BIRD in {}", root.display());
         let script = format!(
             "libraries=$(echo {0}/lib/*-linux-gnu)\n\
@@ -246,7 +244,7 @@ mod lab {
     /// The real gobgpd, which `target/lab/` has.
     #[test]
     fn gobgpd_reads_what_a_template_gives() {
-        let programs = common::root().join("target/lab/gobgp4/usr/bin");
+        let programs = crate::common::root().join("target/lab/gobgp4/usr/bin");
         assert!(programs.join("gobgpd").exists(), "there is no gobgpd in {}", programs.display());
         let good = cluster("gobgp", Some("{{ default }}"));
         let bad = cluster("gobgp", Some("{{ default }}\n[global.confog]\nas = 1\n"));

@@ -1,10 +1,7 @@
 //! Pod networks, addresses of the API, overlays and manifests: from the cluster file into configurations, on every release.
 
-use ichor_testbed as common;
-
 use std::collections::BTreeMap;
 
-use common::machine::Beside;
 use ichor_core::cluster::{self, load};
 use ichor_core::plan::NodePlan;
 use ichor_core::plan::attachment::Attachments;
@@ -12,6 +9,7 @@ use ichor_core::render::chart::Order;
 use ichor_core::render::tree::{RenderError, Renderer};
 use ichor_core::rules::{self, Context};
 use ichor_talos::document;
+use ichor_testbed::machine::Beside;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
@@ -50,7 +48,7 @@ fn configured(
     mut files: Files,
     cilium: Result<&'static str, &'static str>,
 ) -> Result<[(String, String); 2], String> {
-    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let beside = Beside { cilium, ..Beside::of(&cluster, &mut files) };
     let made = beside.with((&cluster, &plan), |inputs| {
         let renderer = Renderer::new(inputs)?;
@@ -71,7 +69,7 @@ fn everywhere(
     beside: &[(&'static str, &str)],
 ) -> Vec<(&'static str, [String; 2])> {
     let one = |release| {
-        let made = configured(files(release, cluster, more, beside), Ok(common::CILIUM));
+        let made = configured(files(release, cluster, more, beside), Ok(ichor_testbed::CILIUM));
         let [plane, worker] = made.unwrap_or_else(|errors| panic!("{release}: {errors}"));
         (release, [plane.1, worker.1])
     };
@@ -148,7 +146,10 @@ fn off(machine: &str) -> bool {
 fn cilium_as_helm_rendered_it_is_in_the_control_planes_and_takes_kube_proxys_place() {
     for (release, [plane, worker]) in everywhere("cni: cilium", "", &[]) {
         assert_eq!(brought(&plane), "none", "{release}");
-        assert_eq!(manifests(&plane), BTreeMap::from([("cilium".to_owned(), common::CILIUM.to_owned())]));
+        assert_eq!(
+            manifests(&plane),
+            BTreeMap::from([("cilium".to_owned(), ichor_testbed::CILIUM.to_owned())])
+        );
         assert!(manifests(&worker).is_empty(), "{release}");
         assert!(off(&plane), "{release}: {plane}");
     }
@@ -284,7 +285,7 @@ fn a_key_that_mints_others_is_in_no_configuration() {
 /// What helm is asked for: its words, and the values that Talos needs.
 fn order(cluster: &str, more: &str) -> (String, Value) {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
-    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
     let order = Order::of(&plan, &attachments).unwrap();
     (order.arguments().join(" "), document::read(&order.values()[0]).unwrap().remove(0))
@@ -335,7 +336,7 @@ fn helm_is_asked_for_what_the_rest_of_the_file_says() {
 /// What rules find about Cilium's values.
 fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", values)]);
-    let (cluster, plan) = common::planned(load("ichor.yaml", &mut files));
+    let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
     let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
     let about = findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.path.contains("cilium"));

@@ -1,7 +1,5 @@
 //! Both ends of the wire on real FRR. Needs root, `scripts/tools frr` and `scripts/lab-root`.
 
-use ichor_testbed as common;
-
 mod lab {
     use std::collections::BTreeMap;
 
@@ -9,12 +7,12 @@ mod lab {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::common::frr::{Frr, of_bgpd};
-    use super::common::lab::{Machine, said, wait_for};
-    use super::common::random::holds_around;
-    use super::common::routing::{PASSWORD, service_with};
-    use super::common::vty::compared;
-    use super::common::{fabric, folder, planned_case};
+    use ichor_testbed::frr::{Frr, of_bgpd};
+    use ichor_testbed::lab::{Machine, said, wait_for};
+    use ichor_testbed::random::holds_around;
+    use ichor_testbed::routing::{PASSWORD, service_with};
+    use ichor_testbed::vty::compared;
+    use ichor_testbed::{fabric, folder, planned_case};
 
     fn of_frr(file: &Artifact) -> bool {
         file.path.ends_with("/frr.conf") || file.path.ends_with("/frr.conf.local")

@@ -1,9 +1,7 @@
 //! The other end of the wire: routers, and what Kubernetes is told.
 
-use ichor_testbed as common;
-
-use common::fabric::{cases, files, files_of};
 use ichor_core::render::artifact::Artifact;
+use ichor_testbed::fabric::{cases, files, files_of};
 
 #[test]
 fn the_same_input_gives_the_same_bytes() {
@@ -139,7 +137,7 @@ fn no_file_that_everybody_may_read_holds_a_password() {
     for case in cases() {
         for file in files(&case).iter().filter(|file| !file.private) {
             assert!(
-                !file.text().unwrap().contains(common::routing::PASSWORD),
+                !file.text().unwrap().contains(ichor_testbed::routing::PASSWORD),
                 "{} {}",
                 case.display(),
                 file.path

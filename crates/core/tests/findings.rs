@@ -1,9 +1,7 @@
 //! Every folder under `findings/` is a cluster with mistakes: `ichor.yaml` in, everything the rules find out.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test findings` rewrites `findings.txt`; the diff is reviewed. What one rule says
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core findings::` rewrites `findings.txt`; the diff is reviewed. What one rule says
 //! of a few lines is in `said.rs`.
-
-use ichor_testbed as common;
 
 use ichor_core::rules::Finding;
 
@@ -14,9 +12,9 @@ fn line(finding: &Finding) -> String {
 
 #[test]
 fn every_cluster_has_exactly_its_findings() {
-    for case in common::cases("findings") {
-        let found: String = common::findings_of_case(&case, "ichor.yaml").iter().map(line).collect();
+    for case in ichor_testbed::cases("findings") {
+        let found: String = ichor_testbed::findings_of_case(&case, "ichor.yaml").iter().map(line).collect();
 
-        common::assert_same(&case.join("findings.txt"), &found);
+        ichor_testbed::assert_same(&case.join("findings.txt"), &found);
     }
 }

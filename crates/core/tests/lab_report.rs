@@ -1,6 +1,6 @@
 //! The report of a lab's test: `lab/report.html` is what a made-up verdict looks like.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test lab_report` rewrites it; look at it in a browser before the diff is accepted.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core lab_report::` rewrites it; look at it in a browser before the diff is accepted.
 #![expect(clippy::disallowed_methods, reason = "the case is a file")]
 
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Whole configurations of nodes: that Talos accepts them, and what they must not hold.
 
-use ichor_testbed as common;
-
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::section::Role;
@@ -12,7 +10,7 @@ use ichor_values::go_yaml::emit::emit_all;
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 fn cases() -> Vec<PathBuf> {
-    ["example", "machine", "network"].into_iter().flat_map(common::group).collect()
+    ["example", "machine", "network"].into_iter().flat_map(ichor_testbed::group).collect()
 }
 
 /// A node: its name, its role, and its configurations before and after the installation.
@@ -20,8 +18,8 @@ type Node = (String, Role, String, String);
 
 /// Every node of a case.
 fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<RenderError>> {
-    let mut files = common::At(common::Below(case.to_owned()), release);
-    common::machine::of_files(&mut files, |renderer, plan| {
+    let mut files = ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release);
+    ichor_testbed::machine::of_files(&mut files, |renderer, plan| {
         let one = |node: &NodePlan| {
             let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);
             let warnings = &machine.warnings;
@@ -46,7 +44,7 @@ fn every_example_becomes_configurations_that_talos_takes() {
 
 #[test]
 fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
-    let bundle = common::machine::bundle();
+    let bundle = ichor_testbed::machine::bundle();
     let token = bundle.trustd_token.as_str();
     for case in cases() {
         for release in RELEASES {
@@ -64,7 +62,7 @@ fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
 
 #[test]
 fn a_worker_holds_no_key_of_the_cluster() {
-    let bundle = common::machine::bundle();
+    let bundle = ichor_testbed::machine::bundle();
     let keys = bundle.entries().map(|(_, _, key)| key.base64());
     for case in cases() {
         for (name, role, _, machine) in rendered(&case, RELEASES[2]).unwrap() {
@@ -78,7 +76,7 @@ fn a_worker_holds_no_key_of_the_cluster() {
 fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
     for release in RELEASES {
         for (name, _, boot, machine) in
-            rendered(&common::folder("../../../examples/metallb"), release).unwrap()
+            rendered(&ichor_testbed::folder("../../../examples/metallb"), release).unwrap()
         {
             for text in [boot, machine] {
                 let (_, service) = text.split_once("kind: ExtensionServiceConfig\nname: frr\n").unwrap();
@@ -94,8 +92,8 @@ fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
 
 /// What the only node of a text has before the installation, or why not.
 fn boot_of(text: &str) -> String {
-    let (cluster, plan) = common::planned(common::load_text(text));
-    let boot = common::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
+    let boot = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));
     boot.map_or_else(|errors| errors, |rendered| emit_all(&rendered.documents))
 }
 

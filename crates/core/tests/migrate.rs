@@ -1,7 +1,5 @@
 //! Moving from one routing backend to another: which documents go and come, and in which order.
 
-use ichor_testbed as common;
-
 use ichor_core::cluster::section::Role;
 use ichor_core::migrate::{DocumentId, Side, Sides, Step, When, losses, sides};
 use ichor_core::model::Cluster;
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 const EXAMPLE: &str = include_str!("../../../examples/native/ichor.yaml");
 
 fn documents(cluster: &Cluster, plan: &Plan, nodes: &[usize]) -> Vec<Vec<Value>> {
-    let rendered = common::machine::rendered(cluster, plan, |renderer| {
+    let rendered = ichor_testbed::machine::rendered(cluster, plan, |renderer| {
         nodes.iter().map(|&nth| Ok(renderer.machine(&plan.nodes[nth])?.documents)).collect()
     });
     rendered.unwrap()
@@ -33,7 +31,7 @@ fn steps(Sides { from, to, nodes }: &Sides) -> Vec<Step> {
 /// The steps of the example, with a place for images that have an extension.
 fn example(from: Backend, to: Backend) -> Vec<Step> {
     let text = format!("{EXAMPLE}\nimage: {{registry: example.com/talos}}\n");
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     steps(&sides(&cluster, &plan, from, to).unwrap())
 }
 
@@ -97,7 +95,7 @@ fn the_file_may_have_either_backend() {
         )
     };
     let between = |text: String| {
-        let (cluster, plan) = common::planned(common::load_text(text));
+        let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
         steps(&sides(&cluster, &plan, Backend::Frr, Backend::Native).unwrap())
     };
 
@@ -111,7 +109,7 @@ fn the_file_may_have_either_backend() {
 fn nodes_of_other_backends_stay() {
     let text = "cluster: {name: a, id: 1, talos: v1.14.0-rc.1}\nrouting: {neighbors: [{link: eth0}]}\n\
                 nodes: [{name: a, index: 1, routing: {backend: bird}}, {name: b, index: 2, routing: {backend: frr}}, {name: c, index: 3}]";
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
     let moved = sides(&cluster, &plan, Backend::Frr, Backend::Native).unwrap();
     let nobody = sides(&cluster, &plan, Backend::Gobgp, Backend::Gobgp);
@@ -130,7 +128,7 @@ fn nodes_of_other_backends_stay() {
 
 #[test]
 fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
-    let (cluster, plan) = common::planned(common::load_text(EXAMPLE));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
     let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
     let (before, after) = (plan::plan(&from), plan::plan(&to));
     let (old, new) = (documents(&from, &before, &nodes), documents(&to, &after, &nodes));
@@ -150,7 +148,7 @@ fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
 
 #[test]
 fn what_merging_cannot_do_is_refused() {
-    let (_, plan) = common::planned(common::load_text(EXAMPLE));
+    let (_, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
     let side =
         |name: &str| [json!({"version": "v1alpha1", "machine": {"type": "worker", "certSANs": [name]}})];
     let (one, other) = (side("a"), side("b"));
@@ -172,7 +170,7 @@ fn what_merging_cannot_do_is_refused() {
 #[test]
 fn what_machine_loses_is_deleted_by_the_patch() {
     let text = include_str!("../../../examples/cilium/ichor.yaml");
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
     let there = steps(&sides(&cluster, &plan, Backend::Frr, Backend::Gobgp).unwrap());
 
@@ -187,7 +185,7 @@ fn what_machine_loses_is_deleted_by_the_patch() {
 
 #[test]
 fn what_a_node_alone_announces_is_missed_by_all_who_reach_it() {
-    let (cluster, plan) = common::planned(common::load_text(EXAMPLE));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
     let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
 
     let losses = losses((&from, &plan::plan(&from)), (&to, &plan::plan(&to)), &nodes).unwrap();

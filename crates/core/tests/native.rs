@@ -1,9 +1,5 @@
 //! BGP by Talos itself: that Talos takes the documents, and that they mean what the model does.
 
-use ichor_testbed as common;
-
-use common::random::holds_for;
-use common::routing::{cases, documents, model, routed};
 use ichor_bgp::model::{Family, Filter, Term};
 use ichor_core::cluster::section::Role;
 use ichor_core::model::Cluster;
@@ -13,6 +9,8 @@ use ichor_core::render::native;
 use ichor_core::render::native::selectors::selectors;
 use ichor_talos::load;
 use ichor_talos::validate::{Mode, Setting, validate};
+use ichor_testbed::random::holds_for;
+use ichor_testbed::routing::{cases, documents, model, routed};
 use ichor_values::Backend;
 use ichor_values::TalosVersion;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -21,12 +19,12 @@ use serde_json::{Value, json};
 
 /// The documents of the first node of a text, before and after the installation, or why there are none.
 fn rendered(text: &str) -> Result<[Vec<Value>; 2], String> {
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     rendered_node(&cluster, &plan, &plan.nodes[0])
 }
 
 fn rendered_node(cluster: &Cluster, plan: &Plan, node: &NodePlan) -> Result<[Vec<Value>; 2], String> {
-    common::machine::rendered(cluster, plan, |renderer| {
+    ichor_testbed::machine::rendered(cluster, plan, |renderer| {
         Ok([renderer.boot(node)?.documents, renderer.machine(node)?.documents])
     })
 }
@@ -54,7 +52,7 @@ fn text(routing: &str, rest: &str) -> String {
 
 /// What Talos' own BGP cannot do of what the first node of a text asks.
 fn lacking(routing: &str, rest: &str) -> Vec<&'static str> {
-    let (cluster, plan) = common::planned(common::load_text(text(routing, rest)));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text(routing, rest)));
     let ask = Ask::of(&cluster, &plan.nodes[0]).unwrap();
     lacks(Backend::Native, None, &ask).iter().map(|lack| lack.what).collect()
 }
@@ -64,7 +62,7 @@ fn talos_takes_the_documents_of_every_node_that_needs_nothing_else() {
     let talos = TalosVersion::parse("v1.14.0-rc.1").unwrap();
     let mut seen = 0;
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             let model = model(&cluster, &plan, node);
             for stage in [Stage::Boot, Stage::Final] {
@@ -85,7 +83,7 @@ fn talos_takes_the_documents_of_every_node_that_needs_nothing_else() {
 #[test]
 fn talos_takes_the_documents_of_any_cluster() {
     holds_for(60, Backend::Native, |random| {
-        let (cluster, plan) = common::planned(common::load_text(random.text.as_str()));
+        let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(random.text.as_str()));
         for node in routed(&plan) {
             let stages = rendered_node(&cluster, &plan, node).map_err(TestCaseError::fail)?;
             for documents in stages {
@@ -104,7 +102,7 @@ fn talos_takes_the_documents_of_any_cluster() {
 fn whole_configurations_with_them_are_taken() {
     let mut seen = 0;
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             if node.routing.as_deref().unwrap().backend.value != Backend::Native {
                 continue;
@@ -127,7 +125,7 @@ fn whole_configurations_with_them_are_taken() {
 #[test]
 fn every_link_that_an_instance_names_is_there() {
     for case in cases() {
-        let (_, plan) = common::planned_case(&case, "ichor.yaml");
+        let (_, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (name, stages) in documents(&case) {
             let node = plan.node(&name).unwrap();
             for (stage, documents) in [Stage::Boot, Stage::Final].into_iter().zip(stages) {
@@ -145,7 +143,7 @@ fn every_link_that_an_instance_names_is_there() {
 
 #[test]
 fn the_anycast_address_is_announced_after_the_installation_only() {
-    let case = common::folder("cases/native-unnumbered");
+    let case = ichor_testbed::folder("cases/native-unnumbered");
 
     let (_, [boot, last]) = documents(&case).into_iter().find(|(name, _)| name == "cp").unwrap();
 
@@ -171,7 +169,7 @@ fn nothing_is_told_to_the_speaker_and_its_routes_are_not_installed() {
 #[test]
 fn what_is_imported_is_what_the_model_lets_through() {
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (name, [_, last]) in documents(&case) {
             let node = plan.node(&name).unwrap();
             let Some(workload) = model(&cluster, &plan, node).workload else { continue };
@@ -297,7 +295,7 @@ fn a_gate_of_too_many_holes_is_refused() {
          link: {{ours: \"fd01::\", theirs: \"fd01::1\"}}}}}}\nnodes: [{}]",
         nodes.join(",\n ")
     );
-    let (cluster, plan) = common::planned(common::load_text(file));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(file));
     let node = &plan.nodes[0];
 
     let refusals = native::documents(&model(&cluster, &plan, node), node, Stage::Final).unwrap_err();
@@ -309,7 +307,7 @@ fn a_gate_of_too_many_holes_is_refused() {
 #[test]
 fn a_worker_has_no_anycast_to_announce() {
     for case in cases() {
-        let (_, plan) = common::planned_case(&case, "ichor.yaml");
+        let (_, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (name, [_, last]) in documents(&case) {
             if plan.node(&name).unwrap().role == Role::Worker {
                 let announced = &named(&last, "BGPInstanceConfig", "fabric")["advertise"];
@@ -321,8 +319,8 @@ fn a_worker_has_no_anycast_to_announce() {
 
 #[test]
 fn a_closed_firewall_lets_routers_and_speaker_in() {
-    let case = common::folder("cases/native-unnumbered");
-    let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+    let case = ichor_testbed::folder("cases/native-unnumbered");
+    let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
 
     let [_, machine] = rendered_node(&cluster, &plan, plan.node("wk").unwrap()).unwrap();
 

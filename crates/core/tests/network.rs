@@ -1,8 +1,6 @@
 //! The network of nodes in Talos' forms: that every release accepts it.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
-use ichor_testbed as common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +16,15 @@ use serde_json::{Value, json};
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 fn planned(case: &Path, release: &str) -> Plan {
-    common::planned(load("ichor.yaml", &mut common::At(common::Below(case.to_owned()), release))).1
+    ichor_testbed::planned(load(
+        "ichor.yaml",
+        &mut ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release),
+    ))
+    .1
 }
 
 fn cases() -> Vec<PathBuf> {
-    ["example", "network"].into_iter().flat_map(common::group).collect()
+    ["example", "network"].into_iter().flat_map(ichor_testbed::group).collect()
 }
 
 /// What a release says against values.
@@ -44,7 +46,7 @@ fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
 
 #[test]
 fn every_release_takes_what_is_written_for_it() {
-    let all = cases().into_iter().chain(common::group("plan"));
+    let all = cases().into_iter().chain(ichor_testbed::group("plan"));
     for case in all.filter(|case| fs::exists(case.join("ichor.yaml")).unwrap()) {
         for release in RELEASES {
             let plan = planned(&case, release);

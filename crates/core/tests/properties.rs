@@ -1,7 +1,5 @@
 //! What holds for any file: it is understood or has problems, never both, never a panic; and printed, it reads the same.
 
-use ichor_testbed as common;
-
 use ichor_core::cluster::{File, Files};
 use ichor_core::{model, plan};
 use ichor_values::read::Read;
@@ -10,13 +8,13 @@ use proptest::prelude::*;
 
 /// Goes through everything a command would do with a text.
 fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
-    let loaded = common::load_text(text);
+    let loaded = ichor_testbed::load_text(text);
     let understood = loaded.problems.is_empty();
     prop_assert!(loaded.file.is_some() || !understood, "neither a file nor a problem");
     if understood {
         let file = loaded.file.as_ref().expect("asserted above");
         let printed = file.print().to_yaml();
-        let again = common::load_text(printed.as_str());
+        let again = ichor_testbed::load_text(printed.as_str());
         prop_assert!(again.problems.is_empty(), "{printed}: {:?}", again.problems);
         prop_assert_eq!(again.file.as_ref(), Some(file), "{}", printed);
     }
@@ -24,7 +22,7 @@ fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
         Err(problems) => prop_assert!(!problems.is_empty()),
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            common::check(&(cluster, plan), &mut common::Alone(text.to_vec()));
+            ichor_testbed::check(&(cluster, plan), &mut ichor_testbed::Alone(text.to_vec()));
         }
     }
     Ok(())
@@ -69,7 +67,7 @@ proptest! {
     #[test]
     fn any_combination_of_keys_is_read_and_reads_the_same_when_printed(seed in prop::collection::vec(any::<u8>(), 0..600)) {
         let text = whole_file(&mut Dice(seed.iter()));
-        let loaded = common::load_text(text.as_str());
+        let loaded = ichor_testbed::load_text(text.as_str());
 
         prop_assert!(loaded.problems.is_empty(), "{}: {:?}", text, loaded.problems);
         use_it(text.as_bytes())?;
@@ -90,9 +88,9 @@ proptest! {
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
     ) {
-        let examples = common::cases("../../../examples");
+        let examples = ichor_testbed::cases("../../../examples");
         let example = which.get(&examples);
-        let mut bytes = common::Below(example.clone()).read("ichor.yaml").unwrap();
+        let mut bytes = ichor_testbed::Below(example.clone()).read("ichor.yaml").unwrap();
         for (at, byte, kind) in edits {
             let at = at.index(bytes.len().max(1));
             match kind {

@@ -1,7 +1,5 @@
 //! The schema and the reference say what the types say.
 
-use ichor_testbed as common;
-
 use ichor_core::cluster::{File, Files};
 use ichor_core::render::topology;
 use ichor_core::{rules, verify};
@@ -10,13 +8,15 @@ use ichor_values::schema::{json_schema, records, reference};
 
 /// Replaces what stands between two marks of a document, or compares it.
 fn assert_section(document: &str, section: &str, want: &str) {
-    let path = common::folder("../../..").join(document);
-    let text = String::from_utf8(common::Below(common::folder("../../..")).read(document).unwrap()).unwrap();
+    let path = ichor_testbed::folder("../../..").join(document);
+    let text =
+        String::from_utf8(ichor_testbed::Below(ichor_testbed::folder("../../..")).read(document).unwrap())
+            .unwrap();
     let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
     let from = text.find(&begin).unwrap_or_else(|| panic!("{document} has no mark {begin}")) + begin.len();
     let to = text.find(&end).unwrap_or_else(|| panic!("{document} has no mark {end}"));
 
-    common::assert_same(&path, &format!("{}\n{want}\n{}", &text[..from], &text[to..]));
+    ichor_testbed::assert_same(&path, &format!("{}\n{want}\n{}", &text[..from], &text[to..]));
 }
 
 #[test]
@@ -26,12 +26,12 @@ fn the_reference_lists_every_key() {
 
 #[test]
 fn the_picture_in_the_readme_is_of_the_metallb_example() {
-    let loaded = common::load_case(&common::folder("../../../examples/metallb"), "ichor.yaml");
-    let (cluster, plan) = common::planned(loaded);
+    let loaded = ichor_testbed::load_case(&ichor_testbed::folder("../../../examples/metallb"), "ichor.yaml");
+    let (cluster, plan) = ichor_testbed::planned(loaded);
 
     let picture = topology::render(&cluster, &plan);
 
-    common::assert_same(&common::folder("../../../docs").join("topology.svg"), &picture);
+    ichor_testbed::assert_same(&ichor_testbed::folder("../../../docs").join("topology.svg"), &picture);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn every_example_of_a_key_can_stand_behind_it() {
     let mut checked = 0;
     for (record, fields) in records(&File::shape()) {
         for field in fields.iter().filter(|field| record.name == "File" && field.name != "include") {
-            let loaded = common::load_text(format!("{}: {}\n", field.name, field.example));
+            let loaded = ichor_testbed::load_text(format!("{}: {}\n", field.name, field.example));
 
             assert!(loaded.problems.is_empty(), "{}: {:?}", field.name, loaded.problems);
             checked += 1;
@@ -90,8 +90,8 @@ fn every_example_of_a_key_can_stand_behind_it() {
 fn the_schema_accepts_every_example_and_refuses_an_unknown_key() {
     let schema = json_schema(&File::shape());
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for case in common::cases("../../../examples") {
-        let text = String::from_utf8(common::Below(case.clone()).read("ichor.yaml").unwrap()).unwrap();
+    for case in ichor_testbed::cases("../../../examples") {
+        let text = String::from_utf8(ichor_testbed::Below(case.clone()).read("ichor.yaml").unwrap()).unwrap();
         let mut value: serde_json::Value = ichor_talos::document::read(&text).unwrap().remove(0);
         let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", case.display());

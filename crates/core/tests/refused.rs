@@ -1,8 +1,6 @@
 //! Every folder under `refused/` is a case: `ichor.yaml` in, `problems.txt` out.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run --test refused` rewrites `problems.txt`; the diff is reviewed.
-
-use ichor_testbed as common;
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core refused::` rewrites `problems.txt`; the diff is reviewed.
 
 use std::fmt::Write;
 
@@ -10,8 +8,8 @@ use ichor_core::model;
 
 #[test]
 fn every_refused_file_has_its_problems() {
-    for case in common::cases("refused") {
-        let loaded = common::load_case(&case, "ichor.yaml");
+    for case in ichor_testbed::cases("refused") {
+        let loaded = ichor_testbed::load_case(&case, "ichor.yaml");
         let problems = model::validate(loaded.file, loaded.problems).expect_err(&case.display().to_string());
         let mut told = String::new();
         for problem in &problems {
@@ -25,6 +23,6 @@ fn every_refused_file_has_its_problems() {
             }
         }
 
-        common::assert_same(&case.join("problems.txt"), &told);
+        ichor_testbed::assert_same(&case.join("problems.txt"), &told);
     }
 }

@@ -1,14 +1,12 @@
 //! What a node's BGP means, and how routing daemons are told.
 
-use ichor_testbed as common;
-
-use common::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ichor_bgp::model::{Family, Model};
+use ichor_testbed::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ipnet::IpNet;
 
 /// The model of the only node of a text.
 fn model_of(text: &str) -> Model {
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     model(&cluster, &plan, &plan.nodes[0])
 }
 
@@ -27,7 +25,7 @@ fn the_same_input_gives_the_same_bytes() {
 #[test]
 fn no_speaker_gives_a_default_route_or_a_prefix_of_the_cluster() {
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             let model = model(&cluster, &plan, node);
             let Some(workload) = model.workload else { continue };
@@ -222,7 +220,7 @@ fn what_gobgp_cannot_be_told_is_refused() {
 fn quotes_in_a_password_stay_inside_it_in_toml() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 routing: {backend: gobgp, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
     let service =
         service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok("a\"b\\c".to_owned())).unwrap().unwrap();
@@ -235,7 +233,7 @@ fn quotes_in_a_password_stay_inside_it_in_toml() {
 fn a_password_cannot_add_lines_and_is_not_told() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 routing: {backend: frr, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     let node = &plan.nodes[0];
 
     for bad in ["", "two words", "line\nno router bgp 1", &"x".repeat(81)] {

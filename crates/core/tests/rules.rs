@@ -2,9 +2,7 @@
 //! everything that is reported about `trips.yaml`, with the fix of the folder's rule.
 //!
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`. Those of boot media are in
-//! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run --test rules` rewrites `expected.txt`; the diff is reviewed.
-
-use ichor_testbed as common;
+//! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core rules::` rewrites `expected.txt`; the diff is reviewed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,9 +14,12 @@ use ichor_core::rules::{self, Finding, Rule, clash};
 fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
     let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
     if !case.join(&other).exists() {
-        return common::findings_of_case(case, &one).into_iter().map(|found| (one.clone(), found)).collect();
+        return ichor_testbed::findings_of_case(case, &one)
+            .into_iter()
+            .map(|found| (one.clone(), found))
+            .collect();
     }
-    let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| common::planned_case(case, file));
+    let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| ichor_testbed::planned_case(case, file));
     let files = [one, other];
     let found = clash::across(&[(&files[0], &a, &plan_a), (&files[1], &b, &plan_b)]);
     found.into_iter().map(|(nth, finding)| (files[nth].clone(), finding)).collect()
@@ -36,11 +37,11 @@ fn described(file: &str, finding: &Finding, rule: &Rule) -> String {
 #[test]
 fn every_rule_reports_exactly_what_is_expected_of_its_case() {
     for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
-        let case = common::folder("rules").join(rule.id);
+        let case = ichor_testbed::folder("rules").join(rule.id);
         let trips = findings(&case, "trips");
         let text: Vec<_> = trips.iter().map(|(file, finding)| described(file, finding, rule)).collect();
 
-        common::assert_same(&case.join("expected.txt"), &text.join("\n"));
+        ichor_testbed::assert_same(&case.join("expected.txt"), &text.join("\n"));
         assert!(trips.iter().any(|(_, found)| found.rule.id == rule.id), "{}: trips.yaml keeps it", rule.id);
     }
 }
@@ -48,7 +49,7 @@ fn every_rule_reports_exactly_what_is_expected_of_its_case() {
 #[test]
 fn no_rule_is_broken_by_the_file_that_keeps_it() {
     for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
-        let passes = findings(&common::folder("rules").join(rule.id), "passes");
+        let passes = findings(&ichor_testbed::folder("rules").join(rule.id), "passes");
         let broken = passes.iter().any(|(_, found)| found.rule.id == rule.id);
 
         assert!(!broken, "{}: passes.yaml breaks it", rule.id);
@@ -59,7 +60,7 @@ fn no_rule_is_broken_by_the_file_that_keeps_it() {
 #[test]
 fn every_case_belongs_to_a_rule() {
     let rules: BTreeSet<&str> = rules::all().map(|rule| rule.id).collect();
-    for case in common::cases("rules") {
+    for case in ichor_testbed::cases("rules") {
         let name = case.file_name().unwrap().to_str().unwrap();
 
         assert!(rules.contains(name), "no rule {name}");

@@ -1,7 +1,5 @@
 //! What one rule says of a cluster that is easier told in a few lines than kept as files, and where it says so.
 
-use ichor_testbed as common;
-
 use ichor_core::rules::{self, Finding, clash};
 
 /// What one rule says of a cluster.
@@ -11,7 +9,7 @@ fn said(rule: &str, text: &str) -> Vec<String> {
 
 /// What one rule finds in a cluster.
 fn found(rule: &str, text: &str) -> Vec<Finding> {
-    common::findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule).collect()
+    ichor_testbed::findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule).collect()
 }
 
 /// What one rule says of [`CLUSTER`] with these lines: under which path, and what.
@@ -29,8 +27,10 @@ fn what_follows_from_one_index_is_told_once() {
 defaults: {vm: {first_id: 300}}
 nodes: [{name: a, role: controlplane, index: 11}, {name: b, index: 11}]";
 
-    let ids: Vec<_> =
-        common::findings_of_text(&format!("{CLUSTER}{text}")).iter().map(|finding| finding.rule.id).collect();
+    let ids: Vec<_> = ichor_testbed::findings_of_text(&format!("{CLUSTER}{text}"))
+        .iter()
+        .map(|finding| finding.rule.id)
+        .collect();
 
     assert!(ids.contains(&"duplicate-index"));
     for id in
@@ -127,10 +127,10 @@ fn kubernetes_networks_have_the_size_that_is_needed() {
 fn a_clash_can_be_silenced_and_its_silence_is_not_unused_alone() {
     let silence = "silence: [{rule: clash-node-name, why: two labs}]\n";
     let text = format!("{CLUSTER}{silence}nodes: [{{name: cp01, role: controlplane, index: 11}}]");
-    let (one, one_plan) = common::planned(common::load_text(
+    let (one, one_plan) = ichor_testbed::planned(ichor_testbed::load_text(
         "{cluster: {name: lab, id: 2, talos: v1.13.9}, nodes: [{name: cp01, index: 1}]}",
     ));
-    let (other, other_plan) = common::planned(common::load_text(text.as_str()));
+    let (other, other_plan) = ichor_testbed::planned(ichor_testbed::load_text(text.as_str()));
 
     let clashes = clash::across(&[("lab.yaml", &one, &one_plan), ("sol.yaml", &other, &other_plan)]);
 
@@ -357,7 +357,7 @@ fn a_virtual_machine_of_no_size_is_too_small() {
 fn what_must_not_be_quoted_is_known_by_its_place() {
     let text =
         format!("{CLUSTER}defaults: {{kernel: {{args: [quiet, \"talos.config=https://u:pw@x/\"]}}}}\n{NODE}");
-    let (cluster, _) = common::planned(common::load_text(text));
+    let (cluster, _) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
     let places: Vec<_> =
         rules::secret_places(&cluster).iter().map(|place| (place.line, place.column, place.length)).collect();

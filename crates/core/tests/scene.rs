@@ -1,16 +1,14 @@
 //! Scenes: what is built of a cluster file on one machine.
 
-use ichor_testbed as common;
-
 use std::path::{Path, PathBuf};
 
-use common::{Below, folder, group, planned_case};
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::{Here, Order, Scene};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::prove::Subject;
 use ichor_core::render::machine::RenderError;
+use ichor_testbed::{Below, folder, group, planned_case};
 use ichor_values::SoftwareVersion;
 
 /// A Debian 13 whose kernel has everything.

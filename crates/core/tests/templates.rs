@@ -1,19 +1,17 @@
 //! Templates of one's own: the document lists every variable, and its example holds.
 #![expect(clippy::disallowed_methods, reason = "the document is a file")]
 
-use ichor_testbed as common;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::routing::{PASSWORD, cases, model, routed, service_with_template};
 use ichor_bgp::render::Template;
 use ichor_bgp::render::template::variables;
 use ichor_bgp::render::template::variables::Daemon;
+use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with_template};
 use serde_json::Value;
 
 fn document() -> String {
-    fs::read_to_string(common::folder("../../../docs/templates.md")).unwrap()
+    fs::read_to_string(ichor_testbed::folder("../../../docs/templates.md")).unwrap()
 }
 
 /// The first block of a language in the document.
@@ -41,7 +39,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 fn the_document_lists_every_variable_and_no_other() {
     let mut known = BTreeSet::new();
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             let model = model(&cluster, &plan, node);
             let passwords: Vec<_> =
@@ -63,7 +61,7 @@ fn the_document_lists_every_variable_and_no_other() {
 #[test]
 fn the_example_of_the_document_gives_what_it_says() {
     let document = document();
-    let (cluster, plan) = common::planned(common::load_text(block(&document, "yaml")));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(block(&document, "yaml")));
     let text = block(&document, "jinja");
 
     let template = Template { path: "my-frr.conf.j2", text: &text };
@@ -77,7 +75,7 @@ fn the_example_of_the_document_gives_what_it_says() {
 #[test]
 fn the_default_in_a_template_is_the_whole_file() {
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             let template = Template { path: "same.j2", text: "{{ default }}" };
 

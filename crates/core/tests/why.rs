@@ -5,7 +5,6 @@ use ichor_core::plan::why::{
     Cause, Row, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows, why,
 };
 use ichor_core::plan::{Origin, Plan};
-use ichor_testbed as common;
 use ichor_values::read::Read;
 use ichor_values::schema::Shape;
 
@@ -35,13 +34,13 @@ fn rows(plan: &Plan) -> Vec<PathRow> {
 
 /// The clusters to look at: every example and every case.
 fn clusters() -> Vec<std::path::PathBuf> {
-    ["../../../examples", "cases"].into_iter().flat_map(common::cases).collect()
+    ["../../../examples", "cases"].into_iter().flat_map(ichor_testbed::cases).collect()
 }
 
 #[test]
 fn every_value_of_a_plan_is_explained_with_its_origin() {
     for case in clusters() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (path, (_, value, origin), _) in rows(&plan) {
             let why = why(&cluster, &plan, &path).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
 
@@ -79,7 +78,7 @@ fn names(text: &str, value: &str) -> bool {
 fn every_default_of_a_plan_is_the_one_that_the_reference_names() {
     let mut seen = 0;
     for case in clusters() {
-        let (_, plan) = common::planned_case(&case, "ichor.yaml");
+        let (_, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (path, (key, value, origin), shape) in rows(&plan) {
             if !matches!(origin, Origin::Default(_)) || BY_RULE.contains(&key.as_str()) {
                 continue;

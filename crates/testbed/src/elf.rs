@@ -2,7 +2,6 @@
 
 /// The numbers of x86-64 and AArch64.
 pub const AMD64: u16 = 62;
-#[allow(dead_code, reason = "each test uses its part")]
 pub const ARM64: u16 = 183;
 
 /// A program or library for a machine, with a loader, the libraries it needs and folders to look for them in.

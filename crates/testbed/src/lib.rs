@@ -11,6 +11,7 @@ pub mod machine;
 pub mod random;
 pub mod routing;
 mod simulated;
+pub mod speaker;
 pub mod vm;
 pub mod vty;
 

@@ -12,8 +12,8 @@ use ichor_bgp::render::Service;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::single::common::routing::service_of;
 use crate::single::{Leaf, Scene, tended, until, up};
+use ichor_testbed::routing::service_of;
 
 /// A release of BIRD: what stands in a cluster file for it, and where it is.
 type Release = (&'static str, fn(&Scene) -> Place);

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";

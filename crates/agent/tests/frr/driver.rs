@@ -14,7 +14,7 @@ use ichor_bgp::render::{File, Service};
 use ichor_values::{Backend, Moment};
 use tokio::io::AsyncBufReadExt as _;
 
-use crate::common::lab::Machine;
+use ichor_testbed::lab::Machine;
 
 /// Set where this program is the agent.
 const HERE: &str = "ICHOR_FRR_DRIVER";

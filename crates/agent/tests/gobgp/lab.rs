@@ -21,10 +21,10 @@ use ipnet::IpNet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::single::common::lab::made;
-use crate::single::common::routing::{model, service_of};
-use crate::single::common::{load_text, planned};
 use crate::single::{Leaf, Scene, tended, until, up};
+use ichor_testbed::lab::made;
+use ichor_testbed::routing::{model, service_of};
+use ichor_testbed::{load_text, planned};
 
 /// Who is told, and how the leafs are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

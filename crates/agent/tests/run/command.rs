@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::AGENT;
-use crate::common::lab::said;
+use crate::run::AGENT;
+use ichor_testbed::lab::said;
 
 /// What the agent says with these variables and arguments, on a machine that tells it nothing else.
 fn agent(variables: &[(&str, &str)], arguments: &[&str]) -> Output {

@@ -1,21 +1,14 @@
 //! What the tests of daemons that are one process have in common: machines, leafs, and a node that this very process is on.
-#![allow(
-    unfulfilled_lint_expectations,
-    dead_code,
-    reason = "core's tests may touch less, and each test uses its part"
-)]
-
-pub use ichor_testbed as common;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use common::frr::Frr;
-use common::lab::{Machine, Root, made, said};
 use ichor_agent::daemon::place::Place;
 use ichor_bgp::agent::session::{Session, State};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, made, said};
 use nix::sched::{CloneFlags, setns};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -9,7 +9,7 @@ use tokio::sync::watch::{self, Receiver};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::simulator::{REBOOTING, RUNNING, SHUTTING_DOWN, START, STOP, Simulator, UPGRADING};
+use crate::status::simulator::{REBOOTING, RUNNING, SHUTTING_DOWN, START, STOP, Simulator, UPGRADING};
 
 const LONG: Duration = Duration::from_secs(10);
 

@@ -25,7 +25,7 @@ use tokio::sync::watch as channel;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::authority::Authority;
+use crate::status::authority::Authority;
 
 const WITHIN: Duration = Duration::from_secs(2);
 

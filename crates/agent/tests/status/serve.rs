@@ -21,8 +21,8 @@ use tokio::sync::watch::{self, Sender};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::authority::Authority;
-use crate::sample;
+use crate::status::authority::Authority;
+use crate::status::sample;
 
 const LONG: Duration = Duration::from_secs(20);
 

@@ -1,10 +1,7 @@
 //! What the agent of a node is told, and what it makes of it.
 
-use crate::common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::routing::{PASSWORD, cases, routed, service_with};
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
 use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
 use ichor_bgp::agent::{Link, environment};
@@ -14,6 +11,7 @@ use ichor_bgp::setting::Carrier;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::machine::{RenderError, Rendered, Renderer};
 use ichor_talos::secrets::Pem;
+use ichor_testbed::routing::{PASSWORD, cases, routed, service_with};
 use ichor_values::Backend;
 use ichor_values::{Mac, NodeName};
 use serde_json::Value;
@@ -47,13 +45,14 @@ fn duties(documents: &[Value]) -> Vec<AgentConfig> {
 fn the_agent_renders_what_the_desk_renders() {
     let mut told = 0;
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
             let routing = node.routing.as_deref().unwrap();
             let ours = routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Ichor);
             let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned()));
             let Ok(Some(service)) = service else { continue };
-            let Ok(boot) = common::machine::rendered(&cluster, &plan, |renderer| renderer.boot(node)) else {
+            let Ok(boot) = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| renderer.boot(node))
+            else {
                 continue;
             };
             let duties = duties(&boot.documents);
@@ -288,7 +287,7 @@ fn values_of_a_configuration_that_cannot_be_read_are_not_repeated() {
 
 #[test]
 fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the_installation() {
-    let (cluster, plan) = common::planned(common::load_text(
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(
         "cluster: {name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}\n\
          routing: {backend: frr, agent: {status: {listen: \"node:9179\"}}, neighbors: [{link: eth0, asn: 65000}]}\n\
          defaults: {install: {disk: /dev/sda}}\n\
@@ -296,7 +295,8 @@ fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the
     ));
     let node = &plan.nodes[0];
     let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<Rendered, Vec<RenderError>>| {
-        let rendered = common::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
+        let rendered =
+            ichor_testbed::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
         duties(&rendered.documents).remove(0).status
     };
     let machine = || of(|renderer, node| renderer.machine(node));

@@ -41,24 +41,24 @@ fn parse(text: &str) -> AgentConfig {
 }
 
 fn kept(version: &str, name: &str) -> String {
-    fs::read_to_string(common::folder("agent-config").join(version).join(name)).unwrap()
+    fs::read_to_string(ichor_testbed::folder("agent-config").join(version).join(name)).unwrap()
 }
 
 /// The names of the files of a version.
 fn names(version: &str) -> BTreeSet<String> {
-    let files = common::cases(&format!("agent-config/{version}"));
+    let files = ichor_testbed::cases(&format!("agent-config/{version}"));
     files.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 /// What a build writes for the first node of each cluster, and the configuration that it must mean.
 fn built() -> BTreeMap<String, (String, AgentConfig)> {
-    let clusters = common::cases("agent-config/clusters").into_iter();
+    let clusters = ichor_testbed::cases("agent-config/clusters").into_iter();
     clusters
         .map(|path| {
             let name = path.file_stem().unwrap().to_str().unwrap();
-            let (cluster, plan) = common::planned(common::load_text(fs::read(&path).unwrap()));
+            let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(fs::read(&path).unwrap()));
             let node = &plan.nodes[0];
-            let rendered = common::machine::rendered(&cluster, &plan, |renderer| {
+            let rendered = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| {
                 if name.starts_with("boot-") { renderer.boot(node) } else { renderer.machine(node) }
             });
             let documents = rendered.unwrap_or_else(|error| panic!("{name}: {error}")).documents;
@@ -66,7 +66,7 @@ fn built() -> BTreeMap<String, (String, AgentConfig)> {
                 documents.iter().filter_map(|document| document.get("configFiles")?.as_array()).flatten();
             let mut files = files.filter(|file| file["mountPath"].as_str().unwrap().ends_with(config::FILE));
             let text = files.next().unwrap()["content"].as_str().unwrap().to_owned();
-            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Alone(Vec::new()));
+            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::Alone(Vec::new()));
             let secret = |_: &_| Ok("a-secret-of-the-file".to_owned());
             let script = Script { cluster: &cluster, attachments: &attachments, secret: &secret };
             let meant = rehearsed(script, &Protected::of(&plan), node).unwrap().unwrap();
@@ -135,12 +135,12 @@ fn unbuilt() -> BTreeMap<String, AgentConfig> {
 
 #[test]
 fn the_newest_version_is_what_is_written() {
-    let folder = common::folder("agent-config").join(newest());
+    let folder = ichor_testbed::folder("agent-config").join(newest());
     for (name, (text, _)) in built() {
-        common::assert_same(&folder.join(name), &text);
+        ichor_testbed::assert_same(&folder.join(name), &text);
     }
     for (name, config) in unbuilt() {
-        common::assert_same(&folder.join(name), &config.text());
+        ichor_testbed::assert_same(&folder.join(name), &config.text());
     }
 }
 

@@ -122,12 +122,12 @@ fn statuses() -> [Status; 3] {
 fn the_newest_version_is_what_is_written() {
     let lines = statuses().map(|status| status.line() + "\n").concat();
 
-    common::assert_same(&common::folder("agent-status").join(format!("v{}.jsonl", status::VERSION)), &lines);
+    ichor_testbed::assert_same(&ichor_testbed::folder("agent-status").join(format!("v{}.jsonl", status::VERSION)), &lines);
 }
 
 #[test]
 fn every_version_is_read() {
-    let files = common::cases("agent-status");
+    let files = ichor_testbed::cases("agent-status");
 
     assert_eq!(files.len(), 2);
     for path in files {

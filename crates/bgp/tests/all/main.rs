@@ -6,5 +6,3 @@
 )]
 
 mod agent;
-
-use ichor_testbed as common;

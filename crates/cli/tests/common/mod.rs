@@ -1,5 +1,4 @@
 //! The real binary in a fresh folder.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use std::env;
 use std::fs;

@@ -1,7 +1,5 @@
 //! A registry that knows as much of the protocol as a push and a pull need, and asks for a password where it is told to.
 
-#![allow(dead_code, reason = "each test uses its part")]
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -5,7 +5,7 @@ use std::fs;
 use ichor_image::oci::Layout;
 
 use super::*;
-use crate::release::{extension_layout, layout};
+use crate::image::release::{extension_layout, layout};
 
 /// The catalogue of a registry that has some official extensions.
 fn catalogue(registry: &Registry, names: &[&str]) -> Layout {

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::CLUSTER;
 use crate::common::{Run, agent, command, folder, ichor};
+use crate::lab_fabric::CLUSTER;
 
 /// A lab that ends with the test, however the test ends.
 struct Lab {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tonic::{Code, Status};
 
 use super::client::{Client, Key};
-use super::common::{Run, ichor};
+use crate::common::{Run, ichor};
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(40);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{Run, folder, ichor_with};
-use crate::web::{Ask, Reply, Web};
+use crate::machine::web::{Ask, Reply, Web};
 
 pub const USER: &str = "admin";
 pub const PASSWORD: &str = "calvin and hobbes";

@@ -2,8 +2,8 @@
 
 use ichor_values::Secret;
 
-use crate::common::routing::{service_of, service_with};
-use crate::common::{load_text, planned};
+use ichor_testbed::routing::{service_of, service_with};
+use ichor_testbed::{load_text, planned};
 
 fn text(routing: &str) -> String {
     format!(

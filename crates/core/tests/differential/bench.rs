@@ -7,9 +7,9 @@ use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
-use crate::lab::reality::Reality;
+use crate::differential::lab::reality::Reality;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 impl Reality {
     /// Whether everyone has a best route to every prefix, and nodes a default route besides.

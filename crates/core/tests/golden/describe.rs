@@ -19,8 +19,6 @@ use ichor_values::SoftwareVersion;
 use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit;
 
-use crate::common;
-
 /// Keys and certificates are longer than this, and so are only names of images beside them.
 const LONGEST_WORD: usize = 100;
 
@@ -80,9 +78,9 @@ fn redacted(text: &str) -> String {
 
 /// Every decided value of a case with its origin, and, with `settings`, what each node has from the ladder.
 pub fn decided(case: &Path, settings: bool) -> String {
-    let mut loaded = common::load_case(case, "ichor.yaml");
+    let mut loaded = ichor_testbed::load_case(case, "ichor.yaml");
     let sources = std::mem::take(&mut loaded.sources);
-    let (_, plan) = common::planned(loaded);
+    let (_, plan) = ichor_testbed::planned(loaded);
     let mut told = String::new();
     let mut tell = |(key, value, origin): Row| {
         let from = match origin {
@@ -137,9 +135,9 @@ pub fn lab(case: &Path) -> Option<String> {
         dummy: true,
         emulated: false,
     };
-    let (cluster, plan) = common::planned_case(case, "ichor.yaml");
+    let (cluster, plan) = ichor_testbed::planned_case(case, "ichor.yaml");
     let subject = Subject::of(&cluster, &plan).unwrap();
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut common::Below(case.to_owned()));
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::Below(case.to_owned()));
     let scene = Scene::of(Order {
         cluster: &cluster,
         plan: &plan,

@@ -7,9 +7,9 @@ use ichor_core::render::hypervisor::guest::Guest;
 use ichor_values::Arch;
 use roxmltree::{Document, Node};
 
-use crate::common::lab::{said, wait_for};
-use crate::common::libvirt::Host;
-use crate::{cases, common, files, files_of, guests};
+use crate::hypervisor::{cases, files, files_of, guests};
+use ichor_testbed::lab::{said, wait_for};
+use ichor_testbed::libvirt::Host;
 
 /// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
 fn write(host: &Host, file: &Artifact) {
@@ -127,7 +127,7 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
     let host = Host::start();
     let mut seen = 0;
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         let files = files(&case);
         let scripts: Vec<_> = files
             .iter()
@@ -167,8 +167,8 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
 #[test]
 fn a_network_behind_nat_leases_what_the_file_says() {
     let host = Host::start();
-    let case = common::folder("cases/hypervisor-libvirt");
-    let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+    let case = ichor_testbed::folder("cases/hypervisor-libvirt");
+    let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
     let files = files(&case);
     let network = files.iter().find(|file| file.path == "hypervisors/nat/networks/pots-nat.xml").unwrap();
     write(&host, network);

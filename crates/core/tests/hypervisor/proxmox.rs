@@ -11,14 +11,14 @@ use ichor_core::render::hypervisor::guest::Guest;
 use ichor_core::render::hypervisor::proxmox::settings;
 use serde_json::Value;
 
-use crate::{cases, common, files, guests};
+use crate::hypervisor::{cases, files, guests};
 
 const PARAMETERS: &str = include_str!("pve-qemu.json");
 
 /// The machines of all cases that are made on Proxmox.
 fn each_guest(mut look: impl FnMut(&Guest<'_>)) {
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for guest in guests(&cluster, &plan) {
             let name = &guest.vm.hypervisor.as_ref().unwrap().value;
             let hypervisor = cluster.file.hypervisors.get().unwrap().get(name.as_str()).unwrap();
@@ -110,7 +110,7 @@ fn what_the_api_would_refuse_is_noticed() {
 #[test]
 fn a_shell_reads_from_the_script_what_was_meant() {
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         let guests = guests(&cluster, &plan);
         for script in files(&case).iter().filter(|file| file.path.ends_with("/create.sh")) {
             if !script.text().unwrap().contains("pvesh") {
@@ -144,7 +144,8 @@ fn a_shell_reads_from_the_script_what_was_meant() {
 /// Both CDs of seed 000: Talos' own, which boots, and the one with the label `cidata`.
 #[test]
 fn a_machine_boots_its_disk_first_and_the_cd_of_talos_while_that_is_empty() {
-    let (cluster, plan) = common::planned_case(&common::folder("../../../examples/cilium"), "ichor.yaml");
+    let (cluster, plan) =
+        ichor_testbed::planned_case(&ichor_testbed::folder("../../../examples/cilium"), "ichor.yaml");
     let all = guests(&cluster, &plan);
     let settings = settings(&all[0]);
     let of = |key: &str| settings.iter().find(|(known, _)| known == key).unwrap().1.as_str();

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{cases, files, files_of};
+use crate::hypervisor::{cases, files, files_of};
 
 const PROVIDERS: &str = include_str!("providers.json");
 

@@ -6,7 +6,7 @@ use ichor_image::oci;
 use ichor_image::oci::Root;
 use ichor_values::digest::sha256;
 
-use crate::volumes::noise;
+use crate::media::volumes::noise;
 
 pub const GRUB: &str = "boot/grub/i386-pc/eltorito.img";
 

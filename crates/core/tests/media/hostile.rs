@@ -3,7 +3,7 @@
 use ichor_image::media::{FileSystem, Image, ReadError, fat, iso9660};
 use proptest::prelude::*;
 
-use crate::volumes::cidata;
+use crate::media::volumes::cidata;
 
 /// Reads everything there is, as far as it goes.
 fn read(image: &dyn Image) -> Result<usize, ReadError> {
@@ -81,10 +81,10 @@ proptest! {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         for (name, length) in lengths {
             if !files.iter().any(|(other, _)| other.eq_ignore_ascii_case(&name)) {
-                files.push((name, crate::volumes::noise(length, length as u64)));
+                files.push((name, crate::media::volumes::noise(length, length as u64)));
             }
         }
-        let case = crate::volumes::Case { label: "any", files };
+        let case = crate::media::volumes::Case { label: "any", files };
 
         for image in [iso9660::write(&case.volume()), fat::write(&case.volume())] {
             let found = FileSystem::open(&image).unwrap();

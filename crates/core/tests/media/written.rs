@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, Volume, fat, iso9660};
 use ichor_values::digest::sha256;
 
-use crate::volumes::{Case, all, cidata};
+use crate::media::volumes::{Case, all, cidata};
 
 /// Every file, as the reader finds it.
 fn files(image: &dyn Image) -> (Kind, String, BTreeMap<String, Vec<u8>>) {

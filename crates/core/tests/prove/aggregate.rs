@@ -2,7 +2,7 @@
 
 use ichor_core::prove::destination::Source;
 
-use crate::{next, rack, subject};
+use crate::prove::{next, rack, subject};
 
 #[test]
 fn an_aggregate_of_services_stands_in_for_them() {

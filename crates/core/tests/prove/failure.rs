@@ -2,7 +2,7 @@
 
 use ichor_core::prove::{Scope, Subject};
 
-use crate::{GATEWAYS, SPINE, common, outcome_of, proof, rack, subject, told};
+use crate::prove::{GATEWAYS, SPINE, outcome_of, proof, rack, subject, told};
 
 #[test]
 fn a_link_without_a_second_way_is_told_and_a_spine_is_one() {
@@ -31,7 +31,7 @@ fn one_as_number_for_all_nodes_lives_on_default_routes_until_a_link_fails() {
 #[test]
 fn two_failures_that_only_together_cut_something_off_are_found() {
     let text = rack("", SPINE);
-    let (cluster, plan) = common::planned(common::load_text(text.as_str()));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text.as_str()));
     let subject = Subject::of(&cluster, &plan).unwrap();
     let scope = Scope::Each { failures: subject.failures(), pairs: true };
 

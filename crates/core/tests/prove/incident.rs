@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use ichor_core::prove::Subject;
 
-use crate::{common, proved, told};
+use crate::prove::{proved, told};
 
 fn rule_case(rule: &str, name: &str) -> (PathBuf, String) {
-    (common::folder("rules").join(rule), name.to_owned())
+    (ichor_testbed::folder("rules").join(rule), name.to_owned())
 }
 
 /// Rules whose incident BGP decides, and what the proof says of the file that trips them.
@@ -69,7 +69,7 @@ const INCIDENTS: [(&str, &str); 27] = [
 fn every_incident_that_bgp_decides_is_foreseen() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "trips.yaml");
-        let said = told(&proved(&common::planned_case(&case, &file)));
+        let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
         assert!(said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
     }
 }
@@ -78,7 +78,7 @@ fn every_incident_that_bgp_decides_is_foreseen() {
 fn what_passes_the_rule_is_not_said_to_break() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "passes.yaml");
-        let said = told(&proved(&common::planned_case(&case, &file)));
+        let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
         assert!(!said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
     }
 }
@@ -87,7 +87,7 @@ fn what_passes_the_rule_is_not_said_to_break() {
 fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
     let (case, file) = rule_case("aggregate-foreign", "trips.yaml");
 
-    let proof = proved(&common::planned_case(&case, &file));
+    let proof = proved(&ichor_testbed::planned_case(&case, &file));
 
     assert!(proof.study.reaches.iter().all(|reach| reach.kind.to_string() != "aggregate"));
 }
@@ -96,15 +96,15 @@ fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
 fn a_prefix_of_the_fabric_is_not_taken_even_where_the_file_allows_it() {
     let (case, file) = rule_case("allow-around-fabric", "trips.yaml");
 
-    let proof = proved(&common::planned_case(&case, &file));
+    let proof = proved(&ichor_testbed::planned_case(&case, &file));
 
     assert!(!told(&proof).iter().any(|said| said.starts_with("guarded")));
 }
 
 #[test]
 fn every_example_that_routes_holds() {
-    for case in common::routing::cases() {
-        let planned = common::planned_case(&case, "ichor.yaml");
+    for case in ichor_testbed::routing::cases() {
+        let planned = ichor_testbed::planned_case(&case, "ichor.yaml");
         let subject = Subject::of(&planned.0, &planned.1).unwrap();
         let known = subject.network.routers.iter().all(|router| router.listed);
         if case.components().any(|part| part.as_os_str() == "examples") && known {

@@ -2,7 +2,7 @@
 
 use ichor_core::prove::spread::Spread;
 
-use crate::{SPINE, next, outcome_of, proof, rack, subject, told};
+use crate::prove::{SPINE, next, outcome_of, proof, rack, subject, told};
 
 #[test]
 fn equal_paths_are_counted_and_no_node_is_transit() {

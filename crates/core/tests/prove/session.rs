@@ -1,6 +1,6 @@
 //! Sessions that do not come up, or not for everything.
 
-use crate::{proof, rack, subject, told};
+use crate::prove::{proof, rack, subject, told};
 
 #[test]
 fn only_prefixes_that_the_node_lets_in_count_toward_its_limit() {

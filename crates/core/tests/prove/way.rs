@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use ichor_core::prove::{Subject, way};
 
-use crate::{GATEWAYS, common, rack};
+use crate::prove::{GATEWAYS, rack};
 
 /// Everyone's next hop to an address, in words.
 fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
-    let (cluster, plan) = common::planned(common::load_text(text));
+    let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     let subject = Subject::of(&cluster, &plan).unwrap();
     let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
     let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);

@@ -1,6 +1,6 @@
 //! How the answer is put.
 
-use crate::{proof, rack, told};
+use crate::prove::{proof, rack, told};
 
 #[test]
 fn nothing_at_all_can_be_proved_without_panic() {

@@ -5,7 +5,7 @@ use ichor_values::Backend;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::common::random::{Random, holds_for_pairs};
+use ichor_testbed::random::{Random, holds_for_pairs};
 
 /// Lines that are taken back by how they start.
 const SHORT: [&str; 3] = ["description", "on-match goto", "set as-path prepend"];

@@ -3,17 +3,15 @@
 use ichor_core::cluster::Loaded;
 use ichor_core::render::topology;
 
-use crate::common;
-
 /// The picture of a cluster that was read.
 pub fn drawn(loaded: Loaded) -> String {
-    let (cluster, plan) = common::planned(loaded);
+    let (cluster, plan) = ichor_testbed::planned(loaded);
     topology::render(&cluster, &plan)
 }
 
 /// The picture of the cluster file `text`.
 pub fn draw(text: &str) -> String {
-    drawn(common::load_text(text))
+    drawn(ichor_testbed::load_text(text))
 }
 
 /// One cluster of each kind and size that is drawn differently.

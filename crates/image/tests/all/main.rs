@@ -9,5 +9,3 @@ mod build;
 mod initramfs;
 mod inspect;
 mod oci;
-
-use ichor_testbed as common;

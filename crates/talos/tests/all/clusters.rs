@@ -1,7 +1,5 @@
 //! Every folder under `talos/clusters` is a case: what was asked of Talos, and the configurations it made.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
@@ -46,8 +44,10 @@ fn input(case: &Path) -> Input {
 
 #[test]
 fn every_cluster_is_configured_as_talos_does() {
-    let cases: Vec<_> =
-        common::cases("../../talos/tests/data/clusters").into_iter().filter(|case| case.is_dir()).collect();
+    let cases: Vec<_> = ichor_testbed::cases("../../talos/tests/data/clusters")
+        .into_iter()
+        .filter(|case| case.is_dir())
+        .collect();
 
     assert_eq!(cases.len(), 9);
     for case in cases {
@@ -69,7 +69,7 @@ fn every_cluster_is_configured_as_talos_does() {
 #[test]
 fn every_node_is_patched_and_judged_as_talos_does() {
     let mut nodes = 0;
-    for case in common::cases("../../talos/tests/data/clusters") {
+    for case in ichor_testbed::cases("../../talos/tests/data/clusters") {
         let Ok(entries) = fs::read_dir(case.join("nodes")) else { continue };
         let asked: Value = serde_json::from_str(&read(&case, "input.json")).unwrap();
         let talos = TalosVersion::parse(asked["generated_by_talos"].as_str().unwrap()).unwrap();
@@ -103,7 +103,9 @@ fn every_node_is_patched_and_judged_as_talos_does() {
 
 #[test]
 fn every_talosconfig_is_written_as_talos_does() {
-    for case in common::cases("../../talos/tests/data/clusters").into_iter().filter(|case| case.is_dir()) {
+    for case in
+        ichor_testbed::cases("../../talos/tests/data/clusters").into_iter().filter(|case| case.is_dir())
+    {
         let want = read(&case, "talosconfig");
         let value = &document::read(&want).unwrap()[0];
         let name = value["context"].as_str().unwrap();

@@ -12,5 +12,3 @@ mod patches;
 mod round_trip;
 mod secrets;
 mod validate;
-
-use ichor_testbed as common;

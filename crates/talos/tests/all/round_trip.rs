@@ -1,7 +1,5 @@
 //! What holds for any configuration: what Talos can read is written so that it reads the same, and patching it never panics.
 
-use crate::common;
-
 use std::fs;
 use std::sync::OnceLock;
 
@@ -36,9 +34,10 @@ const WORDS: [&str; 16] = [
 fn texts() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(|| {
-        let patches =
-            common::cases("../../talos/tests/data/patches").into_iter().map(|case| case.join("base.yaml"));
-        let clusters = common::cases("../../talos/tests/data/clusters")
+        let patches = ichor_testbed::cases("../../talos/tests/data/patches")
+            .into_iter()
+            .map(|case| case.join("base.yaml"));
+        let clusters = ichor_testbed::cases("../../talos/tests/data/clusters")
             .into_iter()
             .map(|case| case.join("controlplane.yaml"));
         let texts: Vec<_> =

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::common::lab::said;
-use crate::node::Node;
+use crate::fault::node::Node;
+use ichor_testbed::lab::said;
 
 /// Long enough that whoever does not wait is found out.
 const WHILE: Duration = Duration::from_secs(6);

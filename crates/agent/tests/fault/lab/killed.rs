@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::node::Node;
+use crate::fault::node::Node;
 
 /// How often the agent is killed.
 const ROUNDS: usize = 100;

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::common::lab::said;
-use crate::node::Node;
+use crate::fault::node::Node;
+use ichor_testbed::lab::said;
 
 const PASSWORD: &str = "correct-horse-battery";
 

@@ -1,7 +1,7 @@
 //! What FRR says before anything is changed.
 
 use super::{Node, Pair};
-use crate::common::frr::Frr;
+use ichor_testbed::frr::Frr;
 
 #[test]
 fn every_complaint_is_told_before_anything_runs() {
@@ -11,7 +11,7 @@ fn every_complaint_is_told_before_anything_runs() {
         let wrong = " neighbor 192.0.2.1 peer-group NOBODY\n neighbor 192.0.2.2 remote-as seven\n no such thing\n coalesce-time";
         let conf = node.conf().replace(" coalesce-time", wrong);
 
-        let (_, said) = crate::driver::Agent::start(&pair.node, &conf, &node.daemons(frr));
+        let (_, said) = crate::frr::driver::Agent::start(&pair.node, &conf, &node.daemons(frr));
 
         assert!(said.starts_with("error FRR refuses frr.conf: "), "{said}");
         for part in ["seven", "no such thing", "peer-group"] {

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::{Node, Pair, routed};
-use crate::common::frr::Frr;
-use crate::common::lab::{let_pass, wait_for};
-use crate::driver::Agent;
+use crate::frr::driver::Agent;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{let_pass, wait_for};
 
 const BFD: Node = Node { bfd: true };
 const PLAIN: Node = Node { bfd: false };

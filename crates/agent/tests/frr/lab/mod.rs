@@ -6,9 +6,9 @@ mod reload;
 mod restart;
 mod tell;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, wait_for};
-use crate::driver::Agent;
+use crate::frr::driver::Agent;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Node, routed};
-use crate::common::frr::Frr;
+use ichor_testbed::frr::Frr;
 
 const PLAIN: Node = Node { bfd: false };
 
@@ -24,7 +24,7 @@ fn a_reload_keeps_the_session_and_changes_what_differs() {
 
         assert_eq!(said, "reloaded");
         let there = || !pair.leaf.run("ip route show 10.0.0.2").stdout.is_empty();
-        crate::common::lab::wait_for("the new address", there, || pair.log());
+        ichor_testbed::lab::wait_for("the new address", there, || pair.log());
         assert_eq!(pair.established(), before);
         agent.stop("leaving");
     }

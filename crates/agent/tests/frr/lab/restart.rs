@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{Node, Pair, routed};
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 /// The routes that were taken away at either end while something was done.
 fn lost(pair: &Pair, what: impl FnOnce()) -> String {

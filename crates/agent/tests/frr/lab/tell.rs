@@ -4,8 +4,8 @@ use ichor_bgp::agent::session::State;
 use ichor_bgp::agent::{Session, Status};
 
 use super::{Node, routed};
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 #[test]
 fn sessions_are_told_as_they_are_up_and_down() {

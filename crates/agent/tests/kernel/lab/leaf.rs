@@ -8,9 +8,9 @@ use ichor_agent::kernel::advertisement::Port;
 use ichor_bgp::agent::advertisement::{Message, Routers};
 use tokio::time::timeout;
 
-use crate::alone::block_on;
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, wait_for};
+use crate::kernel::alone::block_on;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, wait_for};
 
 const NODE: &str = "ICHOR_TEST_NODE";
 

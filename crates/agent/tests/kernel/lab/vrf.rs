@@ -5,9 +5,9 @@ use ichor_bgp::agent::Wiring;
 use ichor_bgp::agent::wiring::{Carried, steps};
 use ichor_bgp::model::Domain;
 
-use crate::alone::block_on;
-use crate::common::vm;
-use crate::host::*;
+use crate::kernel::alone::block_on;
+use crate::kernel::host::*;
+use ichor_testbed::vm;
 
 /// With a second link for addresses.
 fn node() -> Wiring {

@@ -2,8 +2,8 @@
 
 use super::leaf::Leaf;
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, wait_for};
 
 /// An address that every node has.
 const ANYCAST: &str = "10.0.0.100";

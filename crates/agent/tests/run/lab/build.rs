@@ -7,10 +7,10 @@ use ichor_values::Backend;
 
 use super::node::{Node, meant};
 use super::{Scene, Speaker};
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
-use crate::common::machine::rendered;
-use crate::common::{load_text, planned};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
+use ichor_testbed::machine::rendered;
+use ichor_testbed::{load_text, planned};
 
 const CLUSTER: &str = include_str!("../../../../../examples/namespace/ichor.yaml");
 /// Where Talos mounts it.

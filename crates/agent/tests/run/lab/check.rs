@@ -1,8 +1,8 @@
 //! `check` and `render` on a node: they say what is wrong and touch nothing, also beside an agent that runs.
 
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::said;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::said;
 
 const FILE: &str = "/usr/local/etc/frr/frr.conf";
 const CONF: &str = "router bgp 65001\n bgp router-id 10.0.0.1\n neighbor 192.0.2.1 remote-as 65100\nexit\n";

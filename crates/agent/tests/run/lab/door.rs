@@ -6,10 +6,10 @@ use ichor_bgp::agent::config::{AgentConfig, ConfigSource, DaemonFiles, Hidden, S
 use ichor_bgp::setting::LogLevel;
 use ichor_values::Backend;
 
-use super::authority::Authority;
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use crate::status::authority::Authority;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 const FILE: &str = "/usr/local/etc/frr/agent.json";
 

@@ -8,10 +8,10 @@ use ichor_bgp::model::Bfd;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::leaf::Leaf;
-use super::simulator::{REBOOTING, RUNNING, Simulator};
 use super::{ADDRESS, NAMED, Scene, build, other};
-use crate::common::frr::Frr;
-use crate::common::lab::{let_pass, wait_for};
+use crate::status::simulator::{REBOOTING, RUNNING, Simulator};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{let_pass, wait_for};
 
 /// Ends the agent, starts it again when it has ended, and tells what leafs and node were without meanwhile.
 fn restart(scene: &Scene, variables: &[(&str, &str)], address: &str, end: impl Fn()) -> String {

@@ -2,8 +2,8 @@
 
 use super::leaf::SHARED;
 use super::{ADDRESS, NAMED, Scene, Speaker, told};
-use crate::common::frr::Frr;
-use crate::common::lab::{let_pass, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{let_pass, wait_for};
 
 /// zebra alone, as FRR 8 and FRR 10 run it.
 const OTHERS: [&str; 2] =

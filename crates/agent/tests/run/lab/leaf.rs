@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use serde_json::Value;
 
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, said};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, said};
 
 /// An address that every leaf announces.
 pub const SHARED: &str = "10.255.0.99";

@@ -1,9 +1,6 @@
 //! Nodes that run the agent, between leafs, with speakers behind them.
 
 mod anycast;
-#[path = "../../status/authority.rs"]
-#[allow(dead_code, reason = "the tests of the state use all of it")]
-mod authority;
 mod build;
 mod check;
 mod door;
@@ -16,19 +13,14 @@ mod numbered;
 mod other;
 mod port;
 mod ready;
-#[path = "../../status/simulator.rs"]
-#[allow(dead_code, reason = "the tests of machined use all of it")]
-mod simulator;
-#[path = "../../../../core/tests/vrf/lab/speaker.rs"]
-mod speaker;
 mod vrf;
 
+use ichor_testbed::speaker::Speaker;
 use leaf::Leaf;
 use node::{Node, told};
-use speaker::Speaker;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, wait_for};
 
 /// The address of the node.
 const ADDRESS: &str = "10.0.0.1";

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::leaf::SHARED;
 use super::{ADDRESS, NAMED, Scene, Speaker, told};
-use crate::common::frr::Frr;
-use crate::common::lab::{said, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{said, wait_for};
 
 /// What the agent turns, and what others may have turned since.
 const SWITCHES: &str = "cd /proc/sys/net; cat ipv4/ip_forward ipv6/conf/all/forwarding ipv6/conf/default/forwarding \

@@ -12,8 +12,8 @@ use ichor_values::Backend;
 use ichor_values::NodeName;
 use serde_json::Value;
 
-use crate::AGENT;
-use crate::common::lab::{Machine, said, wait_for};
+use crate::run::AGENT;
+use ichor_testbed::lab::{Machine, said, wait_for};
 
 /// The programs that an agent may have started.
 const DAEMONS: &str = "mgmtd zebra bgpd staticd bfdd bird gobgpd";

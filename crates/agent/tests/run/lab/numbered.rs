@@ -6,8 +6,8 @@ use ichor_bgp::model::fabric::Found;
 use super::build::{ADDRESS, FILE, duty};
 use super::leaf::Leaf;
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 /// A duty with one neighbour, at an address.
 fn toward(address: &str) -> AgentConfig {

@@ -5,8 +5,8 @@ use std::fs;
 use super::leaf::SHARED;
 use super::node::Node;
 use super::{ADDRESS, NAMED, Scene, Speaker, told};
-use crate::common::frr::Frr;
-use crate::common::lab::{made, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{made, wait_for};
 
 fn routes(scene: &Scene, daemon: &str, backend: &str) {
     let node = &scene.node;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::leaf::Leaf;
 use super::{ADDRESS, NAMED, Scene};
-use crate::common::frr::Frr;
-use crate::common::lab::{let_pass, wait_for};
-use crate::common::vty::Vty;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::vty::Vty;
 
 const VARIABLES: [(&str, &str); 4] = [
     ("NODE_IP", ADDRESS),

@@ -2,8 +2,8 @@
 
 use super::leaf::{Leaf, SHARED};
 use super::node::Node;
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
 
 const CONF: &str = "frr defaults datacenter
 hostname node

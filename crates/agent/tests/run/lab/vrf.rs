@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::leaf::{self, Leaf};
 use super::node::{Node, told};
-use super::speaker::Speaker;
-use crate::common::frr::Frr;
-use crate::common::lab::wait_for;
-use crate::common::vm;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::wait_for;
+use ichor_testbed::speaker::Speaker;
+use ichor_testbed::vm;
 
 const VARIABLES: [(&str, &str); 4] = [
     ("NODE_IP", "10.0.0.1"),

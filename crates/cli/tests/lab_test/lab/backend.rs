@@ -1,7 +1,7 @@
 //! Nodes with every other daemon than FRR: a router, a node, a link and both speakers fail in turn, and all is as foreseen.
 
 use super::Lab;
-use crate::CLUSTER;
+use crate::lab_test::CLUSTER;
 
 /// The cluster with another backend. Its speaker is beside the daemon, in one table with it.
 fn cluster(backend: &str) -> String {

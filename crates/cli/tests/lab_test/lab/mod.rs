@@ -13,8 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::CLUSTER;
 use crate::common::{Run, agent, command, folder, ichor};
+use crate::lab_test::CLUSTER;
 
 /// A lab that ends with the test, however the test ends.
 struct Lab {

@@ -2,7 +2,7 @@
 
 use super::power;
 use crate::common::{Run, ichor_with};
-use crate::redfish::{Controller, IMAGE, PASSWORD, USER};
+use crate::machine::redfish::{Controller, IMAGE, PASSWORD, USER};
 use crate::simulated::{Simulated, events, steps};
 
 struct Site {

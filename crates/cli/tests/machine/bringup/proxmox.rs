@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{TALOS, found_by_others, hosted, power, write_image};
 use crate::common::{Run, command, ichor_with};
-use crate::proxmox::stand_in::{Machine, StandIn, TOKEN};
+use crate::machine::proxmox::stand_in::{Machine, StandIn, TOKEN};
 use crate::simulated::{Simulated, events, killed, steps};
 
 const CREATE: &str = "POST /nodes/{node}/qemu";

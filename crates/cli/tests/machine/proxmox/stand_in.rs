@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::schema::{Call, Schema};
-use crate::web::{Ask, Reply, Web, form};
+use crate::machine::web::{Ask, Reply, Web, form};
 
 pub const TOKEN: &str = "ops@pve!ichor=c0ffee00-1111-2222-3333-444455556666";
 pub const PASSWORD: &str = "correct horse";

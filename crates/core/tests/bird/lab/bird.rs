@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use ichor_bgp::model::Model;
 use ichor_values::Backend;
 
-use crate::common::lab::{Machine, Root, wait_for};
-use crate::common::planned_case;
-use crate::common::routing::{cases, model, services};
+use ichor_testbed::lab::{Machine, Root, wait_for};
+use ichor_testbed::planned_case;
+use ichor_testbed::routing::{cases, model, services};
 
 /// A release of BIRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::bird::{Bird, log, protocols, start};
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, said, wait_for};
-use crate::common::routing::service_of;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, said, wait_for};
+use ichor_testbed::routing::service_of;
 
 /// Which of FRR's programs a leaf runs.
 const DAEMONS: &str = "zebra_options=\"-P 0\"\nbgpd_options=\"-P 0\"\nbfdd_options=\"-P 0\"\n";

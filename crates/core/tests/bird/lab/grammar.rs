@@ -1,7 +1,7 @@
 //! Whether BIRD can read what it is told, without running.
 
 use super::bird::{Bird, told};
-use crate::common::lab::{Machine, said};
+use ichor_testbed::lab::{Machine, said};
 
 /// What BIRD says against a file.
 pub fn against(machine: &Machine, conf: &str) -> String {

@@ -2,8 +2,8 @@
 
 use super::bird::{Bird, log, protocols};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, wait_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, wait_for};
 
 fn text(bird: Bird) -> String {
     format!(

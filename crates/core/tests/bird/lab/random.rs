@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::bird::{Bird, Told};
 use super::{grammar, running};
-use crate::common::random::{self, holds_for};
+use ichor_testbed::random::{self, holds_for};
 
 /// Asks something of every node of `count` clusters whose file is meant for a release.
 fn of_any(bird: Bird, count: u32, ask: impl Fn(&Told) -> Result<(), TestCaseError>) {

@@ -6,7 +6,7 @@ use ichor_bgp::model::fabric::{Found, Neighbor};
 use ichor_bgp::model::{Domain, Family, Model, Workload};
 
 use super::bird::{Bird, Told, protocols, start, told};
-use crate::common::lab::Machine;
+use ichor_testbed::lab::Machine;
 
 /// What of a node BIRD looks at: its ports and links, by name.
 fn surroundings(machine: &Machine, told: &Told) {

@@ -2,8 +2,8 @@
 
 use super::bird::{Bird, start, start_again};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
-use crate::common::lab::{Machine, wait_for};
-use crate::common::routing::PASSWORD;
+use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::routing::PASSWORD;
 
 const NODE: u32 = 4_210_012_001;
 const SPEAKER: u32 = 4_200_099_999;

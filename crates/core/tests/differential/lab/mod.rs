@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use ichor_core::prove::failure::Failure;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{let_pass, wait_for};
 use dice::Dice;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{let_pass, wait_for};
 use reality::Reality;
 
 impl Reality {

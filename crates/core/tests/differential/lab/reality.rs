@@ -18,10 +18,10 @@ use ichor_values::Secret;
 use ipnet::IpNet;
 use serde_json::Value;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, said};
-use crate::common::routing::service_with;
-use crate::common::{load_text, planned};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, said};
+use ichor_testbed::routing::service_with;
+use ichor_testbed::{load_text, planned};
 
 /// The port to the network of nodes and gateways.
 const BESIDE: &str = "beside";

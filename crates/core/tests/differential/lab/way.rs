@@ -14,7 +14,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::reality::Reality;
-use crate::common::lab::Machine;
+use ichor_testbed::lab::Machine;
 
 /// Next hops by name, and the length of the path.
 pub type Way = (BTreeSet<String>, usize);

@@ -2,9 +2,9 @@
 
 use ichor_values::Backend;
 
-use crate::common::frr::{Frr, of_bgpd};
-use crate::common::lab::{Machine, said};
-use crate::common::routing::confs;
+use ichor_testbed::frr::{Frr, of_bgpd};
+use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::routing::confs;
 
 /// What vtysh says against a file.
 pub fn vtysh(machine: &Machine, conf: &str) -> Vec<String> {

@@ -4,8 +4,8 @@ use ichor_values::Backend;
 use proptest::prelude::*;
 
 use super::{grammar, running};
-use crate::common::frr::Frr;
-use crate::common::random::{Told, holds_for};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::random::{Told, holds_for};
 
 fn can_be_read_by(frr: Frr) {
     let machine = frr.machine();

@@ -3,10 +3,10 @@
 use ichor_bgp::render::{File, Service};
 use ichor_values::Backend;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, said};
-use crate::common::routing::told;
-use crate::common::vty::compared;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::routing::told;
+use ichor_testbed::vty::compared;
 
 /// The lines of a service that running daemons do not have, those they have besides, and what they said when they were told.
 pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {

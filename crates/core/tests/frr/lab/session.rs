@@ -9,10 +9,10 @@ use ichor_bgp::model::Model;
 use ichor_bgp::render::Service;
 use serde_json::Value;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, let_pass, wait_for};
-use crate::common::routing::{model, service_with};
-use crate::common::{folder, planned_case};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, let_pass, wait_for};
+use ichor_testbed::routing::{model, service_with};
+use ichor_testbed::{folder, planned_case};
 
 /// What the speaker announces and the node takes: single addresses of the pools.
 const TAKEN: [&str; 3] = ["203.0.113.7/32", "203.0.113.255/32", "2001:db8:99::7/128"];

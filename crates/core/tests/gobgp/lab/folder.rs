@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common;
-
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -21,7 +19,7 @@ impl Folder {
 
     /// Runs a script of `lab/` with these programs on a file of this folder, or on the folder itself.
     pub fn run(&self, script: &str, programs: &Path, file: &str, environment: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(common::folder("lab").join(script));
+        let mut command = Command::new(ichor_testbed::folder("lab").join(script));
         command.arg(programs).arg(self.0.join(file)).envs(environment.iter().copied());
         command.output().unwrap()
     }

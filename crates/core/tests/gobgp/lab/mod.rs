@@ -12,8 +12,7 @@ use std::process::Output;
 use ichor_bgp::model::Model;
 use ichor_values::Backend;
 
-use crate::common;
-use crate::common::routing::{PASSWORD, cases, model, routed, service_with};
+use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with};
 
 /// What one kind of node is told, and what is meant.
 pub struct Told {
@@ -30,7 +29,7 @@ pub struct Told {
 pub fn told() -> Vec<Told> {
     let mut all = Vec::new();
     for case in cases() {
-        let (cluster, plan) = common::planned_case(&case, "ichor.yaml");
+        let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         let gobgp =
             routed(&plan).filter(|node| node.routing.as_deref().unwrap().backend.value == Backend::Gobgp);
         for node in gobgp {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::folder::Folder;
 use super::running::{CHECK, has_everything_of};
 use super::{Told, readers, said};
-use crate::common::random::{self, holds_for};
+use ichor_testbed::random::{self, holds_for};
 
 /// Asks something of every node of `count` clusters.
 fn of_any(count: u32, ask: impl Fn(&Told, &Folder) -> Result<(), TestCaseError>) {

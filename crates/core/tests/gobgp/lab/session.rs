@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::folder::Folder;
 use super::{Told, answers, four, three, told};
-use crate::common::routing::PASSWORD;
+use ichor_testbed::routing::PASSWORD;
 
 /// What everybody puts in: the agent and the speaker beside what is meant, and each leaf.
 struct Scene {

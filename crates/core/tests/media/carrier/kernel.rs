@@ -4,7 +4,7 @@ use ichor_image::inspect::{Machine, Media, Outcome, Verdict, inspect};
 use ichor_talos::command_line::{CommandLine, LONGEST};
 
 use super::rendered::of_text;
-use crate::common::findings_of_text;
+use ichor_testbed::findings_of_text;
 
 fn text(from: &str, more: &str) -> String {
     format!(

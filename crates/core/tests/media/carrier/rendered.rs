@@ -10,8 +10,6 @@ use ichor_core::render::carrier;
 use ichor_core::render::tree::RenderError;
 use ichor_values::go_yaml::emit::emit_all;
 
-use crate::common;
-
 /// A node, its first configuration, and its carrier.
 pub struct Carried {
     pub node: NodePlan,
@@ -51,17 +49,17 @@ impl Carried {
 
 /// The nodes of a folder, for a release.
 pub fn of_case(case: &Path, release: &str) -> Vec<Carried> {
-    all(&mut common::At(common::Below(case.to_owned()), release))
+    all(&mut ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release))
 }
 
 /// The only node of a text.
 pub fn of_text(text: &str) -> Carried {
-    all(&mut common::Alone(text.as_bytes().to_vec())).remove(0)
+    all(&mut ichor_testbed::Alone(text.as_bytes().to_vec())).remove(0)
 }
 
 fn all(files: &mut dyn Files) -> Vec<Carried> {
-    let (_, plan) = common::planned(load("ichor.yaml", files));
-    let made = common::machine::of_files(files, |renderer, plan| {
+    let (_, plan) = ichor_testbed::planned(load("ichor.yaml", files));
+    let made = ichor_testbed::machine::of_files(files, |renderer, plan| {
         plan.nodes.iter().map(|node| Ok(emit_all(&renderer.boot(node)?.documents))).collect()
     });
     let boots: Vec<String> = made.unwrap_or_else(|errors| panic!("{errors:#?}"));

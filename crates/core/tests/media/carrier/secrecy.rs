@@ -1,7 +1,7 @@
 //! What a carrier may not hold, and what it cannot.
 
 use super::rendered::of_text;
-use crate::common::findings_of_text;
+use ichor_testbed::findings_of_text;
 
 fn text(talos: &str, platform: &str, boot: &str, more: &str) -> String {
     format!(

@@ -6,7 +6,6 @@ use ichor_image::oci::Memory;
 use ichor_talos::nocloud::Link;
 
 use super::rendered::{Carried, of_case, of_text};
-use crate::common;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
@@ -25,7 +24,7 @@ fn inspected(carried: &Carried, name: &str) -> (Carrier, Inspection) {
 #[test]
 fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
     for release in RELEASES {
-        for carried in of_case(&common::folder("../../../examples/cilium"), release) {
+        for carried in of_case(&ichor_testbed::folder("../../../examples/cilium"), release) {
             let (volume, inspection) = inspected(&carried, "cidata.iso");
 
             let at = format!("{} {release}", carried.node.name);

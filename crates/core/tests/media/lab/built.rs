@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use super::tools::{assert_same, bench, run, told};
-use crate::carrier::rendered::{Carried, of_case, of_text};
-use crate::common::{folder, vm};
-use crate::volumes::Case;
+use crate::media::carrier::rendered::{Carried, of_case, of_text};
+use crate::media::volumes::Case;
+use ichor_testbed::{folder, vm};
 
 /// The nodes of the Cilium example, and what stands on the volume of each.
 fn example() -> Vec<(Carried, Case)> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use ichor_image::oci::{Kind, Root};
 
 use super::tools::{bench, run, told};
-use crate::discs::{GRUB, disc, efi, record, tree};
+use crate::media::discs::{GRUB, disc, efi, record, tree};
 
 /// Files with what they hold, but for the one that is written anew.
 fn files(root: &Root) -> BTreeMap<String, Vec<u8>> {

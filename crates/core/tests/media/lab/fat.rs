@@ -3,7 +3,7 @@
 use ichor_image::media::fat;
 
 use super::tools::{assert_same, bench, run, told};
-use crate::volumes::all;
+use crate::media::volumes::all;
 
 #[test]
 fn fsck_finds_nothing_to_mend() {

@@ -3,7 +3,7 @@
 use ichor_image::media::iso9660;
 
 use super::tools::{assert_same, bench, run, told};
-use crate::volumes::all;
+use crate::media::volumes::all;
 
 #[test]
 fn isoinfo_reads_every_name_and_file_by_rock_ridge_and_by_joliet() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use ichor_image::media::{FileSystem, Kind};
 
 use super::tools::{Bench, bench, run};
-use crate::volumes::{Case, all};
+use crate::media::volumes::{Case, all};
 
 /// The files of a case in a folder.
 fn laid_out(bench: &Bench, case: &Case) -> String {

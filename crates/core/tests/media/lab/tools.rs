@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::volumes::Case;
+use crate::media::volumes::Case;
 
 /// An image in a folder of its own.
 pub struct Bench {

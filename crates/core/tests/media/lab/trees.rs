@@ -9,8 +9,8 @@ use ichor_image::media::fat::{SMALLEST_TREE, tree};
 use ichor_image::oci::Root;
 
 use super::tools::{Bench, bench, run, told};
-use crate::common::vm;
-use crate::trees::{efi, expected};
+use crate::media::trees::{efi, expected};
+use ichor_testbed::vm;
 
 /// Clusters of one sector, and of eight.
 const SIZES: [u64; 2] = [SMALLEST_TREE, 300 << 20];

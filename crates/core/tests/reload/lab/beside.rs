@@ -4,10 +4,10 @@ use ichor_bgp::reload::{Configuration, compare};
 use ichor_values::Backend;
 
 use super::pairs::idle;
-use crate::common::frr::Frr;
-use crate::common::lab::said;
-use crate::common::routing::told;
-use crate::common::vty::reload;
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::said;
+use ichor_testbed::routing::told;
+use ichor_testbed::vty::reload;
 
 #[test]
 fn frr_8_ends_where_frr_reload_would_take_it() {
@@ -20,7 +20,7 @@ fn frr_8_ends_where_frr_reload_would_take_it() {
         assert!(Frr::load(machine, texts[0]).status.success());
     }
     let [ours, theirs] = &machines;
-    let runs = |machine: &crate::common::lab::Machine| {
+    let runs = |machine: &ichor_testbed::lab::Machine| {
         Configuration::parse(&machine.ask("vtysh -c 'show running-config'"))
     };
 

@@ -2,8 +2,8 @@
 
 use ichor_bgp::reload::{Change, Configuration, Daemon, Phase};
 
-use crate::common::frr::Frr;
-use crate::common::vty::{Vty, daemons};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::vty::{Vty, daemons};
 
 /// A line of every kind that is known to belong to someone.
 const SAMPLE: &str = "frr defaults datacenter\nlog syslog informational\n\

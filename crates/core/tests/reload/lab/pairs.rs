@@ -6,11 +6,11 @@ use ichor_values::Backend;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, said};
-use crate::common::random::{Random, holds_for_pairs};
-use crate::common::routing::told;
-use crate::common::vty::{compared, reload};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::random::{Random, holds_for_pairs};
+use ichor_testbed::routing::told;
+use ichor_testbed::vty::{compared, reload};
 
 /// A machine whose daemons run nothing yet, with all that these files look for: ports, and addresses that zebra shall take as a
 /// source.

@@ -3,9 +3,9 @@
 use ichor_bgp::reload::Daemon;
 use serde_json::Value;
 
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, let_pass, wait_for};
-use crate::common::vty::{Vty, compared, reload};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, let_pass, wait_for};
+use ichor_testbed::vty::{Vty, compared, reload};
 
 /// An address of the node that neither file announces.
 const SECRET: &str = "10.66.0.1";

@@ -1,7 +1,7 @@
 //! What users write in files of their own: the same on real daemons.
 
 use super::pairs::wrong;
-use crate::common::frr::Frr;
+use ichor_testbed::frr::Frr;
 
 /// Files that say much, each quite another way than the one before.
 const FILES: [&str; 5] = [

@@ -1,8 +1,8 @@
 //! The examples with a speaker in a VRF.
 
 use super::scene::{Scene, Spoken};
-use crate::common::lab::Root;
-use crate::common::vm;
+use ichor_testbed::lab::Root;
+use ichor_testbed::vm;
 
 const METALLB: &str = include_str!("../../../../../examples/metallb/ichor.yaml");
 const CILIUM: &str = include_str!("../../../../../examples/cilium/ichor.yaml");

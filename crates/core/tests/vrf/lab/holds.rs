@@ -6,8 +6,8 @@ use std::fmt::Debug;
 use super::node::{Node, Way};
 use super::router::{Router, View};
 use super::scene::{Scene, each};
-use super::speaker::Speaker;
-use crate::common::lab::wait_for;
+use ichor_testbed::lab::wait_for;
+use ichor_testbed::speaker::Speaker;
 
 impl Scene {
     /// Everything that must hold.

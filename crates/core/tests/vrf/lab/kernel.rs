@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::lab::Machine;
+use ichor_testbed::lab::Machine;
 
 /// Each prefix that came by BGP, and the ways to it; in a VRF, where one is named.
 pub fn learnt(machine: &Machine, vrf: Option<&str>) -> BTreeMap<String, String> {

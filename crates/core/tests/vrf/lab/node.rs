@@ -6,8 +6,8 @@ use ichor_bgp::model::{Domain, Model};
 use ichor_bgp::render::Service;
 
 use super::kernel::{learnt, next_hops};
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, Root, said};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, Root, said};
 
 /// The metric of the route that ends every search in a VRF's table: the lowest priority there is.
 const LAST: u32 = 4_278_198_272;

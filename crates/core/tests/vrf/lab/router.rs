@@ -6,8 +6,8 @@ use ichor_core::routing;
 use serde_json::{Deserializer, Value};
 
 use super::kernel::{learnt, next_hops};
-use crate::common::frr::Frr;
-use crate::common::lab::{Machine, said};
+use ichor_testbed::frr::Frr;
+use ichor_testbed::lab::{Machine, said};
 
 /// What a router knows.
 #[derive(Debug, Default, PartialEq)]

@@ -10,10 +10,10 @@ use ichor_core::routing::network::{End, Session};
 
 use super::node::Node;
 use super::router::Router;
-use super::speaker::Speaker;
-use crate::common::lab::{Root, wait_for};
-use crate::common::routing::{PASSWORD, service_with};
-use crate::common::{fabric, load_text, planned};
+use ichor_testbed::lab::{Root, wait_for};
+use ichor_testbed::routing::{PASSWORD, service_with};
+use ichor_testbed::speaker::Speaker;
+use ichor_testbed::{fabric, load_text, planned};
 
 /// What speakers say.
 pub struct Spoken {

@@ -11,7 +11,6 @@ use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use ichor_talos::schematic::Schematic;
 
-use crate::common;
 use crate::inspect::disk;
 use crate::inspect::images::{WORKER, inspected, machine, of_image};
 
@@ -108,7 +107,7 @@ fn every_rule_is_tripped_by_something_and_by_nothing_else() {
     text.extend(early.iter().map(described));
     assert_eq!(early.iter().map(|mistake| mistake.rule.id).collect::<Vec<_>>(), ["media-embedded-unread"]);
     seen.insert("media-embedded-unread");
-    common::assert_same(
+    ichor_testbed::assert_same(
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/inspect/mistakes.txt")),
         &text,
     );

@@ -10,7 +10,7 @@ use ichor_image::media::{Content, qcow2};
 use ichor_talos::kernel_args::Line;
 
 use crate::build::samples;
-use crate::common::firmware::{Drive, Firmware, boot, parts};
+use ichor_testbed::firmware::{Drive, Firmware, boot, parts};
 
 fn profile() -> Profile {
     let mut line = Line::default();

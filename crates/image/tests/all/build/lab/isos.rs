@@ -13,7 +13,7 @@ use ichor_image::oci::Memory;
 use super::official::release;
 use super::programs::told;
 use crate::build::samples;
-use crate::common::firmware::{Drive, Firmware, boot};
+use ichor_testbed::firmware::{Drive, Firmware, boot};
 
 /// One whose kernel speaks on the serial port.
 fn profile() -> Profile {

@@ -7,7 +7,7 @@ use ichor_image::build::{Grub, Parts};
 use ichor_image::media::Content;
 
 use super::programs::told;
-use crate::common::firmware::{parts, systemd};
+use ichor_testbed::firmware::{parts, systemd};
 
 const LOADER: &str = "systemd-bootx64.efi";
 

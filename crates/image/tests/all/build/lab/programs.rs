@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::boots::write_sparse;
 use crate::build::samples::{parts, profile};
-use crate::common::firmware::{kernel, systemd};
+use ichor_testbed::firmware::{kernel, systemd};
 
 pub fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(folder).env("LC_ALL", "C").output();

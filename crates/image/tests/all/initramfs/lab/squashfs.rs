@@ -8,9 +8,9 @@ use ichor_image::oci::{Entry, Root};
 use tempfile::TempDir;
 
 use super::tools::{gather, lay_out, run};
-use crate::common::vm;
 use crate::initramfs::squashfs::{read, written};
 use crate::initramfs::trees;
+use ichor_testbed::vm;
 
 #[test]
 fn unsquashfs_reads_every_tree_and_complains_of_nothing() {

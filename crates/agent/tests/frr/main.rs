@@ -1,5 +1,0 @@
-//! FRR's daemons as the agent runs them, 8.4 and 10.3, with a real leaf at the other end of a cable.
-
-mod common;
-mod driver;
-mod lab;

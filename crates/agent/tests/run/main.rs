@@ -1,8 +1,0 @@
-//! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
-
-mod command;
-use ichor_testbed as common;
-mod lab;
-
-/// The program.
-pub const AGENT: &str = env!("CARGO_BIN_EXE_ichor-agent");

@@ -1,0 +1,7 @@
+//! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
+
+mod command;
+mod lab;
+
+/// The program.
+pub const AGENT: &str = env!("CARGO_BIN_EXE_ichor-agent");

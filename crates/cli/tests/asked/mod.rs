@@ -1,0 +1,270 @@
+//! `ichor status`, `logs`, `discover` and `diff` on simulated nodes, before and after they have their configurations.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{Run, command, folder, ichor};
+use crate::simulated::Simulated;
+use serde_json::Value;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+fn asked(nodes: &Simulated, words: &str) -> Run {
+    ichor(&nodes.folder(), words)
+}
+
+/// What is answered within a time. A machine that is busy takes longer now and then; an address that is waited for, each time.
+fn asked_within(time: Duration, nodes: &Simulated, words: &str) -> Run {
+    let mut took = Vec::new();
+    while took.len() < 5 {
+        let start = Instant::now();
+        let run = asked(nodes, words);
+        took.push(start.elapsed());
+        if took[took.len() - 1] < time {
+            return run;
+        }
+    }
+    panic!("{words}: {took:?}")
+}
+
+/// The one with this value under this key.
+fn find<'v>(all: &'v Value, key: &str, value: &str) -> &'v Value {
+    all.as_array().unwrap().iter().find(|it| it[key] == value).unwrap_or_else(|| panic!("no {value}: {all}"))
+}
+
+fn problems(report: &Value, node: &str) -> String {
+    find(&report["nodes"], "name", node)["problems"].to_string()
+}
+
+#[test]
+fn machines_that_wait_for_their_configuration_are_found_and_told() {
+    let nodes = Simulated::waiting(3, "");
+
+    let found = asked(&nodes, "discover --json");
+    let status = asked(&nodes, "status --json");
+    let services = asked(&nodes, "logs cp1 --json");
+    let kernel = asked(&nodes, "logs cp1 --dmesg --tail 1");
+    let diff = asked(&nodes, "diff");
+
+    assert_eq!((found.code, status.code, diff.code), (0, 1, 2), "{}", found.all());
+    let all = found.json();
+    assert_eq!(all.as_array().unwrap().len(), 3);
+    let first = find(&all, "node", "cp1");
+    assert_eq!((&first["state"], &first["disks"][0]["path"]), (&"maintenance".into(), &"/dev/sda".into()));
+    let report = status.json();
+    let node = find(&report["nodes"], "name", "cp1");
+    assert_eq!((&node["answer"], &node["talos"]), (&"maintenance".into(), &"v1.13.9".into()));
+    assert_eq!(node["fingerprint"], first["fingerprint"]);
+    assert!(problems(&report, "cp1").contains("`ichor up` brings it"), "{report}");
+    assert_eq!(find(&services.json(), "id", "machined")["state"], "Running");
+    assert_eq!(kernel.stdout.lines().count(), 1, "{}", kernel.all());
+    assert!(diff.stdout.contains("cp1: not compared: it has no configuration yet"), "{}", diff.stdout);
+}
+
+#[test]
+fn machines_that_are_in_no_file_can_be_pasted_into_one() {
+    let nodes = Simulated::waiting(1, "");
+    let address = nodes.file().split("dhcp: ").nth(1).unwrap().split('}').next().unwrap().to_owned();
+    let desk = folder(&[]);
+
+    let found = ichor(desk.path(), &format!("discover {address}/32"));
+    let nobody = ichor(desk.path(), "discover 127.0.0.200/32");
+    let nowhere = ichor(desk.path(), "discover");
+    let everywhere = ichor(desk.path(), "discover 10.0.0.0/8");
+
+    assert_eq!((found.code, nobody.code, nowhere.code, everywhere.code), (0, 1, 2, 2), "{}", found.all());
+    assert!(found.stdout.contains("- {name: new1, macs: [\"02:00:"), "{}", found.stdout);
+    assert!(nobody.stderr.contains("nobody answers on port 50000 in 127.0.0.200/32"), "{}", nobody.all());
+    assert!(nowhere.stderr.contains("name a prefix"), "{}", nowhere.all());
+    assert!(everywhere.stderr.contains("more than 65536 addresses"), "{}", everywhere.all());
+}
+
+#[test]
+fn a_cluster_that_is_up_is_right_until_the_file_or_a_node_changes() {
+    let nodes = Simulated::start(4, "");
+    nodes.up_well("");
+
+    let status = asked(&nodes, "status --json");
+    let diff = asked(&nodes, "diff");
+    let log = asked(&nodes, "logs cp1 etcd");
+    let unknown = asked(&nodes, "logs cp1 nothing");
+
+    assert_eq!((status.code, diff.code, log.code, unknown.code), (0, 0, 0, 2), "{}", status.all());
+    let report = status.json();
+    assert_eq!(report["etcd"]["names"], serde_json::json!(["cp1", "cp2", "cp3"]));
+    assert_eq!(
+        diff.stdout,
+        "cp1: no difference\ncp2: no difference\ncp3: no difference\nworker1: no difference\n"
+    );
+    assert!(unknown.stderr.starts_with("error: cp1 at 127."), "{}", unknown.all());
+    assert!(unknown.stderr.ends_with("; `ichor logs cp1` lists the services\n"), "{}", unknown.all());
+
+    nodes.write(&nodes.file().replace("disk: /dev/sda", "disk: /dev/sdb"));
+    let diff = asked(&nodes, "diff --only worker1");
+    let drift = asked(&nodes, "status --json");
+    assert_eq!((diff.code, drift.code), (1, 1));
+    assert_eq!(diff.stdout, "worker1\n  machine.install.disk\n    - \"/dev/sda\"\n    + \"/dev/sdb\"\n");
+    assert!(problems(&drift.json(), "worker1").contains("machine.install.disk"), "{}", drift.stdout);
+
+    asked(&nodes, "lab nodes power worker1 off -o .");
+    let gone = asked(&nodes, "status");
+    assert_eq!(gone.code, 1);
+    assert!(gone.stdout.contains("worker1: it does not answer: "), "{}", gone.stdout);
+    assert!(gone.stdout.contains("nothing listens there"), "{}", gone.stdout);
+}
+
+#[test]
+fn a_stream_that_is_reset_a_slow_node_and_another_cluster_are_told_as_such() {
+    let nodes = Simulated::waiting(3, "--fault cp2:slow:300ms --fault cp3:other-ca");
+    asked(&nodes, "lab nodes fault cp1:reset-mid-stream:1 -o .");
+
+    let broken = asked(&nodes, "logs cp1 machined");
+    let again = asked(&nodes, "logs cp1 machined");
+    let status = asked(&nodes, "status --json");
+
+    assert_eq!((broken.code, again.code), (2, 0), "{} {}", broken.all(), again.all());
+    assert!(broken.stderr.contains("the connection broke"), "{}", broken.stderr);
+    let report = status.json();
+    assert_eq!(find(&report["nodes"], "name", "cp2")["answer"], "maintenance");
+    assert_eq!(find(&report["nodes"], "name", "cp3")["answer"], "other");
+    assert!(problems(&report, "cp3").contains("not one of this cluster"), "{report}");
+}
+
+/// Makes an address take no connection and refuse none, as one that nobody has, for as long as the sockets are held.
+fn dead(address: Ipv4Addr) -> Vec<Socket> {
+    let address = SockAddr::from(SocketAddr::from((address, 50000)));
+    let socket = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let listener = socket();
+    listener.bind(&address).unwrap();
+    listener.listen(0).unwrap();
+    let mut held = vec![listener];
+    // One caller is kept until somebody takes it; for others there is no room.
+    for _ in 0..3 {
+        let caller = socket();
+        caller.set_nonblocking(true).unwrap();
+        let _ = caller.connect(&address);
+        held.push(caller);
+    }
+    held
+}
+
+#[test]
+fn an_address_that_nobody_has_is_not_waited_for_once_the_node_was_found() {
+    let nodes = Simulated::waiting(3, "");
+    let mut file = nodes.file();
+    let id: u8 = file.split("dhcp: 127.").nth(1).unwrap().split('.').next().unwrap().parse().unwrap();
+    let mut held = Vec::new();
+    for nth in 11..14 {
+        let at = Ipv4Addr::new(127, id, 200, nth);
+        let known = format!("dhcp: 127.{id}.128.{nth}");
+        file = file.replace(&known, &format!("{known}, external: {at}"));
+        held.extend(dead(at));
+    }
+    nodes.write(&file);
+
+    let waits = asked_within(Duration::from_secs(4), &nodes, "status --json");
+    nodes.up_well("");
+    let runs = asked_within(Duration::from_secs(4), &nodes, "status --json");
+
+    assert_eq!((waits.code, runs.code), (1, 0), "{}{}", waits.all(), runs.all());
+    assert_eq!(find(&waits.json()["nodes"], "name", "cp1")["answer"], "maintenance");
+    drop(held);
+}
+
+/// `ichor logs -f` until it is dropped, with the lines it says.
+struct Following {
+    logs: Child,
+    out: mpsc::Receiver<String>,
+    said: mpsc::Receiver<String>,
+}
+
+impl Following {
+    fn start(nodes: &Simulated, words: &str) -> Self {
+        let mut logs = command(&nodes.folder(), &format!("logs {words} -f"));
+        let mut logs = logs.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, said) = (lines(logs.stdout.take().unwrap()), lines(logs.stderr.take().unwrap()));
+        Self { logs, out, said }
+    }
+
+    /// Waits for a line that has these words, on stderr.
+    fn says(&self, words: &str) {
+        let end = Instant::now() + Duration::from_mins(1);
+        let mut heard = Vec::new();
+        while heard.last().is_none_or(|line: &String| !line.contains(words)) {
+            let left = end.saturating_duration_since(Instant::now());
+            heard.push(self.said.recv_timeout(left).unwrap_or_else(|_| panic!("no `{words}`: {heard:?}")));
+        }
+    }
+
+    /// What is written until nothing is for a while; at least one line.
+    fn writes(&self) -> Vec<String> {
+        let mut all = vec![self.out.recv_timeout(Duration::from_mins(1)).unwrap()];
+        while let Ok(line) = self.out.recv_timeout(Duration::from_millis(700)) {
+            all.push(line);
+        }
+        all
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.logs.kill();
+        let _ = self.logs.wait();
+    }
+}
+
+fn lines(from: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (tell, hear) = mpsc::channel();
+    thread::spawn(move || {
+        BufReader::new(from).lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+    });
+    hear
+}
+
+#[test]
+fn a_log_that_is_followed_goes_on_after_a_broken_connection_and_a_reboot() {
+    let nodes = Simulated::start(1, "");
+    nodes.up_well("");
+    let kernel = Following::start(&nodes, "cp1 --dmesg");
+    let service = Following::start(&nodes, "cp1 machined");
+    let first = kernel.writes();
+    assert_eq!(service.writes(), ["machined is running (simulated)"]);
+
+    // Each of the two is cut once.
+    nodes.fault("cp1:reset-mid-stream:2");
+    for one in [&kernel, &service] {
+        one.says("lost cp1: the connection broke");
+        one.says("found cp1 again at 127.");
+    }
+    asked(&nodes, "lab nodes power cp1 off -o .");
+    kernel.says("lost cp1: ");
+    asked(&nodes, "lab nodes power cp1 on -o .");
+    kernel.says("found cp1 again at 127.");
+    service.says("found cp1 again at 127.");
+
+    let (later, again) = (kernel.writes(), service.writes());
+    // What was shown before the connection broke did not come again; after another boot the same words are new.
+    assert_eq!(again[0], "machined is running (simulated)");
+    let all: Vec<_> = first.iter().chain(&later).collect();
+    assert!(!later.is_empty() && all.iter().collect::<BTreeSet<_>>().len() == all.len(), "{all:#?}");
+}
+
+#[test]
+fn ctrl_c_ends_a_log_that_is_followed() {
+    let nodes = Simulated::start(1, "");
+    nodes.up_well("");
+    let mut log = Following::start(&nodes, "cp1 machined");
+    log.writes();
+
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(log.logs.id().cast_signed()),
+        nix::sys::signal::Signal::SIGINT,
+    )
+    .unwrap();
+
+    assert!(!log.logs.wait().unwrap().success());
+}

@@ -1,0 +1,44 @@
+//! `ichor lab test`: a running fabric against the proof, and what cannot be tested.
+
+mod lab;
+
+use crate::common::{folder, ichor};
+
+/// Two nodes with two leafs, and a spine above them: quick to fail and to heal.
+pub const CLUSTER: &str = "\
+cluster: {name: trial, id: 10, talos: v1.13.9}
+network:
+  node: null
+  loopback: {v4: 10.10.10.0/24}
+  services: {pools: {default: [203.0.113.0/24]}}
+fabric:
+  routers:
+    - {name: leaf1, asn: 4200000101}
+    - {name: leaf2, asn: 4200000102}
+    - {name: spine1, role: spine, asn: 4200000200}
+routing:
+  backend: frr
+  asn: 4200000991
+  router_id: loopback
+  graceful_restart: false
+  neighbors:
+    - {router: leaf1, link: eth0, bfd: true}
+    - {router: leaf2, link: eth1, bfd: true}
+  workload: {speaker: metallb, metallb: {mode: native}, isolation: netns, namespace: metallb}
+defaults: {install: {disk: /dev/sda}}
+nodes:
+  - {name: row1, role: controlplane, index: 10, macs: [\"52:54:00:10:00:10\", \"52:54:00:10:01:10\"]}
+  - {name: row2, role: controlplane, index: 11, macs: [\"52:54:00:10:00:11\", \"52:54:00:10:01:11\"]}
+";
+
+#[test]
+fn without_a_lab_it_says_how_to_have_one() {
+    let desk = folder(&[("ichor.yaml", CLUSTER)]);
+
+    let run = ichor(desk.path(), "lab test ichor.yaml");
+
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("`ichor lab up ichor.yaml` brings one up"), "{}", run.stderr);
+    let run = ichor(desk.path(), "lab test nosuch");
+    assert!(run.code == 2 && run.stderr.contains("there is no lab `nosuch`"), "{}", run.stderr);
+}

@@ -1,0 +1,3 @@
+//! Labs in a virtual machine: commands there are as commands here.
+
+mod lab;

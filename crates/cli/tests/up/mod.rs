@@ -1,0 +1,392 @@
+//! `ichor up` on simulated nodes: from nothing to healthy, whatever happens in between.
+
+mod dhcp;
+mod lab;
+mod live;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use crate::common::{GOOD, folder, ichor};
+use crate::simulated::{Simulated, events, is_private, steps};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+#[test]
+fn five_machines_without_a_configuration_become_a_healthy_cluster() {
+    let nodes = Simulated::start(5, "");
+
+    let told = nodes.up_well("");
+
+    nodes.assert_up();
+    let steps = steps(&told);
+    let applied: Vec<_> = steps.iter().filter(|(_, step)| *step == "apply").map(|(node, _)| *node).collect();
+    let control_planes: Vec<_> = applied.iter().filter(|node| node.starts_with("cp")).copied().collect();
+    assert_eq!((applied.len(), control_planes), (5, vec!["cp1", "cp2", "cp3"]));
+    let cluster: Vec<_> = steps.iter().filter(|(_, step)| *step != "apply").map(|(_, step)| *step).collect();
+    assert_eq!(cluster, ["bootstrap", "endpoint", "health", "kubeconfig"]);
+    let said = told.iter().filter(|event| event["event"] == "message").count();
+    assert!(said > 5, "health checks are told");
+    assert!(is_private(&nodes.folder().join("kubeconfig")));
+    assert!(is_private(&nodes.folder().join(".ichor/simulated/up.json")));
+}
+
+#[test]
+fn addresses_are_told_with_their_stage() {
+    let nodes = Simulated::start(1, "");
+
+    let told = nodes.up_well("");
+
+    let at =
+        |state: &str| told.iter().find(|event| event["state"] == state && event["node"] == "cp1").unwrap();
+    let begun = told.iter().find(|event| event["step"] == "apply" && event["state"] == "begun").unwrap();
+    assert_eq!(begun["stage"], "dhcp");
+    assert_eq!(at("running")["stage"], "static");
+    assert_ne!(at("running")["address"], begun["address"]);
+}
+
+#[test]
+fn a_second_run_does_nothing_and_says_so() {
+    let nodes = Simulated::start(3, "");
+    let before = nodes.up("--dry-run");
+    nodes.up_well("");
+    let kubeconfig = nodes.kubeconfig();
+
+    let planned = nodes.up("--dry-run");
+    let again = nodes.up("");
+
+    assert_eq!((before.code, planned.code, again.code), (1, 0, 0), "{}", again.all());
+    assert!(before.stdout.contains("bootstrap etcd, on cp1 and once"), "{}", before.stdout);
+    assert!(planned.stderr.contains("nothing is to be done"), "{}", planned.all());
+    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    assert_eq!(nodes.calls("/ApplyConfiguration").len(), 3);
+    assert_eq!(nodes.kubeconfig(), kubeconfig);
+    nodes.assert_up();
+}
+
+#[test]
+fn other_clusters_stay_in_the_kubeconfig() {
+    let nodes = Simulated::start(1, "");
+    let theirs = "apiVersion: v1\nkind: Config\nclusters: [{name: luna, cluster: {server: \"https://luna\"}}]\ncontexts: [{name: luna, context: {cluster: luna, user: me}}]\nusers: [{name: me, user: {token: t}}]\n";
+    fs::write(nodes.folder().join("kubeconfig"), theirs).unwrap();
+
+    nodes.up_well("");
+
+    let merged = nodes.kubeconfig();
+    assert!(
+        merged.contains("https://luna") && merged.contains("current-context: admin@simulated"),
+        "{merged}"
+    );
+}
+
+#[test]
+fn a_node_that_is_added_to_the_file_is_added_to_the_cluster() {
+    let nodes = Simulated::start(5, "");
+    let file = nodes.file();
+    let without: Vec<_> = file.lines().filter(|line| !line.contains("name: worker2")).collect();
+    nodes.write(&without.join("\n"));
+    nodes.up_well("");
+    nodes.write(&file);
+
+    let planned = nodes.up("--dry-run --json");
+    let told = nodes.up_well("");
+
+    let plan = &events(&planned.stdout)[0];
+    let busy = plan["nodes"].as_array().unwrap().iter().filter(|node| node["steps"] != serde_json::json!([]));
+    assert_eq!(busy.map(|node| node["name"].as_str().unwrap()).collect::<Vec<_>>(), ["worker2"]);
+    let mut done = steps(&told);
+    done.sort_unstable();
+    assert_eq!(done, [("cluster", "endpoint"), ("cp1", "health"), ("worker2", "apply")]);
+    nodes.assert_up();
+}
+
+#[test]
+fn a_changed_file_is_given_to_running_nodes_control_planes_one_by_one() {
+    let nodes = Simulated::start(4, "");
+    nodes.up_well("");
+    nodes.write(
+        &nodes
+            .file()
+            .replace("defaults: {", "defaults: {kernel: {sysctls: {vm.max_map_count: \"262144\"}}, "),
+    );
+
+    let planned = nodes.up("--dry-run");
+    let told = nodes.up_well("");
+
+    assert!(planned.stdout.contains("machine.sysctls"), "{}", planned.all());
+    let begun = |event: &&serde_json::Value| event["step"] == "reconfigure";
+    let order: Vec<_> =
+        told.iter().filter(begun).map(|event| (event["node"].clone(), event["state"].clone())).collect();
+    assert_eq!(order.len(), 8);
+    let control_planes: Vec<_> = order
+        .iter()
+        .filter(|(node, _)| node != "worker1")
+        .map(|(_, state)| state.as_str().unwrap())
+        .collect();
+    assert_eq!(control_planes, ["begun", "done"].repeat(3));
+    nodes.assert_up();
+    assert_eq!(nodes.up("--dry-run").code, 0);
+}
+
+#[test]
+fn only_chosen_nodes_are_touched() {
+    let nodes = Simulated::start(4, "");
+
+    let told = nodes.up_well("--only cp1 --only cp2 --only cp3");
+    let later = nodes.up_well("");
+
+    assert!(steps(&told).iter().all(|(node, _)| *node != "worker1"));
+    let applied: Vec<_> = steps(&later).into_iter().filter(|(_, step)| *step == "apply").collect();
+    assert_eq!(applied, [("worker1", "apply")]);
+    nodes.assert_up();
+}
+
+#[test]
+fn without_its_bootstrap_node_nothing_is_bootstrapped() {
+    let nodes = Simulated::start(3, "");
+
+    let run = nodes.up("--only cp2");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stderr.contains("--only cp1"), "{}", run.all());
+    assert!(nodes.calls("/Bootstrap").is_empty());
+}
+
+#[test]
+fn a_machine_that_is_another_one_is_refused_with_a_remedy_and_the_others_come_up() {
+    let nodes = Simulated::start(4, "--fault worker1:other-identity");
+
+    let run = nodes.up("");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stderr.contains("this is not the machine of worker1"), "{}", run.all());
+    assert!(run.stderr.contains("`macs` of the node"), "{}", run.all());
+    assert!(nodes.asked("/ApplyConfiguration").iter().all(|(node, _)| node != "worker1"));
+    assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
+}
+
+#[test]
+fn a_machine_of_another_cluster_is_refused_and_never_reset() {
+    let nodes = Simulated::start(3, "--fault cp3:other-ca");
+
+    let run = nodes.up("");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stderr.contains("not of this cluster"), "{}", run.all());
+    assert!(run.stderr.contains("nothing is reset by itself"), "{}", run.all());
+    assert!(nodes.asked("/Reset").is_empty());
+    assert!(nodes.asked("/ApplyConfiguration").iter().all(|(node, _)| node != "cp3"));
+    // Whether etcd of this cluster runs there nobody knows.
+    assert!(nodes.asked("/Bootstrap").is_empty());
+}
+
+#[test]
+fn a_configuration_that_is_refused_is_told_in_the_nodes_words_and_the_others_come_up() {
+    let nodes = Simulated::start(4, "--fault worker1:refuse-config:no-such-disk");
+
+    let run = nodes.up("");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stderr.contains("no-such-disk"), "{}", run.all());
+    assert_eq!(nodes.asked("/ApplyConfiguration").iter().filter(|(node, _)| node == "worker1").count(), 1);
+    let stages: Vec<_> =
+        nodes.status()["nodes"].as_array().unwrap().iter().map(|node| node["stage"].clone()).collect();
+    assert_eq!(stages, ["running", "running", "running", "maintenance"]);
+
+    nodes.heal("worker1");
+    let told = nodes.up_well("");
+
+    assert!(steps(&told).contains(&("worker1", "apply")));
+    nodes.assert_up();
+}
+
+#[test]
+fn a_cluster_without_a_quorum_is_told_and_comes_up_when_it_has_one() {
+    let nodes = Simulated::start(3, "--fault cp1:lose-quorum");
+
+    let never = nodes.up("--node-timeout 3s");
+
+    assert_eq!(never.code, 1, "{}", never.all());
+    assert!(never.stderr.contains("error: ") && never.stderr.contains("hint: "), "{}", never.all());
+    assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
+    assert!(!nodes.folder().join("kubeconfig").exists(), "there is no API it could lead to");
+
+    nodes.heal("cp1");
+    nodes.up_well("");
+
+    nodes.assert_up();
+}
+
+#[test]
+fn a_cluster_that_lost_its_quorum_is_not_bootstrapped_again() {
+    let nodes = Simulated::start(3, "");
+    nodes.up_well("");
+    nodes.fault("cp2:lose-quorum");
+
+    let lost = nodes.up("--node-timeout 3s");
+
+    assert_eq!(lost.code, 1, "{}", lost.all());
+    assert_eq!(nodes.asked("/Bootstrap").len(), 1);
+    assert!(nodes.asked("/Reset").is_empty());
+
+    nodes.heal("cp2");
+    nodes.up_well("");
+
+    nodes.assert_up();
+}
+
+#[test]
+fn connections_that_break_are_made_again() {
+    let nodes = Simulated::start(3, "--fault cp1:reset-mid-stream:3 --fault cp2:reset-mid-stream:2");
+
+    nodes.up_well("");
+
+    nodes.assert_up();
+}
+
+#[test]
+fn slow_nodes_and_late_reboots_are_waited_for() {
+    let nodes = Simulated::start(3, "--fault cp2:slow:40ms --fault cp3:late-reboot:600ms");
+
+    nodes.up_well("");
+
+    nodes.assert_up();
+}
+
+#[test]
+fn a_node_that_never_comes_is_given_up_and_told_where_it_was_looked_for() {
+    let nodes = Simulated::start(2, "--fault worker1:late-reboot:600s");
+
+    let run = nodes.up("--node-timeout 2s");
+
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stderr.contains("waited 2 s for the machine to come back"), "{}", run.all());
+    assert!(run.stderr.contains("(dhcp)") && run.stderr.contains("(static)"), "{}", run.all());
+    assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
+}
+
+#[test]
+fn two_runs_at_once_are_one_too_many() {
+    let nodes = Simulated::start(1, "");
+    let file = nodes.folder().join(".ichor/simulated/lock");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let lock = fs::File::create(&file).unwrap();
+    lock.lock().unwrap();
+
+    let run = nodes.up("");
+
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("another `ichor up` works on this cluster"), "{}", run.all());
+}
+
+#[test]
+fn a_run_that_is_told_to_end_says_so_in_its_last_event() {
+    let nodes = Simulated::start(2, "--fault worker1:late-reboot:600s");
+    let mut up = nodes.command("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let bootstrapped = |line: &String| line.contains("\"bootstrap\"") && line.contains("\"done\"");
+    assert!(lines.any(|line| bootstrapped(&line)));
+
+    kill(Pid::from_raw(up.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let rest: Vec<String> = lines.collect();
+
+    assert_eq!(up.wait().unwrap().code(), Some(1));
+    let told = events(&rest.join("\n"));
+    let end = told.last().unwrap();
+    assert_eq!((&end["event"], &end["up"]), (&"end".into(), &false.into()), "{end}");
+    assert!(end["reason"].as_str().unwrap().contains("run `ichor up` again"), "{end}");
+    assert!(told.iter().all(|event| event["time"].is_string() && event["elapsed"].is_number()), "{told:?}");
+}
+
+#[test]
+fn a_machine_elsewhere_is_found_by_its_address() {
+    let nodes = Simulated::start(1, "");
+    let file = nodes.file();
+    let dhcp = file.split("dhcp: ").nth(1).unwrap().split('}').next().unwrap();
+    nodes.write(&file.replace(&format!(", address: {{dhcp: {dhcp}}}"), ""));
+    let terraform = format!("{{\"dhcp_addresses\": {{\"value\": {{\"cp1\": \"{dhcp}\"}}}}}}");
+    fs::write(nodes.folder().join("outputs.json"), terraform).unwrap();
+
+    let nowhere = nodes.up("--dry-run");
+    let given = nodes.up(&format!("--dry-run --node-address cp1={dhcp}"));
+    let told = nodes.up_well("--terraform outputs.json");
+
+    assert!(nowhere.stdout.contains("wait until its machine answers"), "{}", nowhere.all());
+    assert!(given.stdout.contains(&format!("{dhcp} (dhcp, as given)")), "{}", given.all());
+    assert!(steps(&told).contains(&("cp1", "apply")));
+    nodes.assert_up();
+}
+
+#[test]
+fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
+    let nodes = Simulated::start(2, "");
+    let (file, mut leases) = (nodes.file(), Vec::new());
+    let mut without = file.clone();
+    for line in file.lines().filter(|line| line.contains("dhcp: ")) {
+        let dhcp = line.split("dhcp: ").nth(1).unwrap().split('}').next().unwrap();
+        let mac = line.split("macs: [\"").nth(1).unwrap().split('"').next().unwrap();
+        without = without.replace(&format!(", address: {{dhcp: {dhcp}}}"), "");
+        leases.push(format!("4102444800 {mac} {dhcp} * 01:{mac}\n"));
+    }
+    nodes.write(&without);
+    let path = nodes.folder().join("dnsmasq.leases");
+    let old = leases[1].replace("4102444800", "1700000000");
+    fs::write(&path, format!("{}{old}not a lease\n", leases[0])).unwrap();
+
+    let planned = nodes.up("--dry-run --leases dnsmasq.leases");
+    let found = ichor(&nodes.folder(), "discover --json --leases dnsmasq.leases");
+    let mut up = nodes.command("--json --leases dnsmasq.leases");
+    let mut up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("\"event\":\"plan\""));
+    // Whoever boots later gets its lease later.
+    fs::write(&path, leases.concat()).unwrap();
+    let told: Vec<String> = lines.collect();
+    assert!(up.wait().unwrap().success());
+
+    assert!(planned.stdout.contains("(dhcp, by its lease)"), "{}", planned.all());
+    assert!(planned.stdout.contains("wait until its machine answers"), "{}", planned.all());
+    assert!(planned.stderr.contains("dnsmasq.leases: line 3: "), "{}", planned.all());
+    assert_eq!(found.json().as_array().unwrap().len(), 1, "{}", found.all());
+    let told = events(&told.join("\n"));
+    let later = told.iter().find(|event| event["event"] == "found").unwrap();
+    assert_eq!((&later["node"], &later["source"]), (&"worker1".into(), &"leases".into()), "{later}");
+    nodes.assert_up();
+}
+
+#[test]
+fn a_file_in_another_format_than_leases_is_refused_by_its_name() {
+    let nodes = Simulated::start(1, "");
+
+    let run = nodes.up("--leases ichor.yaml");
+
+    assert_eq!(run.code, 2, "{}", run.all());
+    assert!(run.stderr.contains("ichor.yaml") && run.stderr.contains("not a lease file"), "{}", run.all());
+}
+
+#[test]
+fn a_machine_nobody_can_know_is_refused_until_its_fingerprint_is_given() {
+    let nodes = Simulated::start(1, "");
+    let file = nodes.file();
+    let macs = file.split(", macs: ").nth(1).unwrap().split(", address").next().unwrap();
+    nodes.write(&file.replace(&format!(", macs: {macs}"), ""));
+
+    let refused = nodes.up("--json");
+
+    let told = events(&refused.stdout);
+    let reason = told.iter().find(|event| event["event"] == "refused").unwrap();
+    assert_eq!(refused.code, 1);
+    assert!(reason["remedy"].as_str().unwrap().contains("--fingerprint cp1="), "{reason}");
+    assert!(nodes.calls("/ApplyConfiguration").is_empty());
+}
+
+#[test]
+fn a_cluster_without_secrets_says_how_to_make_them() {
+    let desk = folder(&[("ichor.yaml", GOOD)]);
+
+    let run = ichor(desk.path(), "up --no-kubeconfig --dry-run");
+
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("`ichor secrets new`"), "{}", run.all());
+}

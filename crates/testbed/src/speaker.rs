@@ -1,0 +1,69 @@
+//! A speaker that dials its node as MetalLB and Cilium do, announces what it is told to, and takes whatever it is given: gobgpd.
+
+use ichor_bgp::model::{Family, Model};
+
+use crate::lab::{Machine, Root, said, wait_for};
+
+/// How gobgpd is asked.
+const ASK: &str = "gobgp --target unix:///run/speaker.sock";
+
+pub struct Speaker {
+    machine: Machine,
+    node: String,
+}
+
+impl Speaker {
+    /// One beside the node, with a session.
+    pub fn new(node: &Machine, model: &Model) -> Self {
+        let machine = Machine::beside(node, Root::Trixie);
+        machine.write("/tmp/speaker.toml", &conf(model));
+        machine.start(
+            "gobgpd -f /tmp/speaker.toml --api-hosts unix:///run/speaker.sock --pprof-disable",
+            "/run/speaker.sock",
+        );
+        let speaker = Self { machine, node: model.workload.as_ref().unwrap().ours.address.to_string() };
+        let log = || speaker.machine.ask("cat /tmp/log-of-start");
+        wait_for("the speaker's session", || speaker.neighbor().contains("BGP state = ESTABLISHED"), log);
+        speaker
+    }
+
+    fn neighbor(&self) -> String {
+        said(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
+    }
+
+    /// Announces these, one after the other. gobgp waits a second for an answer, which is too short where all is emulated.
+    pub fn announce(&self, nets: &[&str]) {
+        let family = |net: &str| if net.contains(':') { "ipv6" } else { "ipv4" };
+        let add =
+            |net: &&str| format!("until {ASK} global rib add -a {} {net}; do sleep 1; done\n", family(net));
+        self.machine.ask(&nets.iter().map(add).collect::<String>());
+    }
+
+    /// What the node gave it, in a session that is there.
+    pub fn given(&self) -> String {
+        let neighbor = self.neighbor();
+        if !neighbor.contains("BGP state = ESTABLISHED") {
+            return neighbor;
+        }
+        let of = |family| format!("{ASK} -j neighbor {} adj-in -a {family}", self.node);
+        said(&self.machine.run(&format!("{} && {}", of("ipv4"), of("ipv6")))).trim().to_owned()
+    }
+}
+
+fn conf(model: &Model) -> String {
+    let workload = model.workload.as_ref().unwrap();
+    let (ours, theirs) = (&workload.ours, &workload.theirs);
+    let mut text = format!(
+        "[global.config]\nas = {}\nrouter-id = \"{}\"\nport = -1\n[[neighbors]]\n[neighbors.config]\n\
+         neighbor-address = \"{}\"\npeer-as = {}\n[neighbors.transport.config]\nlocal-address = \"{}\"\n\
+         [neighbors.timers.config]\nconnect-retry = 1\n",
+        theirs.asn, model.router_id, ours.address, ours.asn, theirs.address
+    );
+    for family in &workload.families {
+        let name = if *family == Family::V4 { "ipv4" } else { "ipv6" };
+        text += &format!(
+            "[[neighbors.afi-safis]]\n[neighbors.afi-safis.config]\nafi-safi-name = \"{name}-unicast\"\n"
+        );
+    }
+    text
+}
