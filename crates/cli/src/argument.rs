@@ -124,6 +124,6 @@ impl ArgumentError {
 
 /// How long something may take, as it is typed.
 pub(crate) fn time(text: &str) -> Result<Duration, ArgumentError> {
-    let time = value::Duration::parse(text).map_err(|wrong| ArgumentError::Time(wrong.to_string()))?;
+    let time = value::Duration::parse(text).map_err(ArgumentError::Time)?;
     Ok(Duration::from_secs(time.0))
 }

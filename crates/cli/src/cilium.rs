@@ -101,6 +101,6 @@ fn lock(order: &Order, name: &str, before: Option<&str>) -> Result<Lock, CiliumE
         }
         error => CiliumError::Helm(error),
     })?;
-    judge(&text).map_err(|reason| CiliumError::Unusable(reason.to_string()))?;
+    judge(&text).map_err(CiliumError::Unusable)?;
     Ok(Lock::new(order, text))
 }

@@ -44,7 +44,7 @@ pub(crate) enum CrewError {
     #[error("{drain}; and it stays cordoned: {uncordon}")]
     Cordoned { drain: Box<CrewError>, uncordon: KubernetesError },
     #[error("{waits} ({})", error.answer())]
-    Unwell { waits: String, error: NodeError },
+    Unwell { waits: String, error: Box<NodeError> },
     /// What each control plane answers in the place of what etcd is.
     #[error("{}", .0.join("; "))]
     Etcd(Vec<String>),

@@ -35,7 +35,7 @@ impl Crew<'_> {
                     waits = progress.message;
                 }
                 Err(error) if waits.is_empty() => return Err(error.into()),
-                Err(error) => return Err(CrewError::Unwell { waits, error }),
+                Err(error) => return Err(CrewError::Unwell { waits, error: Box::new(error) }),
             }
         }
     }

@@ -153,7 +153,7 @@ impl Larder {
     fn fetch(&self, url: &str) -> Result<PathBuf, InputError> {
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let name = path.rsplit('/').next().unwrap_or_default();
-        let asset = asset(name).ok_or_else(|| InputError::Address(http::shown(url).to_string()))?;
+        let asset = asset(name).ok_or_else(|| InputError::Address(http::shown(url)))?;
         let place = self.cache.join("url").join(&sha256(url.as_bytes())[..16]).join(name);
         let client = Client::new();
         Ok(Fetch { client: &client, url, asset: &asset, path: place }.run()?.path)

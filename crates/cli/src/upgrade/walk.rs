@@ -92,7 +92,7 @@ impl Walker<'_> {
         let back = async {
             let release = self.crew.back(self.node, &before, self.order.timeout, &hear).await?;
             let has = self.crew.extensions(self.node).await;
-            judge(step, &release, has.as_deref()).map_err(|wrong| UpgradeError::Unsound(wrong.to_string()))
+            judge(step, &release, has.as_deref()).map_err(UpgradeError::Unsound)
         };
         self.step("come back", back).await?;
         if drained == Drained::Cordoned {

@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let image = image(args, &project, &subject)?;
     here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
     let here = here::look(root.as_deref());
-    let scene = scene(&project, &subject, &here, image.is_some()).map_err(unrenderable)?;
+    let scene = scene(&project, &subject, &here, image.is_some()).map_err(|errors| unrenderable(&errors))?;
     let name = args.name.clone().unwrap_or_else(|| scene.cluster.clone());
     let place = Place::of(&name)?;
     if args.replace && place.is_alive() {
@@ -201,9 +201,9 @@ fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<G
     Ok(Guests { image, talos: talos.to_string(), accelerator })
 }
 
-fn unrenderable(errors: Vec<RenderError>) -> Refused {
+fn unrenderable(errors: &[RenderError]) -> Refused {
     // Nobody listening is no error.
-    let _ = report::unrendered(&mut anstream::stderr(), &errors);
+    let _ = report::unrendered(&mut anstream::stderr(), errors);
     Refused::Printed
 }
 

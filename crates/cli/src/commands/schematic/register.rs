@@ -124,13 +124,13 @@ fn register(
     let mut response = client.post(&url, "application/yaml", &schematic.canonical())?;
     if !response.status().is_success() {
         let complaint = http::complaint(&url, &mut response);
-        let factory = http::shown(factory.url()).to_string();
+        let factory = http::shown(factory.url());
         return Ok(Err(RegisterError::Refused { factory, complaint }));
     }
     let text = http::text(&url, &mut response)?;
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(theirs) = answer["id"].as_str() else {
-        return Ok(Err(RegisterError::NoId(http::shown(factory.url()).to_string())));
+        return Ok(Err(RegisterError::NoId(http::shown(factory.url()))));
     };
     let ours = schematic.id();
     Ok(if theirs == ours {

@@ -52,7 +52,7 @@ pub(crate) enum ReleaseError {
 
 /// A release whose rules are known: judging by those of another would be a wrong answer.
 pub(crate) fn known_release(text: &str) -> Result<TalosVersion, ReleaseError> {
-    let talos = TalosVersion::parse(text).map_err(|wrong| ReleaseError::Malformed(wrong.to_string()))?;
+    let talos = TalosVersion::parse(text).map_err(ReleaseError::Malformed)?;
     if release::is_known(&talos) {
         return Ok(talos);
     }
