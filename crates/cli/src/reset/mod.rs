@@ -1,7 +1,7 @@
 //! Nodes that are told to forget what they are, and a cluster that forgets them.
 //!
 //! [`look`] finds out how nodes are, core's [`plan`](ichor_core::reset::plan) decides who goes in which order and what etcd says to
-//! it, and [`walk`] does it. It may be done again at any time: a machine that has forgotten already is only taken out of etcd and
+//! it, and [`walk()`] does it. It may be done again at any time: a machine that has forgotten already is only taken out of etcd and
 //! Kubernetes.
 
 mod walk;

@@ -1,6 +1,6 @@
 //! The way from the releases that nodes run to those of the file.
 //!
-//! [`look`] finds out what every node runs, core's [`plan`](ichor_core::upgrade::plan) decides, and [`walk`] goes from node to node
+//! [`look()`] finds out what every node runs, core's [`plan`](ichor_core::upgrade::plan) decides, and [`walk()`] goes from node to node
 //! and stops at the first that is not well. Nothing is recorded: what was done is seen in the cluster.
 
 mod look;
